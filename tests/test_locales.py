@@ -30,7 +30,8 @@ The others print by the C locale (fio, ioping, netperf, STREAM ...), or write JS
 sysstat and vdbench print by a locale without grouping; their own tests have files of such locales.
 """
 
-SEPARATORS = {".": ",", ",": ";"}
+_COMMAS = "power-pdu-export.csv"
+"""The sample that has decimal commas itself."""
 _NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?")
 
 
@@ -42,7 +43,7 @@ def localised(number, locale):
     return "-" * number.startswith("-") + grouped + (decimal if point else "") + fraction
 
 
-def rewritten(text, locale, separator):
+def rewritten(name, text, locale, separator):
     """The file as a spreadsheet of a locale saves it, cell by cell."""
     lines = text.splitlines()
     before = max(",;\t", key=lines[-1].count)
@@ -50,6 +51,7 @@ def rewritten(text, locale, separator):
     writer = csv.writer(out, delimiter=separator, lineterminator="\n")
     for line in lines:
         cells = next(csv.reader([line], delimiter=before), [])
+        cells = [cell.replace(",", ".") for cell in cells] if name == _COMMAS else cells
         if line.startswith(("#", "'")) or len(cells) < 2:
             out.write(line.replace(before, separator) + "\n")
         else:
@@ -65,9 +67,10 @@ def test_a_sample_in_another_locale_has_the_same_numbers_or_is_refused(tmp_path,
     form = sample.name.partition("-")[0] if name.startswith("results") else None
     plain = ex.open(sample, format="results_csv" if form else None)
     file = tmp_path / name
-    file.write_text(rewritten(sample.read_text(encoding="utf-8-sig"), locale, separator), encoding="utf-8")
+    file.write_text(rewritten(name, sample.read_text(encoding="utf-8-sig"), locale, separator), encoding="utf-8")
     try:
-        found = ex.open(file, format=plain.format)
+        # Its dates are ambiguous without their quotes.
+        found = ex.open(file, format=plain.format, date_order="mdy" if plain.format == "perfmon" else None)
     except ex.EsxparseError:
         return
     for table in plain:
