@@ -190,6 +190,7 @@ def open(  # noqa: A001  what people type is ex.open
     segment: int = 1,
     date_order: Literal["mdy", "dmy", "ymd"] | None = None,
     date: str | date | None = None,
+    decimal: Literal["point", "comma"] | None = None,
     zone: str | None = None,
     format: str | None = None,  # noqa: A002  the word that `Recording.format` has
     time_column: str | None = None,
@@ -217,6 +218,8 @@ def open(  # noqa: A001  what people type is ex.open
             What is said here counts, also where time stamps look as esxtop writes them (month first): a note says so.
         date: The day of the first sample, where time stamps were saved without one: a date, or text such as
             `2026-03-11`. Past midnight the next day begins.
+        decimal: The decimal mark of a file that another program saved, where the file does not show whether `1.234` is
+            about one or about a thousand.
         zone: The zone of the clock that wrote times without one: `+02:00`, or a name such as `Europe/Berlin`, which
             knows daylight saving. Without it such times are taken as UTC, which a note says.
         format: Read it with the reader of this name, whatever it looks like. Files that nothing but their columns tell
@@ -236,7 +239,7 @@ def open(  # noqa: A001  what people type is ex.open
         TooLargeError: It would take more memory than `memory_limit`.
         UnknownFormatError: No reader recognises it.
         DamagedError: The format is known, but the file holds no usable data.
-        EsxparseError: A bound is not a valid time, no sample lies between them, or the dates are ambiguous.
+        EsxparseError: A bound is not a valid time, no sample lies between them, or a date or a number is ambiguous.
     """
     options = {name: value for name, value in locals().items() if name != "path"}
     # polars is imported when it is needed.

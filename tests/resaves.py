@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 import strategies
 from hypothesis import strategies as st
 
-LIST_COUNTER = "Numa Home Nodes"
 _BOMS = {"utf-8": "", "utf-8-sig": "", "utf-16-le": "\ufeff", "utf-16-be": "\ufeff"}
 _DATES = {
     "mdy": ["%m/%d/%Y", "%-m/%-d/%Y", "%m-%d-%Y"],
@@ -124,7 +123,7 @@ def _text(capture: strategies.Capture, dress: Dress) -> str:
 
 def _written(column: strategies.Column, cell: strategies.Cell, dress: Dress) -> str:
     # Nodes are whole numbers, or lists of them: there is no point in them to be changed.
-    if dress.separator == ";" and cell.number is not None and column.counter != LIST_COUNTER:
+    if dress.separator == ";" and cell.number is not None and column.counter != strategies.LIST_COUNTER:
         return cell.text.replace(".", ",")
     return cell.text
 
@@ -147,17 +146,6 @@ def save(captures: list[strategies.Capture], dress: Dress) -> bytes:
     return _packed(text.encode(dress.encoding), dress.packing)
 
 
-def _without_lists(capture: strategies.Capture) -> strategies.Capture:
-    """The capture without lists such as `0,1` in columns that hold numbers: between semicolons, that is a number."""
-
-    def kept(column: strategies.Column, cell: strategies.Cell) -> strategies.Cell:
-        is_list = cell.number is None and "," in cell.text and column.counter != LIST_COUNTER
-        return strategies.Cell("", None) if is_list else cell
-
-    samples = [replace(sample, cells=tuple(map(kept, capture.columns, sample.cells))) for sample in capture.samples]
-    return replace(capture, samples=tuple(samples))
-
-
 @st.composite
 def plain(draw: st.DrawFn, dress: Dress) -> strategies.Capture:
     """A capture as esxtop writes it, on any day, that the dress can keep."""
@@ -168,8 +156,7 @@ def plain(draw: st.DrawFn, dress: Dress) -> strategies.Capture:
         first = first.replace(day=draw(st.integers(1, 12)))
     begin = capture.samples[0].stamp
     samples = tuple(replace(sample, stamp=first + (sample.stamp - begin)) for sample in capture.samples)
-    capture = replace(capture, samples=samples, bias=0, bare=False, line_end="\n")
-    return _without_lists(capture) if dress.separator == ";" else capture
+    return replace(capture, samples=samples, bias=0, bare=False, line_end="\n")
 
 
 @st.composite

@@ -212,11 +212,14 @@ _number_texts = st.one_of(
     st.decimals(-(10**9), 10**9, places=2).map(str),
     st.decimals(0, 100, places=5).map(lambda number: format(number, "f")),
 )
-_WORDS = {"Yes": 1.0, "no": 0.0, "": None, " ": None, "-": None, "-nan": None, "inf": None, "N/A": None, "0,1": None}
+_WORDS = {"Yes": 1.0, "no": 0.0, "": None, " ": None, "-": None, "-nan": None, "inf": None, "N/A": None}
+LIST_COUNTER = "Numa Home Nodes"
+"""The counter whose cells may be lists; elsewhere `0,1` is a number with a decimal comma."""
 _cells = st.one_of(
     *[_number_texts.map(lambda text: Cell(text, float(text)))] * 6,
     st.sampled_from(sorted(_WORDS)).map(lambda text: Cell(text, _WORDS[text])),
 )
+_lists = st.one_of(_cells, st.just(Cell("0,1", None)))
 _glued_cells = st.one_of(
     st.just(Cell("   -", None)), st.decimals(0, 999, places=1).map(lambda number: Cell(f"{number:>8}", float(number)))
 )
@@ -234,7 +237,10 @@ def captures(draw: st.DrawFn, *, glued: bool | None = None) -> Capture:
     step = dt.timedelta(seconds=draw(st.sampled_from([2, 5, 20, 60])))
     samples = []
     for number in range(draw(st.integers(1, 5))):
-        cells = tuple(draw(_glued_cells if column.glued else _cells) for column in columns)
+        kinds = [
+            _glued_cells if column.glued else _lists if column.counter == LIST_COUNTER else _cells for column in columns
+        ]
+        cells = tuple(map(draw, kinds))
         samples.append(Sample(stamp + number * step, cells))
     return Capture(
         columns,

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import esxparse as ex
 from esxparse.formats.benchmarks.linpack import read_hpl, read_mkl
-from esxparse.formats.benchmarks.results import read_cell
 from esxparse.formats.benchmarks.stream import split
+from esxparse.formats.kit.marks import Marks
 
 FORMATS = ex.datasets_dir() / "formats"
 
@@ -217,6 +217,25 @@ def test_nothing_is_taken_for_results_that_does_not_say_so(tmp_path):
 
 @given(st.floats(-1e9, 1e9).map(lambda value: round(value, 3)))
 def test_a_number_is_read_back_from_any_way_to_write_it(value):
-    assert read_cell(str(value), ",") == value
-    assert read_cell(f"{value:,.3f}", ",") == value
-    assert read_cell(f"{value:,.3f}".replace(",", " ").replace(".", ",").replace(" ", "."), ";") == value
+    assert Marks().number(str(value)) == value
+    assert Marks().number(f"{value:,.3f}") == value
+    assert Marks(",").number(f"{value:,.3f}".replace(",", " ").replace(".", ",").replace(" ", ".")) == value
+
+
+def test_results_of_a_locale_are_at_their_scale_or_refused(tmp_path):
+    file = tmp_path / "own.csv"
+    file.write_text("test;opm\na;4.096\nb;5.120\n")
+    with pytest.raises(ex.EsxparseError, match=r"'4.096' \(line 2, column 2\) is 4.096 or 4096.*decimal="):
+        ex.open(file, format="results_csv")
+    rec = ex.open(file, format="results_csv", decimal="comma")
+    assert rec["benchmark_results"].collect()["value"].to_list() == [4096.0, 5120.0]
+    file.write_text("test;opm\na;4.096\nb;0,5\n")
+    assert ex.open(file, format="results_csv")["benchmark_results"].collect()["value"].to_list() == [4096.0, 0.5]
+
+
+def test_a_date_in_an_order_that_only_its_writer_knows_is_left_out_with_the_reason(tmp_path):
+    file = tmp_path / "own.csv"
+    file.write_text("when,test,opm\n2026-03-11 09:00,a,1\n11.03.26 09:00,b,2\n")
+    rec = ex.open(file, format="results_csv", time_column="when")
+    (note,) = [note for note in rec.notes if note.severity == "warning"]
+    assert "order of day, month and year in '11.03.26 09:00' is not known; write it as 2026-03-11T09:02" in note.message

@@ -323,12 +323,11 @@ def test_an_instance_with_a_backslash_is_still_found(tmp_path):
     assert table(rec, "memory")["free_mbytes"].to_list() == [2.0]
 
 
-def test_a_header_of_several_hosts_says_so(tmp_path):
+def test_a_header_of_several_hosts_is_refused(tmp_path):
     names = [compose.path("Memory", "Free MBytes", host) for host in ("esx-a", "esx-b")]
     header = ",".join(f'"{cell}"' for cell in [compose.STAMP, *names])
-    rec = opened(tmp_path, f"{header}\n{compose.row(0, ['1', '2'])}\n")
-    assert table(rec, "memory").select("free_mbytes", "free_mbytes_2").rows() == [(1.0, 2.0)]
-    assert any("several hosts" in note.message for note in warnings(rec))
+    with pytest.raises(ex.EsxparseError, match=r"2 hosts stand side by side \(esx-a, esx-b\)"):
+        opened(tmp_path, f"{header}\n{compose.row(0, ['1', '2'])}\n")
 
 
 names = st.text(st.characters(exclude_characters="\\\n\r\x00", exclude_categories=["Cs"]), min_size=1, max_size=12)

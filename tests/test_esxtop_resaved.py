@@ -51,7 +51,7 @@ def test_without_quotes(tmp_path, end):
 def test_semicolons_and_decimal_commas(tmp_path):
     rec = opened(tmp_path, saved([f"26.03.2015 22:42:{s:02d}" for s in (0, 5, 10)], ";", ","))
     check(rec, *MARCH_26)
-    assert [note.message.partition(" ")[0] for note in rec.notes] == ["semicolons", "dates"]
+    assert [note.message.partition(" ")[0] for note in rec.notes] == ["semicolons", "numbers", "dates"]
 
 
 @pytest.mark.parametrize("decimal", [",", "."])
@@ -61,7 +61,8 @@ def test_tabs_as_a_spreadsheet_saves_unicode_text(tmp_path, decimal):
     plain = opened(tmp_path, saved([f"26/03/2015 22:42:{s:02d}" for s in (0, 5, 10)]))
     for name in plain:
         assert rec[name].collect().equals(plain[name].collect())
-    assert [note.message.partition(" ")[0] for note in rec.notes] == ["the", "tabs", "dates"]
+    numbers = ["numbers"] if decimal == "," else []
+    assert [note.message.partition(" ")[0] for note in rec.notes] == ["the", "tabs", *numbers, "dates"]
 
 
 def test_a_quoted_header_over_bare_rows_is_a_saved_capture_whose_dates_are_in_doubt(tmp_path):
@@ -326,3 +327,111 @@ def test_a_first_time_stamp_that_lost_a_quote_is_damage_and_no_other_program(tmp
     assert set(used["group"]) == {'5" disk'}
     assert used["pct_used"].to_list()[-2:] == [2.0, 3.0]
     assert any(note.severity == "warning" and note.line == 2 for note in rec.notes)
+
+
+LOCAL = [("Group Cpu(1:a)", "% Used"), ("Memory", "Free MBytes"), ("Physical Cpu(0)", "% Util Time")]
+TRUE = [[0.78, 196605.0, 1234.5], [12.0, 1048576.0, 1234.0]]
+LOCALES = {
+    "Germany": [["0,78", "196.605", "1.234,5"], ["12", "1.048.576", "1.234"]],
+    "the United States": [["0.78", "196,605", "1,234.50"], ["12", "1,048,576", "1,234"]],
+    "France": [["0,78", "196\u202f605", "1\u00a0234,5"], ["12", "1 048 576", "1 234"]],
+    "Switzerland": [["0.78", "196'605", "1\u2019234.50"], ["12", "1'048'576", "1'234"]],
+    "India": [["0.78", "1,96,605", "1,234.50"], ["12", "10,48,576", "1,234"]],
+}
+
+
+def local(rows, separator, *, quoted=False):
+    stamps = [f"{'03/26/2015' if quoted else '26/03/2015'} 22:42:0{n}" for n in range(len(rows))]
+    header = [compose.STAMP, *(compose.path(*column) for column in LOCAL)]
+    lines = [header, *([stamp, *row] for stamp, row in zip(stamps, rows, strict=True))]
+    cells = ([f'"{cell}"' if quoted or separator in cell else cell for cell in line] for line in lines)
+    return "".join(separator.join(line) + "\n" for line in cells)
+
+
+def local_numbers(rec):
+    tables = {"group_cpu": "pct_used", "memory": "free_mbytes", "physical_cpu": "pct_util_time"}
+    return [list(row) for row in zip(*(rec[name].collect()[column] for name, column in tables.items()), strict=True)]
+
+
+@pytest.mark.parametrize("quoted", [False, True])
+@pytest.mark.parametrize("separator", [";", "\t", ","])
+@pytest.mark.parametrize("locale", LOCALES)
+def test_the_marks_of_a_locale_are_derived_from_the_whole_file(tmp_path, locale, separator, quoted):
+    rec = opened(tmp_path, local(LOCALES[locale], separator, quoted=quoted))
+    assert local_numbers(rec) == TRUE
+    assert not [note for note in rec.notes if "bytes were lost" in note.message]
+    assert any("thousands separators, as in" in note.message for note in rec.notes)
+
+
+@pytest.mark.parametrize("quoted", [False, True])
+@pytest.mark.parametrize("separator", [";", "\t", ","])
+@pytest.mark.parametrize("mark", [".", ","])
+def test_numbers_that_nothing_settles_are_refused_until_the_mark_is_set(tmp_path, mark, separator, quoted):
+    text = local(
+        [["5", f"196{mark}605", f"1{mark}234"], ["12", f"196{mark}605", f"1{mark}234"]], separator, quoted=quoted
+    )
+    with pytest.raises(ex.EsxparseError, match=r"shows whether '1.*' \(line 2, column .\) is .* or .*set decimal="):
+        opened(tmp_path, text)
+    small, large = [[5.0, 196.605, 1.234], [12.0, 196.605, 1.234]], [[5.0, 196605.0, 1234.0], [12.0, 196605.0, 1234.0]]
+    point, comma = (small, large) if mark == "." else (large, small)
+    assert local_numbers(opened(tmp_path, text, decimal="point")) == point
+    assert local_numbers(opened(tmp_path, text, decimal="comma")) == comma
+
+
+def test_numbers_of_two_locales_are_refused_and_both_are_named(tmp_path):
+    text = local([["0,78", "1,234.50", "1"]], ";")
+    with pytest.raises(ex.EsxparseError, match=r"'1,234.50' \(line 2, column 3\) .* and '0,78' \(line 2, column 2\)"):
+        opened(tmp_path, text)
+
+
+def test_a_point_that_became_a_comma_costs_one_cell_of_what_esxtop_wrote(tmp_path):
+    rec = opened(tmp_path, local([["0.78", "5", "1.25"], ["0,78", "5", "1.25"]], ",", quoted=True))
+    assert local_numbers(rec) == [[0.78, 5.0, 1.25], [None, 5.0, 1.25]]
+    assert any(note.severity == "warning" and note.line == 3 for note in rec.notes)
+
+
+def test_converting_and_slicing_read_numbers_of_a_locale_alike(tmp_path):
+    file = compose.write(tmp_path, local(LOCALES["Germany"], ";"))
+    ex.convert(file, tmp_path / "out")
+    assert local_numbers(ex.open(tmp_path / "out")) == TRUE
+    ex.slice(file, tmp_path / "slice.csv")
+    assert local_numbers(ex.open(tmp_path / "slice.csv")) == TRUE
+
+
+def days_of(rec):
+    return [(time.month, time.day) for time in rec["memory"].collect()["time"]]
+
+
+@pytest.mark.parametrize("mark", ["-", "/"])
+def test_a_year_of_two_digits_may_come_first_or_last(tmp_path, mark):
+    content = saved([f"18{mark}04{mark}26 14:0{n}" for n in range(3)])
+    with pytest.raises(ex.EsxparseError, match=r"the year in dates such as '18.04.26 14:00' may come first or last"):
+        opened(tmp_path, content)
+    assert opened(tmp_path, content, date_order="ymd").meta["start"].date() == dt.date(2018, 4, 26)
+    assert opened(tmp_path, content, date_order="dmy").meta["start"].date() == dt.date(2026, 4, 18)
+
+
+def test_a_year_of_two_digits_that_can_be_no_day_is_the_year(tmp_path):
+    rec = opened(tmp_path, saved([f"13/04/45 14:0{n}" for n in range(3)]))
+    assert rec.meta["start"].date() == dt.date(2045, 4, 13)
+
+
+@pytest.mark.parametrize(
+    "form", ["{month}/{day}/2018 10:49", "{month:02d}.{day:02d}.2018 10:49", "2018-{day:02d}-{month:02d} 10:49"]
+)
+def test_days_that_a_spreadsheet_took_for_months_are_swapped_back(tmp_path, form):
+    """A spreadsheet with the day first read `04/05/2018` as the 4th of May, and left `04/13/2018` alone."""
+    dates = [(4, day) for day in (11, 12, 13)]
+    stamps = [
+        (form if day <= 12 else "{month:02d}/{day:02d}/2018 10:49:12").format(month=month, day=day)
+        for month, day in dates
+    ]
+    rec = opened(tmp_path, saved(stamps))
+    assert days_of(rec) == dates
+    assert any("took days up to 12 for months" in note.message for note in rec.notes)
+
+
+def test_dates_of_two_forms_whose_order_nothing_proves_are_refused(tmp_path):
+    stamps = ["04/13/2018 10:49:12", "04.05.2018 10:49", "03.05.2018 10:49"]
+    with pytest.raises(ex.EsxparseError, match=r"in two forms.*export the original file again"):
+        opened(tmp_path, saved(stamps))

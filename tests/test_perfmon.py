@@ -83,3 +83,26 @@ def test_the_zone_of_typeperfs_clock_can_be_given(tmp_path):
     assert rec["processor"].collect()["time"].to_list() == [dt.datetime(2026, 11, 22, 19, 0, 2, 125000, tzinfo=dt.UTC)]
     with pytest.raises(ex.EsxparseError, match="states its zone: leave zone out"):
         ex.open(ex.datasets_dir() / "formats" / "perfmon-guest.csv", zone="+01:00")
+
+
+GERMAN = (
+    "(PDH-CSV 4.0);\\\\P\\Prozessor(_Total)\\Prozessorzeit (%);\\\\P\\System\\Kontextwechsel/s\n"
+    "13.07.2026 10:00:00;12,5;4.096\n13.07.2026 10:00:05;0,78;12.288\n"
+)
+
+
+def test_numbers_of_a_german_windows_are_at_their_scale_and_its_zone_counts(tmp_path):
+    file = tmp_path / "german.csv"
+    file.write_text(GERMAN)
+    rec = ex.open(file, zone="Europe/Berlin")
+    assert rec["system"].collect()["kontextwechsel_per_s"].to_list() == [4096.0, 12288.0]
+    assert rec["prozessor"].collect()["prozessorzeit_pct"].to_list() == [12.5, 0.78]
+    assert rec.meta["start"].isoformat() == "2026-07-13T08:00:00+00:00"
+
+
+def test_three_digits_after_a_point_are_refused_if_nothing_settles_them(tmp_path):
+    file = tmp_path / "german.csv"
+    file.write_text('"(PDH-CSV 4.0)","\\\\P\\System\\Switches/s"\n"07/13/2026 10:00:00","4.096"\n')
+    with pytest.raises(ex.EsxparseError, match=r"'4.096' .* is 4.096 or 4096"):
+        ex.open(file)
+    assert ex.open(file, decimal="comma")["system"].collect()["switches_per_s"].to_list() == [4096.0]

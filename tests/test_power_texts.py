@@ -520,3 +520,21 @@ def test_the_power_saver_of_an_ilo_is_a_setting(tmp_path):
     text = '<?xml version="1.0"?>\n<RIBCL VERSION="2.23">\n<GET_HOST_POWER_SAVER HOST_POWER_SAVER= "AUTO"/>\n</RIBCL>\n'
     rows = opened(tmp_path, text, "saver.xml")["settings"].collect().select("source", "setting", "value").rows()
     assert rows == [("GET_HOST_POWER_SAVER", "HOST_POWER_SAVER", "AUTO")]
+
+
+def test_watts_of_a_locale_are_at_their_scale_or_refused(tmp_path):
+    file = tmp_path / "meter.csv"
+    file.write_text("time;watts\n2026-03-02 12:00:00;1.204\n2026-03-02 12:00:10;1.198\n")
+    with pytest.raises(ex.EsxparseError, match=r"'1.204' \(line 2, column 2\) is 1.204 or 1204"):
+        ex.open(file)
+    assert ex.open(file, decimal="comma")["power"].collect()["watts"].to_list() == [1204.0, 1198.0]
+    file.write_text("time;watts;volts\n2026-03-02 12:00:00;1.204;230,1\n")
+    assert ex.open(file)["power"].collect()["watts"].to_list() == [1204.0]
+
+
+@pytest.mark.parametrize("stamps", [("18/04/26 10:00", "18/04/26 10:01"), ("04/13/2026 10:00", "04.12.2026 10:01")])
+def test_dates_that_may_be_another_day_are_refused(tmp_path, stamps):
+    file = tmp_path / "meter.csv"
+    file.write_text("time;watts\n" + "".join(f"{stamp};100,5\n" for stamp in stamps))
+    with pytest.raises(ex.EsxparseError, match=r"may come first or last|in two forms"):
+        ex.open(file)

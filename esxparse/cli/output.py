@@ -14,7 +14,7 @@ from esxparse.errors import EsxparseError
 from esxparse.fleet import Crew, in_order, run
 from esxparse.formats.memory import DEFAULT, shown
 from esxparse.formats.names import STANDARD_INPUT
-from esxparse.formats.opening import DATE_ORDERS, NAMES, PATIENCE_S, Options
+from esxparse.formats.opening import DATE_ORDERS, DECIMALS, NAMES, PATIENCE_S, Options
 from esxparse.locations import is_url
 from esxparse.recording import printable
 
@@ -96,6 +96,7 @@ _HELP: Final[dict[str, tuple[str, str]]] = {
     "lazy": ("", "read numbers from the file as needed (default above 256 MB); --no-lazy reads them all at once"),
     "segment": ("N", "which capture of a file that holds several with different columns"),
     "date_order": ("ORDER", f"date order in a file saved by another program: {', '.join(DATE_ORDERS)}"),
+    "decimal": ("MARK", f"decimal mark in a file saved by another program: {', '.join(DECIMALS)}"),
     "date": ("DAY", "date of the first sample if time stamps have none (2026-03-11)"),
     "zone": ("ZONE", "zone of the clock that wrote times without one (+02:00, Europe/Berlin; default: UTC)"),
     "format": (

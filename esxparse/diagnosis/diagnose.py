@@ -18,6 +18,7 @@ from esxparse.diagnosis.rules import Rule
 from esxparse.diagnosis.series import Series
 from esxparse.diagnosis.symptoms import symptoms
 from esxparse.errors import EsxparseError
+from esxparse.formats.kit.limits import is_cut
 from esxparse.quality.check import doubted
 from esxparse.recording import Recording
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 LEAST: Final = 0.1
 """A reading with less confidence than this is not told."""
 _ALL: Final = "the capture was taken without -a, or without these fields"
+_CUT: Final = "a spreadsheet may have cut columns off (see the notes of the recording)"
 _ONE: Final = "; or they take a second sample, as rates of disks do"
 
 
@@ -64,7 +66,7 @@ def diagnose(rec: Recording | Study, profile: str | Path = "standard", series: S
     blind = [
         {"what": "rule" if isinstance(one, Rule) else "case", "id": key, "reason": why}
         for key, one in judging
-        if (why := unseen(one, series))
+        if (why := unseen(one, series, cut=is_cut(rec.notes)))
     ]
     return Findings(
         tuple(doubted(rec, [(told, one.case.tables) for one in found for told in _findings(one, times, rec.source)])),
@@ -97,15 +99,15 @@ def series_of(rec: Recording, times: Sequence[datetime] | None = None) -> Series
     return Series(panels(Host(tables, rec.meta.get("release")), times), len(times), frozenset(tables))
 
 
-def unseen(one: Case | Rule, series: Series) -> str:
-    """Why a case or a rule was not judged; empty where it was."""
+def unseen(one: Case | Rule, series: Series, *, cut: bool = False) -> str:
+    """Why a case or a rule was not judged; empty if it was. `cut`: whether a spreadsheet may have cut columns off."""
     reads = one.reads
     dead = sorted(name for name in reads if series.matrix(one.kind, name) is None)
     if len(dead) < max(1, len(reads)):
         return ""
     lacking = sorted(one.tables - set(series.tables))
     what = f"no table {' or '.join(lacking)}" if lacking else f"no values of {', '.join(dead)}"
-    return f"not judged: {what}: {_ALL}{_ONE if series.samples == 1 and not lacking else ''}"
+    return f"not judged: {what}: {_CUT if cut else _ALL}{_ONE if series.samples == 1 and not lacking else ''}"
 
 
 def _findings(story: Story, times: Sequence[datetime], source: str) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ import re
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, cast
 
@@ -34,6 +34,37 @@ def shown(name: str) -> str:
 def is_zip(head: bytes) -> bool:
     """Whether a file that begins with `head` is a zip."""
     return head.startswith((b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08"))
+
+
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_WORKBOOKS = {
+    "an Excel workbook": ("xl/workbook.", "xl/worksheets/", "xl/_rels/"),
+    "a Numbers spreadsheet": ("Index/Document.iwa", "Index/Tables/", "Index.zip"),
+}
+_OPEN_DOCUMENT = b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"
+_PERFMON_LOG = ("(PDH-BIN", "(PDH-BIN".encode("utf-16-le").decode("latin-1"))
+_SAVE = "save the sheet as CSV, and open that"
+
+
+def no_text(head: bytes, name: str, members: Iterable[str] = ()) -> str | None:
+    """What a file is that holds a recording in a form of its own, and how to get it as text; None for any other.
+
+    `members` are the names in a zip, or else those in its first bytes count.
+    """
+    text = head.decode("latin-1")
+    if head.startswith(_OLE):
+        return f"an Excel workbook (.xls): {_SAVE}"
+    if (name.lower().endswith(".blg") and "\0" in text) or any(mark in text[:_BLOCK] for mark in _PERFMON_LOG):
+        return f"a binary log of Perfmon: convert it with relog {name} -f csv -o out.csv, and open that"
+    if not is_zip(head):
+        return None
+    if _OPEN_DOCUMENT in head:
+        return f"an OpenDocument spreadsheet (.ods): {_SAVE}"
+    names = list(members)
+    for title, marks in _WORKBOOKS.items():
+        if any(one.startswith(marks) for one in names) or (not names and any(mark in text for mark in marks)):
+            return f"{title}: {_SAVE}"
+    return f"an Excel workbook: {_SAVE}" if not names and "[Content_Types].xml" in text else None
 
 
 def is_tar(head: bytes) -> bool:
@@ -222,6 +253,16 @@ def _first_of_cut_zip(file: BinaryIO, name: str) -> Iterator[Entry]:
         yield Entry(_plain(info.filename), None, refused or "the zip is cut in its first header")
         return
     yield _zip_content(file, info, name, known=False)
+
+
+def names_in(file: BinaryIO, head: bytes) -> list[str]:
+    """The names in a zip that begins with `head`; none where it is no zip, or its directory cannot be read."""
+    if not is_zip(head) or not file.seekable():
+        return []
+    try:
+        return zipfile.ZipFile(file).namelist()
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError):
+        return []
 
 
 def _overlapping(infos: list[zipfile.ZipInfo]) -> set[int]:

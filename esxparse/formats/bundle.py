@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import BinaryIO, Literal
 
 from esxparse.errors import UnreadableError
-from esxparse.formats.archives import Entry, is_tar, is_zip, tar_entries, zip_entries
+from esxparse.formats.archives import Entry, is_tar, is_zip, names_in, no_text, tar_entries, zip_entries
 from esxparse.formats.decompress import Decoded, Layer, Raw, codec_of
 from esxparse.formats.kit.head import HEAD, Head
 
@@ -108,6 +108,7 @@ class _Search:
             content, layers, refused = unwrap(entry.content, entry.raw or raw)
             layers = (*entry.layers, *layers)
             head = content.peek(_LOOK)
+            refused = refused or no_text(head, name) or ""
             if not refused and is_zip(head):
                 refused = "a zip inside an archive: unpack it first"
             if not refused and is_tar(head):
@@ -146,6 +147,8 @@ def look_through(
         UnreadableError: It is a bundle and cannot be looked into.
     """
     head = layer.peek(_LOOK)
+    if (what := no_text(head, raw.name, names_in(file, head))) is not None:
+        raise UnreadableError(f"{raw.name} is {what}")
     if is_zip(head):
         if layers:
             raise UnreadableError(f"{raw.name} is a zip compressed by {layers[0]}: decompress it first")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from typing import Any, Final, Literal, TypedDict, get_args
@@ -23,6 +23,10 @@ Day = date
 DateOrder = Literal["mdy", "dmy", "ymd"]
 
 DATE_ORDERS: Final[tuple[str, ...]] = get_args(DateOrder)
+
+Decimal = Literal["point", "comma"]
+
+DECIMALS: Final[tuple[str, ...]] = get_args(Decimal)
 
 PATIENCE_S: Final = 60.0
 """Seconds that a server may take for each answer, and for each piece of one, where nothing is said."""
@@ -130,10 +134,15 @@ def _number(given: str | int | None, name: str) -> int | None:
     return int(text) if int(text) > 1 else None
 
 
-def _order(given: str | None, name: str) -> str | None:
-    if given not in DATE_ORDERS:
-        raise EsxparseError(f"{name} is {given!r}: choose from {', '.join(DATE_ORDERS)}")
-    return given
+def _one_of(choices: tuple[str, ...]) -> Callable[[str | None, str], str | None]:
+    """The check of an option with a few choices."""
+
+    def check(value: str | None, name: str) -> str | None:
+        if value not in choices:
+            raise EsxparseError(f"{name} is {value!r}: choose from {', '.join(choices)}")
+        return value
+
+    return check
 
 
 def _text(given: str | None, name: str) -> str | None:
@@ -184,6 +193,7 @@ class Options(TypedDict, total=False):
     segment: int
     date_order: DateOrder | None
     date: str | Day | None
+    decimal: Decimal | None
     zone: str | None
     format: str | None
     time_column: str | None
@@ -202,8 +212,9 @@ class Opening:
     every: timedelta | None = field(default=None, metadata={"read": period})
     lazy: bool | None = field(default=None, metadata={"read": _truth})
     segment: int | None = field(default=None, metadata={"read": _number})
-    date_order: DateOrder | None = field(default=None, metadata={"read": _order})
+    date_order: DateOrder | None = field(default=None, metadata={"read": _one_of(DATE_ORDERS)})
     date: Day | None = field(default=None, metadata={"read": day})
+    decimal: Decimal | None = field(default=None, metadata={"read": _one_of(DECIMALS)})
     zone: str | None = field(default=None, metadata={"read": _zone})
     format: str | None = field(default=None, metadata={"read": _text})
     time_column: str | None = field(default=None, metadata={"read": _text})

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +34,13 @@ from esxparse.formats.esxtop.grammar import of_windows
 from esxparse.formats.kit import stamps
 from esxparse.formats.kit.head import Head
 from esxparse.formats.source import Source
+from esxparse.formats.window import EVERYTHING
 from esxparse.recording import Note, Recording
 from esxparse.whole import Scratch
 
 FORMAT = "perfmon"
 
 _BARE = "(PDH-CSV 4.0)"
-_STAMP = re.compile(r'"(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)')
 _HEADER = re.compile(r'\s*(?:[^\n]*\n){0,3}"?\(PDH-CSV ')
 _OF_ESXTOP = ("vms", "pcpus", "release", "release_evidence")
 _PIECE = 1 << 20
@@ -61,19 +62,22 @@ def read(source: Source, zone: str | None = None, **options: Any) -> Recording:
         # Read at once: what is read on demand would need the file, which is not kept.
         with Scratch() as folder:
             copy = folder / "counters.csv"
-            _with_zone(source, copy, _bias(source.head.text, zone))
-            rec = esxtop.read(replace(source, path=copy, where=str(copy)), **options | {"lazy": False})
+            options |= {"lazy": False}
+            zoned = replace(source, path=copy, where=str(copy))
+            _with_zone(source, copy, 0)
+            if zone:
+                whole = options | {"window": EVERYTHING, "numbers": ()}
+                _with_zone(source, copy, _bias(esxtop.read(zoned, **whole).meta["start"], zone))
+            rec = esxtop.read(zoned, **options)
         said = [Note(stamps.of_zone(zone), line=1)]
     tables = {name: frame.with_columns(_measured(frame)) for name, frame in rec.tables.items()}
     meta = {name: value for name, value in rec.meta.items() if name not in _OF_ESXTOP}
     return Recording(FORMAT, source.name, tables, meta, (*rec.notes, *said))
 
 
-def _bias(head: str, zone: str | None) -> int:
-    """Minutes from the clock of a zone to UTC, at the first time stamp: a header states one, as Perfmon's own does."""
-    first = _STAMP.search(head)
-    moment = stamps.moment(first[1], "mdy") if first else None
-    return round((stamps.in_utc(moment, zone) - moment).total_seconds() / 60) if moment else 0
+def _bias(start: datetime, zone: str) -> int:
+    """Minutes from the clock of a zone to UTC at the first sample, which its clock shows as `start`."""
+    return round((stamps.in_utc(start, zone) - start).total_seconds() / 60)
 
 
 def _with_zone(source: Source, copy: Path, bias: int) -> None:

@@ -39,7 +39,7 @@ _DATA = Path(__file__).with_name("recognise.toml")
 _HINTS = frozenset({"lazy"})
 """Options that spare work where a reader has them, and change nothing where it has not."""
 
-_OF_READERS = ("lazy", "segment", "date_order", "date", "zone", "time_column", "value_column")
+_OF_READERS = ("lazy", "segment", "date_order", "date", "decimal", "zone", "time_column", "value_column")
 """Options of `esxparse.open` that are readers' own; what is left is done here, whatever the reader."""
 
 _SHOWN = 200

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 from esxparse.errors import EsxparseError, UnreadableError
 from esxparse.formats import memory, remote
-from esxparse.formats.archives import is_tar, is_zip
+from esxparse.formats.archives import is_tar, is_zip, no_text
 from esxparse.formats.bundle import Found, look_through, unwrap
 from esxparse.formats.decompress import Layer, Raw
 from esxparse.formats.kit.head import HEAD, Head
@@ -281,6 +281,8 @@ def _from_standard_input(member: str | None) -> Source:
     _, raw = _raw(STANDARD_INPUT)
     layer, layers, refused = unwrap(raw, raw)
     head = layer.peek(_LOOK)
+    if (what := no_text(head, STANDARD_INPUT)) is not None:
+        raise UnreadableError(f"standard input is {what}")
     if is_tar(head) or is_zip(head):
         refused = "a bundle, which must be searched before it is read: write it to a file, or pipe one capture of it"
     if refused:

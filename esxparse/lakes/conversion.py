@@ -248,7 +248,13 @@ def write_recording(
         refuse_foreign(esxtop, asked, source.name)
         with own_errors(source.name, esxtop.FORMAT):
             rec = esxtop.read_by_instance(
-                source, aside, asked.window, segment=asked.segment or 1, date_order=asked.date_order, date=asked.date
+                source,
+                aside,
+                asked.window,
+                segment=asked.segment or 1,
+                date_order=asked.date_order,
+                date=asked.date,
+                decimal=asked.decimal,
             )
     if rec is None:
         rec = open_source(source, asked)

@@ -12,7 +12,7 @@ Columns are told by their titles, in any case and order: `benchmark`, `test`, `c
 `test` where there is none, the rest go to `configuration` as `name=value`. Every column of numbers is a metric under
 its title, or only `value_column` is; with a `metric` column it is that one's. A unit may stand in the title:
 `value [ms]`, `rate (MB/s)`, `latency_ms`. Repetitions are counted where there is no such column. Cells are separated
-by tab, semicolon, comma or bar; decimal commas and thousands are understood where the separator leaves no doubt.
+by tab, semicolon, comma or bar. The decimal mark is derived from all numbers; if none shows it, set `decimal`.
 A row with another number of cells than there are titles is left out.
 Lines that begin with `#` are comments; `# benchmark: DVD Store`, `# unit: opm`, `# higher_is_better: false` say what
 no column says.
@@ -29,10 +29,12 @@ from datetime import UTC, datetime
 
 from esxparse.errors import DamagedError, EsxparseError, did_you_mean
 from esxparse.formats.benchmarks.table import SCHEMA, Fields, listing
+from esxparse.formats.kit.marks import COMMA, POINT, Marks, marks_of_cells
 from esxparse.formats.kit.notes import Notes, excerpt
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import frame
 from esxparse.formats.kit.text import Text, cells_of, may_be_cut
+from esxparse.formats.opening import Decimal
 from esxparse.formats.source import Source
 from esxparse.formats.window import TIME
 from esxparse.recording import Note, Recording
@@ -59,18 +61,18 @@ _RATES = re.compile(
     re.IGNORECASE,
 )
 _TRUE, _FALSE = frozenset({"true", "yes", "1", "higher"}), frozenset({"false", "no", "0", "lower"})
-_DECIMAL_COMMA = re.compile(r"^[-+]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+(?:[eE][-+]?\d+)?$")
+_ORDERED = re.compile(r"\d{1,2}([/.-])\d{1,2}\1\d{2}(?:\d{2})?(?!\d)")
+"""A date in an order that only its writer knows."""
 _SECONDS = 1 << 33
 
 
-def read_cell(text: str, separator: str) -> float | None:
-    """The number in a cell: with a decimal comma only where commas separate nothing.
+def is_number(text: str) -> bool:
+    """Whether a cell holds a number, in any locale.
 
-    >>> read_cell("1,5", ";"), read_cell("1.234,5", ";"), read_cell("1,234.5", ","), read_cell("fast", ";")
-    (1.5, 1234.5, 1234.5, None)
+    >>> is_number("1.234,5"), is_number("1,234.5"), is_number("fast")
+    (True, True, False)
     """
-    cell = text.strip().replace("\N{NO-BREAK SPACE}", "").replace("'", "")
-    return number(cell, "," if separator != "," and _DECIMAL_COMMA.match(cell) else ".")
+    return any(Marks(mark).number(text) is not None for mark in (POINT, COMMA))
 
 
 def separator_of(lines: Sequence[str]) -> str:
@@ -120,6 +122,12 @@ def read_time(text: str) -> datetime | None:
         return None
 
 
+def _unreadable_time(cell: str) -> str:
+    if _ORDERED.match(cell.strip()):
+        return f"the order of day, month and year in {excerpt(cell)!r} is not known; write it as 2026-03-11T09:02"
+    return f"no readable time in {excerpt(cell)!r}"
+
+
 def _column(titles: Sequence[str], wanted: str | None, what: str) -> int | None:
     if not wanted:
         return None
@@ -130,32 +138,30 @@ def _column(titles: Sequence[str], wanted: str | None, what: str) -> int | None:
     raise EsxparseError(msg + ", ".join(map(repr, map(excerpt, titles))))
 
 
-def read_rows(lines: Sequence[str]) -> tuple[list[tuple[int, list[str]]], str, dict[str, str]]:
-    """The rows with their lines, what separates their cells, and what comments say."""
+def read_rows(lines: Sequence[str]) -> tuple[list[tuple[int, list[str]]], dict[str, str]]:
+    """The rows with their lines, and the values that comments set."""
     kept = [(place, line) for place, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")]
     said = {match["name"]: match["value"] for line in lines if (match := _COMMENT.match(line))}
     separator = separator_of([line for _, line in kept])
     rows = [(place, cells_of(line, separator) or [line]) for place, line in kept]
-    return rows, separator, said
+    return rows, said
 
 
-def _titled(rows: Sequence[tuple[int, list[str]]], separator: str) -> tuple[list[str], Sequence[tuple[int, list[str]]]]:
+def _titled(rows: Sequence[tuple[int, list[str]]]) -> tuple[list[str], Sequence[tuple[int, list[str]]]]:
     """The titles, printed or made up, and the rows below them."""
     first = rows[0][1]
-    if not any(read_cell(cell, separator) is not None for cell in first):
+    if not any(is_number(cell) for cell in first):
         last = max((place for place, title in enumerate(first, 1) if title), default=len(first))
         return [title or f"column_{place}" for place, title in enumerate(first[:last], 1)], rows[1:]
     width = Counter(len(cells) for _, cells in rows).most_common(1)[0][0]
     made_up = [f"column_{place}" for place in range(1, width + 1)]
-    numbers = [place for place, cell in enumerate(first[:width]) if read_cell(cell, separator) is not None]
+    numbers = [place for place, cell in enumerate(first[:width]) if is_number(cell)]
     if len(numbers) == 1:
         made_up[numbers[0]] = "value"
     return made_up, rows
 
 
-def roles(
-    titles: Sequence[str], rows: Sequence[tuple[int, list[str]]], separator: str, options: Mapping[str, str | None]
-) -> Fields:
+def roles(titles: Sequence[str], rows: Sequence[tuple[int, list[str]]], options: Mapping[str, str | None]) -> Fields:
     """Which column is what: named ones, metrics, labels."""
     named: dict[str, int] = {}
     for place, title in enumerate(titles):
@@ -164,14 +170,11 @@ def roles(
     time = _column(titles, options.get("time_column"), "time")
     value = _column(titles, options.get("value_column"), "results")
     free = [place for place in range(len(titles)) if place not in {*named.values(), time, value}]
-    count = {
-        place: sum(read_cell(cells[place], separator) is not None for _, cells in rows if place < len(cells))
-        for place in free
-    }
+    count = {place: sum(is_number(cells[place]) for _, cells in rows if place < len(cells)) for place in free}
     numeric = [place for place in free if rows and count[place] * 2 > len(rows)]
     if value is None and not numeric:
         # A column named like a label may be the results: `run` in a file of two columns, for instance.
-        value = next((place for place in reversed(range(len(titles))) if _is_numeric(place, rows, separator)), None)
+        value = next((place for place in reversed(range(len(titles))) if _is_numeric(place, rows)), None)
         named = {name: place for name, place in named.items() if place != value}
     metrics = [value] if value is not None else numeric
     # Beside named results, other numbers are settings; words come first, as the test's name.
@@ -179,8 +182,8 @@ def roles(
     return {"named": named, "time": time, "metrics": metrics, "labels": labels}
 
 
-def _is_numeric(place: int, rows: Sequence[tuple[int, list[str]]], separator: str) -> bool:
-    return any(place < len(cells) and read_cell(cells[place], separator) is not None for _, cells in rows)
+def _is_numeric(place: int, rows: Sequence[tuple[int, list[str]]]) -> bool:
+    return any(place < len(cells) and is_number(cells[place]) for _, cells in rows)
 
 
 def _whole_rows(
@@ -232,28 +235,38 @@ def _figure(label: Fields, title: str, value: float) -> Fields:
     return {**label, "metric": metric, "unit": unit, "value": value, "higher_is_better": higher}
 
 
-def read(source: Source, value_column: str | None = None, time_column: str | None = None) -> Recording:
-    """Reads a table of results."""
+def read(
+    source: Source,
+    value_column: str | None = None,
+    time_column: str | None = None,
+    decimal: Decimal | None = None,
+) -> Recording:
+    """Reads a table of results; `decimal` is its decimal mark, if the file does not show it."""
     text = source.text()
-    every, separator, said = read_rows(text.lines())
+    every, said = read_rows(text.lines())
     if not every:
         raise DamagedError("it has no results: each line needs a label and a number")
-    titles, rows = _titled(every, separator)
+    titles, rows = _titled(every)
     rows, uneven = _whole_rows(titles, rows)
-    role = roles(titles, rows, separator, {"value_column": value_column, "time_column": time_column})
+    role = roles(titles, rows, {"value_column": value_column, "time_column": time_column})
     rows, cut = _without_cut(rows, role, text)
-    notes = Notes([*text.notes, *uneven, *cut])
+    marks = marks_of_cells(
+        ((cells[place], (line, place + 1)) for place in role["metrics"] for line, cells in rows if place < len(cells)),
+        decimal,
+    )
+    notes = Notes([*text.notes, *uneven, *cut, *marks.notes])
     found: list[Fields] = []
     seen: Counter[tuple[str, ...]] = Counter()
     for line, cells in rows:
         label = _labelled(cells, titles, role, said)
         time = read_time(cells[role["time"]]) if role["time"] is not None and role["time"] < len(cells) else None
         if role["time"] is not None and time is None:
-            notes.warn("no readable time: the row is left out", line, role["time"] + 1)
+            cell = cells[role["time"]] if role["time"] < len(cells) else ""
+            notes.warn(f"{_unreadable_time(cell)}: the row is left out", line, role["time"] + 1)
             continue
         for place in role["metrics"]:
             cell = cells[place] if place < len(cells) else ""
-            if (value := read_cell(cell, separator)) is None:
+            if (value := marks.number(cell)) is None:
                 notes.warn(f"{excerpt(cell)!r} is not a number: left out", line, place + 1)
                 continue
             row = _figure(label, titles[place], value)

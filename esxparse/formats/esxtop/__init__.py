@@ -42,6 +42,7 @@ from esxparse.formats.esxtop import (
     by_instance,
     first_sample,
     grammar,
+    local_numbers,
     odd,
     release,
     resaved,
@@ -52,7 +53,9 @@ from esxparse.formats.esxtop import (
     times,
 )
 from esxparse.formats.esxtop import lazy as lazy_tables
+from esxparse.formats.esxtop.mangled import mangled_names
 from esxparse.formats.esxtop.notes import no_rows
+from esxparse.formats.kit.limits import cut_notes
 from esxparse.formats.unchanged import Opened
 from esxparse.formats.unpack import unpacked
 from esxparse.formats.window import EVERYTHING, Window
@@ -66,7 +69,7 @@ if TYPE_CHECKING:
 
     from esxparse.formats.esxtop.segments import Keep
     from esxparse.formats.kit.head import Head
-    from esxparse.formats.opening import DateOrder
+    from esxparse.formats.opening import DateOrder, Decimal
     from esxparse.formats.source import Source
 
 FORMAT = "esxtop"
@@ -76,6 +79,10 @@ LAZY_FROM = 256_000_000
 
 UNPACK_FROM = LAZY_FROM // 8
 """Bytes of a compressed file above which it is unpacked into a temporary one: captures shrink to an eighth or less."""
+
+
+_SIDE_BY_SIDE = 0.1
+"""Share of the columns that hosts have in common from which on their captures stand side by side; less is damage."""
 
 
 def recognise(head: Head) -> bool:
@@ -132,6 +139,7 @@ def read(
     segment: int = 1,
     date_order: DateOrder | None = None,
     date: date | None = None,
+    decimal: Decimal | None = None,
     numbers: Collection[str] | None = None,
 ) -> Recording:
     """Reads a capture: all its tables, its facts and its notes.
@@ -149,22 +157,33 @@ def read(
         segment: The capture to read, from 1, in a file that holds several with different columns.
         date_order: Order of day, month and year in the time stamps, where the file does not tell.
         date: The day of the first sample, where time stamps have none.
+        decimal: The decimal mark, where the file does not show it.
         numbers: The tables whose numbers are needed; others may come with their keys alone. All of them by default.
 
     Raises:
         DamagedError: There is a header and not one whole row, or no column.
-        EsxparseError: No sample is in the window, there is no such segment, or dates cannot be read without guessing.
+        EsxparseError: No sample is in the window, there is no such segment, or a date or a number is ambiguous.
     """
     dates = times.Dates(date_order, date)
-    content = _resaved_content(source)
     keep = True if numbers is None else numbers
-    if content is not None:
-        mended = resaved.canonical(content, dates)
-        with Scratch() as folder:
-            copy = folder / "capture.csv"
-            copy.write_bytes(mended.content)
-            rec = _at_once(replace(source, path=copy), window, segment, keep, mended.dates)
-        return replace(rec, notes=(*mended.notes, *rec.notes))
+    content = _content(source) if decimal else _resaved_content(source)
+    if content is None:
+        try:
+            return _as_written(source, window, lazy=lazy, segment=segment, keep=keep, dates=dates)
+        except local_numbers.LocalNumbersError:
+            content = _content(source)
+    mended = resaved.canonical(content, dates, decimal)
+    with Scratch() as folder:
+        copy = folder / "capture.csv"
+        copy.write_bytes(mended.content)
+        rec = _at_once(replace(source, path=copy), window, segment, keep, mended.dates, mended=True)
+    return replace(rec, notes=(*mended.notes, *rec.notes))
+
+
+def _as_written(
+    source: Source, window: Window, *, lazy: bool | None, segment: int, keep: Keep, dates: times.Dates
+) -> Recording:
+    """The recording of a capture in esxtop's own form."""
     packed = Path(source.where)
     size = packed.stat().st_size if packed.is_file() else source.size
     if lazy is not False and source.path is None and size is not None and size > UNPACK_FROM:
@@ -183,6 +202,11 @@ def _resaved_content(source: Source) -> bytes | None:
         return resaved.whole(stream, head, source.memory_limit) if resaved.is_resaved(head) else None
 
 
+def _content(source: Source) -> bytes:
+    with source.open() as stream:
+        return resaved.whole(stream, b"", source.memory_limit)
+
+
 def read_by_instance(
     source: Source,
     aside: BinaryIO,
@@ -191,6 +215,7 @@ def read_by_instance(
     segment: int = 1,
     date_order: DateOrder | None = None,
     date: date | None = None,
+    decimal: Decimal | None = None,
     budget: int = by_instance.BUDGET,
 ) -> Recording | None:
     """A capture as `read` gives it, the rows of one instance together, in bounded memory; None where others saved it.
@@ -202,19 +227,25 @@ def read_by_instance(
         segment: The capture to read, from 1.
         date_order: Order of day, month and year in the time stamps.
         date: The day of the first sample.
+        decimal: The decimal mark; a capture for which it is set was saved by another program.
         budget: Bytes of rows that are made at once.
     """
-    if _resaved_content(source) is not None:
+    if decimal or _resaved_content(source) is not None:
         return None
     turned = by_instance.Turned(aside)
-    found = _judged(source, window, segment, turned.put, times.Dates(date_order, date))
+    try:
+        found = _judged(source, window, segment, turned.put, times.Dates(date_order, date))
+    except local_numbers.LocalNumbersError:
+        return None
     runs = tables.runs_of(found.segment.body, found.samples)
     built = {table.shape.name: by_instance.scan(table, turned, runs, budget) for table in found.tables}
     return found.recording(source, built)
 
 
-def _at_once(source: Source, window: Window, segment: int, keep: Keep, dates: times.Dates) -> Recording:
-    found = _judged(source, window, segment, keep, dates)
+def _at_once(
+    source: Source, window: Window, segment: int, keep: Keep, dates: times.Dates, *, mended: bool = False
+) -> Recording:
+    found = _judged(source, window, segment, keep, dates, mended=mended)
     return found.recording(source, tables.eager(found.segment.body, found.samples, found.tables))
 
 
@@ -258,14 +289,32 @@ def _samples(found: segments.Segment, dates: times.Dates) -> tuple[rows.Samples,
     return samples, seams.strangers(found.body.shapes, found.body.padded, is_sample, found.layout), notes
 
 
-def _judged(source: Source, window: Window, segment: int, keep: Keep, dates: times.Dates) -> _Judged:
+def _refuse_several_hosts(hosts: Sequence[str], repeated: float) -> None:
+    """Refuses captures of several hosts side by side: tables would mix them; `repeated` is the share of columns."""
+    if len(hosts) > 1 and repeated >= _SIDE_BY_SIDE:
+        msg = (
+            f"captures of {len(hosts)} hosts stand side by side ({', '.join(hosts[:5])}): save the columns of each "
+            "host, with the time stamps, in a file of its own"
+        )
+        raise EsxparseError(msg)
+
+
+def _judged(
+    source: Source, window: Window, segment: int, keep: Keep, dates: times.Dates, *, mended: bool = False
+) -> _Judged:
     found = segments.find(source, segment, keep)
     layout = found.layout
     samples, strangers, row_notes = _samples(found, dates)
+    if not mended:
+        local_numbers.refuse(odd.texts_of(found.body, samples), found.body, found.header)
     samples = samples.within(window)
     odd_cells = odd.odd_cells(found.body, samples, strangers, layout, found.header)
-    notes = [*found.notes, *dates.notes(), *collected.notes(Path(source.where))]
+    lines = found.first_line - 1 + found.body.lines
+    cut = cut_notes(len(found.header.owners) + 1, lines, saved=mended or not found.body.padded)
+    notes = [*found.notes, *cut, *dates.notes(), *collected.notes(Path(source.where))]
+    notes += mangled_names(layout)
     if layout.repeated:
+        _refuse_several_hosts(found.header.hosts, len(layout.repeated) / len(layout.table))
         place = layout.repeated[0]
         columns = counted(len(layout.repeated), "column")
         message = f"{columns} repeated, such as {found.header.path(place)}: kept with _2, _3 after the name"

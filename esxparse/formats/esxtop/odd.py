@@ -52,6 +52,13 @@ class OddCells:
     notes: tuple[Note, ...]
 
 
+def texts_of(body: Body, samples: Samples) -> Texts:
+    """The cells of the samples that hold neither a number nor a word for one."""
+    sample_of = np.full(len(body.cells), -1, dtype=np.int64)
+    sample_of[samples.keep] = np.arange(len(samples.keep))
+    return body.odd.of(sample_of)
+
+
 def odd_cells(
     body: Body, samples: Samples, strangers: Sequence[tuple[int, int]], layout: Layout, header: Header
 ) -> OddCells:

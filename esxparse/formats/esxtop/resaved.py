@@ -15,21 +15,22 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from esxparse.errors import DamagedError
 from esxparse.formats import memory
+from esxparse.formats.esxtop import header
 from esxparse.formats.esxtop.grammar import HEADER_WITHIN, MARK, STAMP, decoded, text_before
+from esxparse.formats.esxtop.local_numbers import with_points
 from esxparse.formats.esxtop.times import Dates, as_esxtop_writes
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
-_LIST_COUNTERS = ("Numa Home Nodes",)
-"""Counters whose cells may be lists: `0,1` is two nodes, whatever stands between the cells."""
+    from esxparse.formats.opening import Decimal
+
 _SEPARATOR = re.compile(r'\(PDH-CSV[^\n]*?\) ?\([^\n]*?\)\(-?\d{1,9}\)"?(?P<separator>[,;\t])')
 _LOST_QUOTE = re.compile(rb'\(PDH-CSV[^\n",]*","')  # a first cell of a header in quotes that lost the first of them
 _BETWEEN = re.compile(rb'\(PDH-CSV[^\n"]*"[;\t]"')  # a first cell with quotes, and no comma after it
 _SEPARATED = {
-    ";": "semicolons between cells, commas in numbers read as decimal points: another program saved it",
+    ";": "semicolons between cells: another program saved it",
     "\t": "tabs between cells: another program saved it as text",
 }
 _LINE_END = re.compile(r"\r*\n|\r")
@@ -42,6 +43,10 @@ _BEGINS = rb"(?:\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}[ T]\d|\d{1,2}:\d\d)"
 _QUOTED_STAMP = re.compile(rb'\n"' + _BEGINS + rb'[^",;\t\r\n]*"(?:[,;\t\r\n]|\Z)')
 _BARE_STAMP = re.compile(rb"\n" + _BEGINS + rb'[^",;\t\r\n]*(?:[,;\t\r\n]|\Z)')
 """A first time stamp without quotes; one that has its second quote lost its first to damage."""
+_LOCAL = re.compile(
+    r'"\s*[+-]?(?:\d[\d.]*[,\' \u00a0\u202f\u2019][\d.,\' \u00a0\u202f\u2019]*|[1-9]\d{0,2}(?:\.\d{3})+)"'
+)
+"""A cell in quotes that may be a number of a locale."""
 _BOMS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 _UTF_16 = ("utf-16-le", "utf-16-be")
 _MONTHS = 12
@@ -108,8 +113,12 @@ def _text(content: bytes) -> tuple[str, list[Note]]:
     return text, [] if wrong is None else [Note("not UTF-8: read as Windows-1252", line=1)]
 
 
-def canonical(content: bytes, dates: Dates) -> Canonical:
-    """The capture as esxtop would have written it, refused where a date cannot be read without guessing."""
+def canonical(content: bytes, dates: Dates, decimal: Decimal | None = None) -> Canonical:
+    """The capture as esxtop would have written it.
+
+    Raises:
+        EsxparseError: A date or a number is ambiguous.
+    """
     text, notes = _text(content)
     before, mark, rest = text.partition(MARK.decode())
     quoted = before.endswith('"')
@@ -123,6 +132,9 @@ def canonical(content: bytes, dates: Dates) -> Canonical:
     if quoted and between == "," and not _LINE_CLOCK.search(body) and all(map(_is_written, _LINE_STAMP.findall(body))):
         # Names are not escaped: nothing but the reader of captures tells where they end.
         body, stamp_notes = _with_dates(body, dates)
+        if decimal or _LOCAL.search(body):
+            body, mark_notes = _with_points_in_quotes(body, before.count("\n") + 1, decimal)
+            stamp_notes = [*mark_notes, *stamp_notes]
         return Canonical((before + body).encode(), judged, (*notes, *stamp_notes))
     lines_before = before.count("\n")
     notes += text_before(before)
@@ -132,10 +144,11 @@ def canonical(content: bytes, dates: Dates) -> Canonical:
         captures = [_without_last(capture) for capture in captures]
     if between != ",":
         notes.append(Note(_SEPARATED[between], line=lines_before + 1))
-        captures = [_with_points(capture) for capture in captures]
     elif not quoted:
         message = "the header has no quotes around its cells: another program saved this file"
         notes.append(Note(message, line=lines_before + 1))
+    captures, mark_notes = with_points(captures, lines_before + 1, decimal)
+    notes += mark_notes
     if quoted and dates.order is None and _month_first(body):
         # Dates in quotes are texts to the program that saved them: they are as they were.
         dates = Dates("mdy", dates.day)
@@ -144,8 +157,8 @@ def canonical(content: bytes, dates: Dates) -> Canonical:
     out = io.StringIO()
     # Lines keep their numbers, so that notes tell those of the file.
     out.write("\n" * lines_before)
-    for header, *rows in captures:
-        out.write(_line(header))
+    for names, *rows in captures:
+        out.write(_line(names))
         for row in rows:
             stamp = next(stamps)
             out.write(_line([cell.strip() for cell in [stamp, *row[1:]]]) if row else "\n")
@@ -180,11 +193,25 @@ def _rows(body: str, separator: str) -> list[list[str]]:
     lines = _LINE_END.split(body)
     if not lines[-1]:
         del lines[-1]
+    return [_cells(line, separator) for line in lines]
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    """The cells of a line; one with a quote that is not closed, or within its text, keeps it: it holds no number."""
+    is_header = MARK.decode() in line[: len(MARK) + 1]
     try:
-        return [next(csv.reader([line], delimiter=separator, quotechar='"'), []) for line in lines]
+        return next(csv.reader([line], delimiter=separator, quotechar='"', strict=not is_header), [])
     except (csv.Error, ValueError) as error:
-        msg = f"its lines are not separated values ({error})"
-        raise DamagedError(msg) from None
+        if is_header:
+            msg = f"its lines are not separated values ({error})"
+            raise DamagedError(msg) from None
+    cells = [""]
+    for piece in re.findall(rf'(?:"[^"]*(?:"|\Z)|[^{separator}"])+|{separator}', line):
+        if piece == separator:
+            cells.append("")
+        else:
+            cells[-1] = re.sub(r'^"([^"]*)"$', r"\1", piece)
+    return cells
 
 
 def _captures(rows: list[list[str]]) -> list[list[list[str]]]:
@@ -203,15 +230,24 @@ def _without_last(capture: list[list[str]]) -> list[list[str]]:
     return [row[:-1] if row and row[-1] == "" else row for row in capture]
 
 
-def _with_points(capture: list[list[str]]) -> list[list[str]]:
-    """The rows with points in decimals: a comma inside a cell is nothing else, but in lists."""
-    header, *rows = capture
-    lists = {place for place, name in enumerate(header) if name.endswith(_LIST_COUNTERS)}
-    return [header, *([c if place in lists else _with_point(c) for place, c in enumerate(row)] for row in rows)]
-
-
-def _with_point(cell: str) -> str:
-    return cell.replace(",", ".") if _DECIMAL_COMMA.fullmatch(cell.strip()) else cell
+def _with_points_in_quotes(body: str, line: int, decimal: Decimal | None) -> tuple[str, list[Note]]:
+    """A capture in esxtop's own quotes, the first line of which is `line`, with its numbers as esxtop writes them."""
+    lines = _LINE_END.split(body)
+    rows: list[list[str]] = []
+    for text in lines:
+        if MARK.decode() in text[: len(MARK) + 1]:
+            # Names are not escaped.
+            parsed = header.parse(text.encode(), line)
+            rows.append([MARK.decode(), *map(parsed.path, range(len(parsed.owners)))])
+        else:
+            rows += _rows(text, ",") or [[]]
+    captures, notes = with_points(_captures(rows), line, decimal)
+    mended = [row for capture in captures for row in capture]
+    texts = (
+        text if before == after else _line(after).removesuffix("\n")
+        for text, before, after in zip(lines, rows, mended, strict=True)
+    )
+    return "\n".join(texts), notes
 
 
 def _line(cells: Sequence[str]) -> str:

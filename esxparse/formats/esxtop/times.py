@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -184,6 +185,14 @@ def _order_of(stamps: Sequence[re.Match[str]], asked: DateOrder | None) -> DateO
         return "dmy"  # nobody writes month.day.year
     day_first = next((stamp[0] for stamp in stamps if int(stamp["first"]) > _MONTHS), None)
     month_first = next((stamp[0] for stamp in stamps if int(stamp["middle"]) > _MONTHS), None)
+    if not month_first and all(len(stamp["last"]) != _YEAR_DIGITS and _time(stamp, "ymd") for stamp in stamps):
+        if not all(_time(stamp, "dmy") or _time(stamp, "mdy") for stamp in stamps):
+            return "ymd"
+        msg = (
+            f"the year in dates such as {(day_first or stamps[0][0])!r} may come first or last: set date_order= to "
+            "ymd, dmy or mdy (on the command line --date-order)"
+        )
+        raise EsxparseError(msg)
     if day_first and month_first:
         why = f"dates such as {day_first!r} and {month_first!r} are in different orders, and others may be in either"
     elif day_first:
@@ -202,15 +211,67 @@ def _clock(match: re.Match[str]) -> tuple[int, int, int]:
     return hour % 12 + (12 if match["half"] in "Pp" else 0) if match["half"] else hour, minute, second
 
 
-def _time(stamp: re.Match[str], order: DateOrder) -> str | None:
+def _moment(stamp: re.Match[str], order: str) -> datetime | None:
+    """The time of a stamp, on the clock of the file; None if it has no such date."""
     numbers = dict(zip(order, (int(stamp[part]) for part in ("first", "middle", "last")), strict=True))
     year = numbers["y"] + (_CENTURY if numbers["y"] < 100 else 0)  # noqa: PLR2004  two digits
     try:
         # No zone: the header's bias tells it.
-        time = datetime(year, numbers["m"], numbers["d"], *_clock(stamp))  # noqa: DTZ001
+        return datetime(year, numbers["m"], numbers["d"], *_clock(stamp))  # noqa: DTZ001
     except ValueError:
         return None
+
+
+def _time(stamp: re.Match[str], order: str) -> str | None:
+    """A stamp as esxtop writes it."""
+    time = _moment(stamp, order)
+    if time is None:
+        return None
     return f"{time:%m/%d/%Y %H:%M:%S}" + (f".{stamp['fraction'][:6]}" if stamp["fraction"] else "")
+
+
+def _half_swapped(stamps: Sequence[re.Match[str]]) -> dict[str, str]:
+    """The order of each stamp in a file in which a spreadsheet took days up to 12 for months; none in other files.
+
+    The spreadsheet writes the dates it understood in its own form. The others stay texts in the form they had.
+    """
+    forms: dict[tuple[str, int, bool, bool], list[re.Match[str]]] = {}
+    for stamp in stamps:
+        form = stamp["mark"], len(stamp["first"]) // _YEAR_DIGITS, bool(stamp["second"]), bool(stamp["half"])
+        forms.setdefault(form, []).append(stamp)
+    if len(forms) != 2:  # noqa: PLR2004  the spreadsheet's own form and that of the texts
+        return {}
+    dated = {form: any(max(_two_numbers(stamp)) > _MONTHS for stamp in found) for form, found in forms.items()}
+    if sorted(dated.values()) != [False, True]:
+        return {}
+    (swapped,) = (found for form, found in forms.items() if not dated[form])
+    (kept,) = (found for form, found in forms.items() if dated[form])
+    if not all(max(_two_numbers(stamp)) > _MONTHS for stamp in kept) or len(kept[0]["first"]) == _YEAR_DIGITS:
+        return {}
+    order = "mdy" if int(kept[0]["middle"]) > _MONTHS else "dmy"
+    choices = ("ymd", "ydm") if len(swapped[0]["first"]) == _YEAR_DIGITS else ("mdy", "dmy")
+    fitting = []
+    for choice in choices:
+        orders = {**{stamp[0]: choice for stamp in swapped}, **{stamp[0]: order for stamp in kept}}
+        moments = [_moment(stamp, orders[stamp[0]]) for stamp in stamps]
+        known = [moment for moment in moments if moment is not None]
+        if len(known) == len(moments) and all(before <= after for before, after in pairwise(known)):
+            fitting.append(orders)
+    if len(fitting) == 1:
+        return fitting[0]
+    if len(swapped) < 2:  # noqa: PLR2004  one stamp may be damaged
+        return {}
+    msg = (
+        f"dates such as {swapped[0][0]!r} and {kept[0][0]!r} are in two forms, as after a spreadsheet took days up to "
+        "12 for months: export the original file again with its dates as text"
+    )
+    raise EsxparseError(msg)
+
+
+def _two_numbers(stamp: re.Match[str]) -> tuple[int, int]:
+    """Day and month of a stamp, in its order."""
+    parts = ("middle", "last") if len(stamp["first"]) == _YEAR_DIGITS else ("first", "middle")
+    return int(stamp[parts[0]]), int(stamp[parts[1]])
 
 
 def as_esxtop_writes(texts: Sequence[str], dates: Dates) -> tuple[list[str], list[Note]]:
@@ -219,6 +280,14 @@ def as_esxtop_writes(texts: Sequence[str], dates: Dates) -> tuple[list[str], lis
     dated = [match for match in matches if match]
     if not dated:
         return _without_dates(texts, dates.day)
+    if dates.order is None and (orders := _half_swapped(dated)):
+        found = [
+            _time(match, orders[match[0]]) or text if match else text
+            for match, text in zip(matches, texts, strict=True)
+        ]
+        message = "a spreadsheet took days up to 12 for months in some dates: swapped back, so that time goes on"
+        note = Note(message, line=2, column=1, severity="warning")
+        return found, [*dates.day_unused(), *_to_the_minute(dated), note]
     order = _order_of(dated, dates.order)
     # A date that does not fit this order would be taken for one of esxtop's own later, and be wrong.
     found = [

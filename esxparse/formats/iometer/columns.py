@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from esxparse.errors import EsxparseError
+from esxparse.formats.kit.marks import POINT, Marks, is_ambiguous, settles
 from esxparse.formats.kit.numbers import LARGEST
-from esxparse.formats.kit.numbers import number as plain_number
 from esxparse.formats.kit.tables import data
 from esxparse.recording import Note
 
@@ -34,19 +35,25 @@ def notes_on(odd: Odd) -> Iterator[Note]:
         yield Note(f"{text[:40]!r} {kind}: left empty{more}", line, column, severity="warning")
 
 
-def number(text: str, separator: str) -> float | None:
-    """The number in a cell; where cells are not separated by commas, a comma is a decimal one.
+def number(text: str) -> float | None:
+    """The number in a cell, in any locale; Iometer writes six decimals, or none.
 
-    >>> number("1,5", ";"), number("1.5", ";"), number("1.5", ","), number("1,5", ","), number("1.#INF", ",")
-    (1.5, 1.5, 1.5, None, None)
+    >>> number("1,5"), number("1.5"), number("1.234,567890"), number("1.#INF")
+    (1.5, 1.5, 1234.56789, None)
+
+    Raises:
+        EsxparseError: Another program saved the file, and the number has a mark before three digits.
     """
-    return plain_number(text, "," if separator != "," and "," in text else ".")
+    if is_ambiguous(text):
+        msg = f"nothing shows whether {text!r} has decimals or thousands: save it again without thousands separators"
+        raise EsxparseError(msg)
+    return Marks(settles(text) or POINT).number(text)
 
 
-def _whole(text: str, separator: str) -> int | None:
+def _whole(text: str) -> int | None:
     if text.isascii() and text.isdecimal():
         return int(text) if len(text) <= _DIGITS else LARGEST + 1
-    found = number(text, separator)
+    found = number(text)
     return None if found is None or not found.is_integer() else int(found)
 
 
@@ -56,8 +63,8 @@ def _wrong(whole: int | None) -> str | None:
     return None if -LARGEST <= whole <= LARGEST else "is too large for a count"
 
 
-def _count(text: str, column: Column, separator: str, place: tuple[int, int], odd: Odd) -> int | None:
-    whole = _whole(text, separator)
+def _count(text: str, column: Column, place: tuple[int, int], odd: Odd) -> int | None:
+    whole = _whole(text)
     if column.kind == "setting" and whole is not None and (whole < 0 or whole >= _UNSIGNED_NEGATIVE):
         return None
     if wrong := _wrong(whole):
@@ -66,13 +73,13 @@ def _count(text: str, column: Column, separator: str, place: tuple[int, int], od
     return whole
 
 
-def value(text: str, column: Column, separator: str, place: tuple[int, int], odd: Odd) -> str | float | int | None:
+def value(text: str, column: Column, place: tuple[int, int], odd: Odd) -> str | float | int | None:
     """What a cell means in its column; `place` is its line and its place in it, `odd` is added to."""
     if not text or column.kind == "text":
         return text or None
     if column.kind != "number":
-        return _count(text, column, separator, place, odd)
-    if (found := number(text, separator)) is None:
+        return _count(text, column, place, odd)
+    if (found := number(text)) is None:
         odd.append(("is not a number", *place, text))
         return None
     return found * column.factor

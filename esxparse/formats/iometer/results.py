@@ -238,7 +238,7 @@ def read_results(
         row: Row = {}
         for place, (cell, column) in enumerate(zip(cells, columns, strict=False)):
             if column is not None and (cell or column.name not in row):
-                row[column.name] = value(cell, column, section.separator, (line, place + 1), odd)
+                row[column.name] = value(cell, column, (line, place + 1), odd)
         if stamp is not None and stamp < len(cells):
             row["time"] = time_of(cells[stamp])
         above = _whose(row["row_type"], row.get("name"), above)
@@ -246,7 +246,7 @@ def read_results(
         results.append(row)
         own = {key: row.get(key) for key in _OF_A_BIN}
         counts = [
-            (limits, value(cells[place], _IOS, section.separator, (line, place + 1), odd))
+            (limits, value(cells[place], _IOS, (line, place + 1), odd))
             for place, limits in bins.items()
             if place < len(cells)
         ]
@@ -272,7 +272,7 @@ def read_access_spec(
     separator, titles = (lines.separator, lines.cells) if lines else (",", ())
     for line, text in lines.rows if lines else ():
         cells = cells_of(text, separator)
-        if not cells or number(cells[0], separator) is None:
+        if not cells or number(cells[0]) is None:
             notes.warn(f"not a line of an access specification: {text.strip()[:60]!r}", line)
             continue
         row: Row = own | {"line": len(rows) + 1}
@@ -285,7 +285,7 @@ def read_access_spec(
             cells = []
         for place, (title_of_cell, cell) in enumerate(zip(titles, cells, strict=False)):
             if (column := ACCESS_SPECS.get(title_of_cell.lower())) is not None:
-                row[column.name] = value(cell, column, separator, (line, place + 1), odd)
+                row[column.name] = value(cell, column, (line, place + 1), odd)
         rows.append(row)
     # The program's "Idle" has no lines.
     return rows or [own | {"line": None}], notes

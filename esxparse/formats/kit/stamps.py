@@ -62,7 +62,7 @@ def order_of(texts: Sequence[str], asked: DateOrder | None, *, halves: bool = Fa
     of four digits has the day before it, and one of two has the month first, as the C locale prints it.
 
     >>> order_of(["11/22/26"], None), order_of(["22/11/26", "03/04/26"], None), order_of(["03/04/26"], None)
-    (('mdy', True), ('dmy', True), ('mdy', False))
+    (('mdy', True), ('dmy', False), ('mdy', False))
     """
     found = [match for text in texts if (match := _DATE.search(text))]
     if asked:
@@ -70,8 +70,10 @@ def order_of(texts: Sequence[str], asked: DateOrder | None, *, halves: bool = Fa
     if any(len(match[1]) == _YEAR_DIGITS for match in found):
         return "ymd", True
     if any(match[2] == "." or int(match[1]) > _MONTHS for match in found):
-        # No day is above 31: two digits at the beginning are a year then.
-        return ("ymd" if any(int(match[1]) > 31 for match in found) else "dmy"), True  # noqa: PLR2004
+        # No day is above 31: two digits at the beginning are a year then. Else the year may be first or last.
+        first, last = (max(int(match[part]) for match in found) for part in (1, 4))
+        sure = first > 31 or last > 31 or any(match[2] == "." for match in found)  # noqa: PLR2004
+        return ("ymd" if first > 31 else "dmy"), sure  # noqa: PLR2004
     if halves or not found or any(int(match[3]) > _MONTHS for match in found):
         return "mdy", True
     return ("dmy" if len(found[0][4]) == _YEAR_DIGITS else "mdy"), False

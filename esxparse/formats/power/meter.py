@@ -34,9 +34,11 @@ from datetime import UTC, datetime
 
 from esxparse.errors import DamagedError, EsxparseError, did_you_mean
 from esxparse.formats.kit.head import Head
+from esxparse.formats.kit.marks import COMMA, POINT, Marks, marks_of_cells
 from esxparse.formats.kit.notes import Counted
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.text import cells_of
+from esxparse.formats.opening import Decimal
 from esxparse.formats.power.readings import WORDS, Reading, Stamp, facts, kind_of, stamp, tables, words
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording, counted
@@ -66,7 +68,7 @@ _LONGEST = 20_000
 
 _MOST_COLUMNS = 12
 _ELAPSED = 1e8
-_MONTHS = 12
+_MONTHS, _DAYS = 12, 31
 _SHOWN = 5
 
 
@@ -134,12 +136,12 @@ def recognise(head: Head) -> bool:
         return False
     first = dict(zip(table.header, table.rows[0][1], strict=True))
     moment = stamp(first[times[0]]) or _MAYBE.fullmatch(first[times[0]])
-    return bool(moment) and _number(first[sure[0]], table.delimiter) is not None
+    return bool(moment) and any(Marks(mark).number(_bare(first[sure[0]])) is not None for mark in (POINT, COMMA))
 
 
-def _number(text: str, delimiter: str) -> float | None:
-    plain = _UNIT.sub("", text.strip()).rstrip()
-    return number(plain, "," if delimiter == ";" and "," in plain else ".")
+def _bare(text: str) -> str:
+    """A cell without the unit after its number."""
+    return _UNIT.sub("", text.strip()).rstrip()
 
 
 def _listed(header: Sequence[str]) -> str:
@@ -194,17 +196,32 @@ def _goes_on(texts: Sequence[str], order: str) -> bool:
     return True
 
 
+def _is_year_first(date: re.Match[str]) -> bool:
+    """Whether the year of a date may be its first number: it has two digits, and the others are a month and a day."""
+    return len(date["year"]) == len("26") and int(date["second"]) <= _MONTHS and int(date["year"]) <= _DAYS
+
+
 def _date_order(texts: Sequence[str], given: str | None) -> str | None:
     """The order of day and month in texts such as 03/04/2026 08:00; None where none of them is such a one."""
     doubtful = [text for text in texts if _MAYBE.fullmatch(text)]
     if given or not doubtful:
         return given
+    found = [match for text in doubtful if (match := _MAYBE.fullmatch(text))]
+    if len({text[match.end("first")] for text, match in zip(doubtful, found, strict=True)}) > 1:
+        raise EsxparseError(
+            f"dates such as {doubtful[0]!r} are in two forms, as after a spreadsheet took days up to 12 for months: "
+            "export the original file again with its dates as text"
+        )
+    if "." not in doubtful[0] and all(_is_year_first(match) for match in found):
+        raise EsxparseError(
+            f"the year in dates such as {doubtful[0]!r} may come first or last: set date_order= to dmy or mdy (on the "
+            "command line --date-order) if it comes last, else export the file with years of four digits"
+        )
     fits = [order for order in ("mdy", "dmy") if _goes_on(doubtful, order)]
     if len(fits) == 1:
         return fits[0]
     if "." in doubtful[0]:
         return "dmy"
-    found = [match for text in doubtful if (match := _MAYBE.fullmatch(text))]
     for place, order in (("first", "dmy"), ("second", "mdy")):
         if any(int(match[place]) > _MONTHS for match in found):
             return order
@@ -253,7 +270,13 @@ def _whose(table: _Table, columns: Sequence[int], value: int) -> list[int]:
 
 
 def _readings(
-    table: _Table, columns: Sequence[int], value: int, sensors: Sequence[int], order: str | None, odd: Counted
+    table: _Table,
+    columns: Sequence[int],
+    value: int,
+    sensors: Sequence[int],
+    order: str | None,
+    marks: Marks,
+    odd: Counted,
 ) -> Iterator[Reading]:
     name = table.header[value]
     factor = 1000.0 if _KILO.search(name) else 0.001 if _MILLI.search(name) else 1.0
@@ -265,7 +288,7 @@ def _readings(
             continue
         text = " ".join(cells[at] for at in columns)
         moment = _moment(text, order)
-        reading = _number(cells[value], table.delimiter)
+        reading = marks.number(_bare(cells[value]))
         if moment is None:
             odd.say(f"no readable time, left out; the first: {text[:40]!r}".strip(), line)
             continue
@@ -293,7 +316,11 @@ def _merged(odd: Counted) -> list[Note]:
 
 
 def read(
-    source: Source, time_column: str | None = None, value_column: str | None = None, date_order: str | None = None
+    source: Source,
+    time_column: str | None = None,
+    value_column: str | None = None,
+    date_order: str | None = None,
+    decimal: Decimal | None = None,
 ) -> Recording:
     """Reads an export.
 
@@ -302,6 +329,7 @@ def read(
         time_column: The column of the time, by name or number.
         value_column: The column of the watts, by name or number.
         date_order: Order of day, month and year, where the file does not tell.
+        decimal: The decimal mark, if the file does not show it.
     """
     text = source.text().without_cut_line()
     table = _split(text.lines(), [name for name in (time_column, value_column) if name])
@@ -311,7 +339,18 @@ def read(
     texts = [" ".join(cells[at] for at in columns) for _, cells in table.rows if _is_whole(cells, table.header)]
     order = _date_order(texts, date_order)
     odd = Counted()
-    rows = list(_readings(table, columns, value, _whose(table, columns, value), order, odd))
+    quantities = [at for at, title in enumerate(table.header) if at == value or words(title) & WORDS["quantities"]]
+    marks = marks_of_cells(
+        (
+            (_bare(cells[at]), (line, at + 1))
+            for at in quantities
+            if at not in columns
+            for line, cells in table.rows
+            if at < len(cells)
+        ),
+        decimal,
+    )
+    rows = list(_readings(table, columns, value, _whose(table, columns, value), order, marks, odd))
     if not rows:
         why = next(iter(odd), "there is no line below the header")
         names = ", ".join(repr(table.header[at]) for at in (*columns, value))
@@ -326,4 +365,4 @@ def read(
     notes += [Note(said) for said in assumed[:_SHOWN]]
     if not _SURE_WATTS.search(table.header[value]):
         notes.say(f"column {table.header[value]!r} has no unit: its numbers are taken as watts")
-    return Recording(FORMAT, source.name, power, facts(rows), (*text.notes, *_merged(odd), *notes))
+    return Recording(FORMAT, source.name, power, facts(rows), (*text.notes, *marks.notes, *_merged(odd), *notes))

@@ -36,7 +36,7 @@ from __future__ import annotations
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.tables import frames, schema
-from esxparse.formats.opening import DateOrder
+from esxparse.formats.opening import DateOrder, Decimal
 from esxparse.formats.source import Source
 from esxparse.formats.vcenter import columns, rates
 from esxparse.recording import Recording
@@ -52,13 +52,13 @@ def recognise(head: Head) -> bool:
     return columns.titles(head.text.split("\n", columns.PREAMBLE)[: columns.PREAMBLE]) is not None
 
 
-def read(source: Source, date_order: DateOrder | None = None) -> Recording:
-    """Reads an export; `date_order` is the order of day, month and year where the file does not tell."""
+def read(source: Source, date_order: DateOrder | None = None, decimal: Decimal | None = None) -> Recording:
+    """Reads an export; the options are the order of its dates and its decimal mark, if the file shows neither."""
     text = source.text().without_cut_line()
     lines = text.lines()
     if (table := columns.titles(lines)) is None:
         raise DamagedError("no line names a time and a counter: export the chart again, with its titles")
-    rows, notes = columns.read_rows(lines, table, date_order)
+    rows, notes = columns.read_rows(lines, table, date_order, decimal)
     if not rows:
         why = f" ({notes[0]})" if notes else ""
         raise DamagedError(f"no value below its titles{why}: export the chart again")

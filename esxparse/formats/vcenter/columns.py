@@ -9,10 +9,11 @@ from datetime import datetime
 from typing import Any
 
 from esxparse.formats.esxtop.times import Dates, as_esxtop_writes, parse
+from esxparse.formats.kit.marks import Marks, marks_of_cells
 from esxparse.formats.kit.notes import Counted, Notes, excerpt
-from esxparse.formats.kit.numbers import number, whole
+from esxparse.formats.kit.numbers import whole
 from esxparse.formats.kit.text import cells_of
-from esxparse.formats.opening import DateOrder
+from esxparse.formats.opening import DateOrder, Decimal
 from esxparse.formats.power.readings import stamp
 from esxparse.formats.vcenter.labels import IDENTIFIER, ROLES, labelled, plain_unit, unit_of
 from esxparse.recording import Note, counted
@@ -148,7 +149,9 @@ def _plain(text: str) -> str:
     return re.sub(r" ?(?:GMT|UTC)([+-]\d{4})(?: \([^)]*\))?$", r" \1", text)
 
 
-def read_rows(lines: Sequence[str], table: Titles, order: DateOrder | None) -> tuple[list[Row], Notes]:
+def read_rows(
+    lines: Sequence[str], table: Titles, order: DateOrder | None, decimal: Decimal | None
+) -> tuple[list[Row], Notes]:
     """The values of an export, and notes on what is none."""
     notes = Notes(_about(table))
     odd = Counted()
@@ -164,12 +167,16 @@ def read_rows(lines: Sequence[str], table: Titles, order: DateOrder | None) -> t
         else:
             whole_rows.append((place, cells))
     times, said = _moments([cells[table.time] for _, cells in whole_rows], order)
+    marks = marks_of_cells(
+        ((cells[at], (place, at + 1)) for place, cells in whole_rows for at in _number_columns(table)), decimal
+    )
+    said += marks.notes
     rows: list[Row] = []
     for (place, cells), time in zip(whole_rows, times, strict=True):
         if time is None:
             odd.say(f"no time, left out; the first: {excerpt(cells[table.time])!r}", place)
             continue
-        rows += _values(place, cells, table, time, odd)
+        rows += _values(place, cells, table, time, marks, odd)
     return rows, Notes([*notes, *said, *odd.notes("warning")])
 
 
@@ -187,27 +194,33 @@ def _about(table: Titles) -> Iterator[Note]:
             yield Note(message, table.line, one.at + 1)
 
 
-def _values(place: int, cells: list[str], table: Titles, time: datetime, odd: Counted) -> Iterator[Row]:
+def _number_columns(table: Titles) -> list[int]:
+    """The columns that hold numbers."""
+    numbers = (table.roles.get(role) for role in ("value", "interval_s", "vcpus"))
+    return [*(at for at in numbers if at is not None), *(one.at for one in table.values)]
+
+
+def _values(place: int, cells: list[str], table: Titles, time: datetime, marks: Marks, odd: Counted) -> Iterator[Row]:
     """The values of a row."""
     told = {role: cells[at] for role, at in table.roles.items()}
     shared: Row = {"time": time, "entity": told.get("entity") or None, "entity_id": told.get("entity_id") or None}
-    shared |= {"interval_s": number(told.get("interval_s")), "vcpus": whole(told.get("vcpus"))}
+    shared |= {"interval_s": marks.number(told.get("interval_s", "")), "vcpus": whole(told.get("vcpus"))}
     instance = told.get("instance", "")
     if table.values:
         for one in table.values:
             row = {"instance": one.instance or instance, "counter": one.counter, "unit": one.unit, "said": one.unit}
             yield from _valued(
-                place, cells[one.at], {**shared, **row, "entity": one.entity or shared["entity"]}, table, odd
+                place, cells[one.at], {**shared, **row, "entity": one.entity or shared["entity"]}, marks, odd
             )
         return
     counter = told["counter"]
     unit = plain_unit(told.get("unit")) or unit_of(counter)
     row = {**shared, "instance": instance, "counter": counter, "unit": unit, "said": told.get("unit")}
-    yield from _valued(place, told["value"], row, table, odd)
+    yield from _valued(place, told["value"], row, marks, odd)
 
 
-def _valued(place: int, cell: str, row: Row, table: Titles, odd: Counted) -> Iterator[Row]:
-    if (value := number(cell, "," if table.delimiter != "," and "," in cell else ".")) is not None:
+def _valued(place: int, cell: str, row: Row, marks: Marks, odd: Counted) -> Iterator[Row]:
+    if (value := marks.number(cell)) is not None:
         yield {**row, "value": value}
     elif cell:
         odd.say(f"{excerpt(cell)!r} is no number: left out", place)

@@ -199,7 +199,8 @@ def slice_capture(
         wanted = _Wanted(chosen, asked.window, segment, known)
         where = source.where if source else ""
         try:
-            lines = Lines(file, name, dates, source.memory_limit if source else asked.memory_limit or memory.DEFAULT)
+            limit = source.memory_limit if source else asked.memory_limit or memory.DEFAULT
+            lines = Lines(file, name, dates, limit, asked.decimal)
             return _slice(lines, output, where, wanted, progress, replace=replace)
         except DamagedError as error:
             msg = f"{name}: {error}"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from esxparse.formats.esxtop.times import Dates
-    from esxparse.formats.opening import Opening
+    from esxparse.formats.opening import Decimal, Opening
     from esxparse.formats.source import Source
 
 _BEGINNING = 16  # bytes of a line within which a header has its mark
@@ -36,7 +36,9 @@ def _reading(name: str) -> Iterator[None]:
 class Lines:
     """Lines of a capture after its header, from a file or a stream that cannot go back."""
 
-    def __init__(self, file: BinaryIO, name: str, dates: Dates, memory_limit: int) -> None:
+    def __init__(
+        self, file: BinaryIO, name: str, dates: Dates, memory_limit: int, decimal: Decimal | None = None
+    ) -> None:
         self.file = file
         self.name = name
         self.memory_limit = memory_limit
@@ -45,9 +47,9 @@ class Lines:
         if not head:
             msg = "it is empty: nothing was captured, or the copy failed"
             raise DamagedError(msg)
-        if resaved.is_resaved(head):
+        if decimal or resaved.is_resaved(head):
             with _reading(name):
-                mended = resaved.canonical(resaved.whole(file, head, memory_limit), dates)
+                mended = resaved.canonical(resaved.whole(file, head, memory_limit), dates, decimal)
             head, dates, self.notes = mended.content, mended.dates, list(mended.notes)
         else:
             self.notes = dates.notes()
