@@ -239,3 +239,13 @@ def test_a_date_in_an_order_that_only_its_writer_knows_is_left_out_with_the_reas
     rec = ex.open(file, format="results_csv", time_column="when")
     (note,) = [note for note in rec.notes if note.severity == "warning"]
     assert "order of day, month and year in '11.03.26 09:00' is not known; write it as 2026-03-11T09:02" in note.message
+
+
+def test_three_decimals_in_a_file_of_our_own_form_are_decimals(tmp_path):
+    file = tmp_path / "memory.csv"
+    file.write_text("# esxparse benchmark results\ntest,repetition,memory [GB]\nvpxd,1,16.384\nvpxd,2,17.152\n")
+    assert ex.open(file)["benchmark_results"].collect()["value"].to_list() == [16.384, 17.152]
+    # The same numbers as a spreadsheet of another locale saves them show nothing.
+    file.write_text("# esxparse benchmark results\ntest;repetition;memory [GB]\nvpxd;1;16.384\nvpxd;2;17.152\n")
+    with pytest.raises(ex.EsxparseError, match="set decimal="):
+        ex.open(file)

@@ -130,12 +130,12 @@ def test_a_lake_that_is_nowhere_is_refused(uri):
 @pytest.mark.parametrize(
     ("uri", "why"),
     [
-        ("s3://captures/a#1", "cannot have '#' in it, as s3://captures/a#1: name another prefix"),
+        ("s3://captures/a#1", "cannot have '#' in it, as s3://captures/a#\\*\\*\\*: name another prefix"),
         ("s3://captures/a?b", r"cannot have '\?' in it"),
         ("s3://captures/a%20b", "cannot have '%' in it"),
         ("s3://captures/[1]", r"cannot have '\[' in it"),
         ("s3://captures/../b", "cannot have '..' in it"),
-        ("file:///srv/a#1", "cannot have '#' in it, as file:///srv/a#1: write # as %23"),
+        ("file:///srv/a#1", "cannot have '#' in it, as file:///srv/a#\\*\\*\\*: write # as %23"),
         ("s3://captures/month=11", "'month=11' in the address 's3://captures/month=11' would be a column of the lake"),
         ("/srv/host=a/lake", "'host=a' in the address '/srv/host=a/lake' would be a column of the lake"),
     ],

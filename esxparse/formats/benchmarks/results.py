@@ -12,7 +12,8 @@ Columns are told by their titles, in any case and order: `benchmark`, `test`, `c
 `test` where there is none, the rest go to `configuration` as `name=value`. Every column of numbers is a metric under
 its title, or only `value_column` is; with a `metric` column it is that one's. A unit may stand in the title:
 `value [ms]`, `rate (MB/s)`, `latency_ms`. Repetitions are counted where there is no such column. Cells are separated
-by tab, semicolon, comma or bar. The decimal mark is derived from all numbers; if none shows it, set `decimal`.
+by tab, semicolon, comma or bar. The decimal mark is derived from all numbers; if none shows it, set `decimal`. A file
+with the comment, commas between its cells and no quotes has decimal points.
 A row with another number of cells than there are titles is left out.
 Lines that begin with `#` are comments; `# benchmark: DVD Store`, `# unit: opm`, `# higher_is_better: false` say what
 no column says.
@@ -250,6 +251,10 @@ def read(
     rows, uneven = _whole_rows(titles, rows)
     role = roles(titles, rows, {"value_column": value_column, "time_column": time_column})
     rows, cut = _without_cut(rows, role, text)
+    lines = text.lines()
+    # A program wrote the comment. In a locale with decimal commas a spreadsheet would have put semicolons or quotes.
+    if lines and lines[0].startswith(MARK) and separator_of(lines) == COMMA and not any('"' in line for line in lines):
+        decimal = decimal or "point"
     marks = marks_of_cells(
         ((cells[place], (line, place + 1)) for place in role["metrics"] for line, cells in rows if place < len(cells)),
         decimal,
