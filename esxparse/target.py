@@ -40,7 +40,8 @@ class Target:
 
     path: Path
     """As it was named."""
-    mode: int
+    mode: int | None
+    """Permissions of the file that it replaces."""
     replace: bool
     """Whether it may replace a file."""
     special: bool
@@ -161,14 +162,14 @@ def target(
             msg = f"{_name(path)} cannot be written: it is a directory, give the name of a file in it"
             raise EsxparseError(msg)
         if there and (path.parent in _STREAMS or not stat.S_ISREG(there.st_mode)):
-            return Target(path, 0, replace=True, special=True)
+            return Target(path, None, replace=True, special=True)
         if not real.parent.is_dir():
             msg = f"{_name(path)} cannot be written: there is no directory {_name(real.parent)}; make it first"
             raise EsxparseError(msg)
         if not os.access(real.parent, os.W_OK):
             raise _unwritable(path, f"no permission to write in {_name(real.parent)}")
         if there is None:
-            return Target(path, 0o644, replace=replace, special=False)
+            return Target(path, None, replace=replace, special=False)
         mine = ours(path)
     except (OSError, ValueError) as error:
         raise _unwritable(path, getattr(error, "strerror", None) or error) from None

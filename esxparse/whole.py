@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import shutil
 import stat
 import sys
@@ -24,6 +25,7 @@ __all__ = ["Scratch", "claimed", "sha256", "short_name", "whole_file"]
 
 _PART = ".esxparse-part"
 _LOCK = ".esxparse-lock"
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NAME_BYTES = 120
 """Bytes of a name kept in the names of working files: file systems allow 255."""
 
@@ -95,12 +97,14 @@ def _clear_parts(folder: Path) -> None:
 
 
 @contextmanager
-def whole_file(target: Path, *, mode: int = 0o644, buffering: int = -1, replace: bool = True) -> Iterator[BinaryIO]:
+def whole_file(
+    target: Path, *, mode: int | None = None, buffering: int = -1, replace: bool = True
+) -> Iterator[BinaryIO]:
     """A file that takes the target's place once it is complete, and is removed if it never is.
 
     Args:
         target: Where it goes.
-        mode: Who may read and write it.
+        mode: Who may read and write it; by default everybody whom the umask of the process allows.
         buffering: As in `open`.
         replace: Whether it may replace a file that exists by then.
 
@@ -111,8 +115,9 @@ def whole_file(target: Path, *, mode: int = 0o644, buffering: int = -1, replace:
     folder = target.resolve().parent
     _clear_parts(folder)
     while True:
-        handle, name = tempfile.mkstemp(prefix=f".{short_name(target.name)}.", suffix=_PART, dir=folder)
-        if _locked(handle) and _is_still(handle, Path(name)):
+        made = folder / f".{short_name(target.name)}.{secrets.token_hex(8)}{_PART}"
+        handle = os.open(made, _NEW, 0o666 if mode is None else 0o600)
+        if _locked(handle) and _is_still(handle, made):
             break
         os.close(handle)
     # The lock is held until the file has its name.
@@ -120,11 +125,11 @@ def whole_file(target: Path, *, mode: int = 0o644, buffering: int = -1, replace:
     try:
         with os.fdopen(handle, "wb", buffering=buffering) as file:
             yield file
-        # mkstemp makes files that only their owner can read; ours are meant for others too.
-        Path(name).chmod(mode)
-        _put(Path(name), target, replace=replace)
+        if mode is not None:
+            made.chmod(mode)
+        _put(made, target, replace=replace)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        made.unlink(missing_ok=True)
         raise
     finally:
         if lock is not None:

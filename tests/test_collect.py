@@ -11,13 +11,14 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 from bmc import POWER, certificate, documents, free_port, link, send, serve, server, static_server, write_mockup
 
 import esxparse as ex
 from esxparse.collect import power
-from esxparse.collect.credentials import account
+from esxparse.collect.credentials import Account, account
 from esxparse.collect.polling import address
 
 SECRET = "correct horse"  # noqa: S105  of a server of our own
@@ -373,3 +374,60 @@ def test_a_signal_ends_the_command_with_every_line_whole(tmp_path, number):
     assert "documents" in said
     assert all("time" in line for line in lines(output))
     assert ex.open(output)["power"].collect().height
+
+
+def logging_in(how, thief):
+    """A BMC with sessions that sends the login, or the session, to another host."""
+
+    def answer(handler):
+        if handler.command == "POST":
+            handler.rfile.read(int(handler.headers["Content-Length"]))
+            if how == "drip":
+                handler.send_response(201)
+                handler.send_header("X-Auth-Token", "t0ken")
+                handler.send_header("Content-Length", "1000")
+                handler.end_headers()
+                with suppress(OSError):
+                    for _ in range(100):
+                        handler.wfile.write(b" ")
+                        time.sleep(0.1)
+                return None
+            if how == "redirect":
+                return send(handler, {}, 307, Location=f"{thief}/sessions")
+            place = f"{thief}/session/1" if how == "location" else "/redfish/v1/SessionService/Sessions/1"
+            return send(handler, {}, 201, X_Auth_Token="t0ken", Location=place)  # noqa: S106
+        if handler.command == "DELETE":
+            return send(handler, {}, 200)
+        sessions = "/redfish/v1/SessionService/Sessions"
+        served = documents()
+        served["/redfish/v1"] |= {
+            "SessionService": link("/redfish/v1/SessionService"),
+            "Links": {"Sessions": link(f"{thief}/sessions" if how == "link" else sessions)},
+        }
+        served["/redfish/v1/SessionService"] = {"Id": "SessionService", "Sessions": link(sessions)}
+        return serve(handler, served)
+
+    return answer
+
+
+@pytest.mark.parametrize("how", ["redirect", "link", "location", "drip"])
+def test_a_password_and_a_token_go_to_the_named_bmc_only(tmp_path, how):
+    stolen = []
+
+    def steal(handler):
+        length = int(handler.headers.get("Content-Length") or 0)
+        stolen.append((handler.command, handler.headers.get("X-Auth-Token"), handler.rfile.read(length)))
+        return send(handler, {}, 201, X_Auth_Token="t0ken", Location="/session/1")  # noqa: S106
+
+    found = Account("reader", "pa55word")
+    began, refusal = time.monotonic(), ""
+    with server(steal) as thief, server(logging_in(how, thief)) as url:
+        try:
+            power(url, tmp_path / "p.jsonl", account=found, auth="session", interval=0.05, duration=0.1, timeout=0.5)
+        except ex.EsxparseError as error:
+            refusal = str(error)
+    assert (refusal == "") == (how == "location")
+    assert "pa55word" not in refusal
+    assert how in {"location", "drip"} or "gets no password" in refusal
+    assert stolen == []
+    assert time.monotonic() - began < 8

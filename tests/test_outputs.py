@@ -268,3 +268,30 @@ def test_names_as_long_as_a_file_system_takes(tmp_path):
     target(tmp_path / name).write(b"x")
     assert [path.name for path in tmp_path.iterdir()] == [name]
     assert Path(tmp_path, name).read_bytes() == b"x"
+
+
+MADE = [
+    ("report", "{capture}", "-o", "r.html", "-q"),
+    ("report", "{capture}", "-o", "r.md", "-q"),
+    ("slice", "{capture}", "-o", "s.csv.gz"),
+    ("convert", "{capture}", "-o", "converted", "-q"),
+    ("batch", "{capture}", "-o", "pages", "-q"),
+    ("lake", "add", "--lake", "lake", "{capture}", "-q"),
+    ("simulate", "busy-host", "-o", "simulated"),
+    ("study", "run", "{study}", "-o", "runs.csv", "-q"),
+]
+
+
+@pytest.mark.search
+@pytest.mark.needs("obstore")
+@pytest.mark.parametrize("umask", [0o077, 0o022, 0o002])
+def test_every_command_obeys_the_umask(tmp_path, busy_host_file, umask):
+    study = ex.datasets_dir() / "docker" / "study.toml"
+    for command in MADE:
+        words = [one.format(capture=busy_host_file, study=study) for one in command]
+        subprocess.run([sys.executable, "-m", "esxparse", *words], cwd=tmp_path, umask=umask, check=True)
+    modes = {path: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
+    assert len(modes) > 30
+    assert {path: oct(mode) for path, mode in modes.items() if mode & umask} == {}
+    readable = 0o666 & ~umask
+    assert {path.name for path, mode in modes.items() if path.is_file() and mode & 0o666 != readable} == set()

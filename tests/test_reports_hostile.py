@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from html import unescape
 from html.parser import HTMLParser
 
@@ -258,3 +260,29 @@ def test_progress_is_told_and_ends(hostile):
 
 def test_nothing_is_left_beside_the_report(hostile):
     assert {entry.name for entry in hostile[0].parent.iterdir()} == {"capture.csv", "report.html"}
+
+
+UNPRINTABLE = ["bell\x07", "escape\x1b[31m", "null\x01", "delete\x7f", "last\ufffe", "none\uffff", "right\u202eleft"]
+
+
+@pytest.mark.parametrize("form", ["md", "ipynb"])
+def test_names_with_characters_that_no_picture_holds_become_pictures(tmp_path, form):
+    page = ex.report(hostile_capture(tmp_path, UNPRINTABLE), output=tmp_path / f"page.{form}")
+    text = page.read_text(encoding="utf-8")
+    assert "bell" in text
+    assert not re.search("[\x01\x07\x1b]" if form == "ipynb" else "[\x01\x07\x1b\x7f\ufffe\u202e]", text)
+
+
+@pytest.mark.parametrize("name", UNPRINTABLE)
+def test_a_notebook_that_draws_pictures_goes_on(name):
+    code = """
+import sys, altair as alt, polars as pl
+from esxparse.charts import theme
+theme.use()
+alt.renderers.enable("png")
+frame = pl.DataFrame({"x": [1, 2], "vm": [sys.argv[1], "web"]})
+chart = alt.Chart(frame, title=sys.argv[1]).mark_point().encode(x="x", color="vm")
+assert chart._repr_mimebundle_()
+"""
+    done = subprocess.run([sys.executable, "-c", code, name], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import resource
+import subprocess
+import sys
 import webbrowser
 import zlib
+from functools import partial
 
 import mistune
 import nbformat
@@ -183,3 +187,14 @@ def test_power_without_watts_is_refused_and_writes_nothing(tmp_path):
     with pytest.raises(ex.EsxparseError, match="no power readings above 0 W"):
         ex.report(capture, "power_profile", tmp_path / "report.html")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_markdown_that_does_not_fit_the_disk_leaves_nothing_behind(tmp_path, busy_host_file):
+    """A bound on the size of files stands for a full disk."""
+    command = [sys.executable, "-m", "esxparse", "report", str(busy_host_file), "-o", "r.md", "-q"]
+    small = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (20_000, 20_000))
+    done = subprocess.run(command, cwd=tmp_path, preexec_fn=small, capture_output=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith(b"esxparse: ")
+    assert list(tmp_path.iterdir()) == []
+    assert subprocess.run(command, cwd=tmp_path, check=False).returncode == 0

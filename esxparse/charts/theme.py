@@ -8,10 +8,14 @@ at least 3:1 to the page in both schemes (WCAG 2.2, 1.4.11; checked in the tests
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     import altair as alt
+
+
+_NOT_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class Shade(NamedTuple):
@@ -145,11 +149,29 @@ def _theme() -> alt.theme.ThemeConfig:
     return {"config": config}
 
 
+def drawable(part: Any) -> Any:
+    r"""Return a chart, or a part of one, without characters that XML forbids, such as U+0007 in the name of a VM.
+
+    The converter to pictures aborts the process on them, and with it the kernel of a notebook.
+
+    >>> drawable({"title": "web\x07", "data": [1, None]})
+    {'title': 'web\ufffd', 'data': [1, None]}
+    """
+    if isinstance(part, str):
+        return _NOT_XML.sub("\ufffd", part)
+    if isinstance(part, dict):
+        return {drawable(key): drawable(value) for key, value in part.items()}
+    return [drawable(one) for one in part] if isinstance(part, (list, tuple)) else part
+
+
 def use() -> None:
     """Draw every altair chart of this process in the look of the reports."""
     import altair as alt  # noqa: PLC0415 - the colours are there without it
+    from altair.vegalite.v6.display import png_renderer, svg_renderer  # noqa: PLC0415
 
     alt.theme.register("esxparse", enable=True)(_theme)
+    alt.renderers.register("png", lambda spec, **options: png_renderer(drawable(spec), **options))
+    alt.renderers.register("svg", lambda spec, **options: svg_renderer(drawable(spec), **options))
     if alt.renderers.active == "default":
         # Altair's own asks another server for its runtime; JupyterLab has one.
         alt.renderers.register("esxparse-lab", _for_jupyterlab)

@@ -17,6 +17,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urljoin, urlsplit
 
+from esxparse.collect.origin import NoAnswerError, body, confine
 from esxparse.errors import EsxparseError
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ Auth = Literal["auto", "session", "basic"]
 
 ROOT = "/redfish/v1/"
 
-_LARGEST = 16 << 20
-_PIECE = 1 << 16
 _REDIRECTS = 3
 _REDIRECTED = frozenset({301, 302, 303, 307, 308})
 _NO_SESSIONS = frozenset({400, 404, 405, 406, 501})
@@ -43,10 +42,6 @@ class RefusedError(EsxparseError):
 
 class UntrustedError(EsxparseError):
     """The certificate of the BMC cannot be verified."""
-
-
-class NoAnswerError(EsxparseError):
-    """A failed request; the next may succeed."""
 
 
 class ForbiddenError(EsxparseError):
@@ -87,7 +82,9 @@ class Bmc:
             connect_timeout=timeout,
         )
         # A netrc file is looked into by `credentials` alone; a proxy is for the way out, not to a BMC.
-        self._connector._session.trust_env = False  # noqa: SLF001  requests has no other way to say it
+        session = self._connector._session  # noqa: SLF001  sushy has no other way to its transport
+        session.trust_env = False
+        confine(session, url, timeout)
         self._session: Any = None
         if account is not None:
             self._log_in(account, auth)
@@ -132,7 +129,7 @@ class Bmc:
                 )
                 with closing(response):
                     if response.status_code not in _REDIRECTED:
-                        content = _body(response, self._timeout - (time.monotonic() - started), uri)
+                        content = body(response, started + self._timeout, uri)
                         took = time.monotonic() - started
                         return Answer(
                             uri, _object(content, uri), sent + (datetime.now(UTC) - sent) / 2, took, _date(response)
@@ -216,22 +213,6 @@ _REASONS = (
 
 def _reason(chain: str) -> str:
     return next((reason for sign, reason in _REASONS if sign in chain), "the request failed")
-
-
-def _body(response: Any, seconds: float, uri: str) -> bytes:
-    """The body of an answer; the time limit is for all of it, not for each piece."""
-    until = time.monotonic() + seconds
-    pieces: list[bytes] = []
-    size = 0
-    # What has come, when it comes: to wait for a full piece would let a BMC that drips go on for ever.
-    while piece := response.raw.read1(_PIECE, decode_content=True):
-        pieces.append(piece)
-        size += len(piece)
-        if time.monotonic() > until:
-            raise NoAnswerError(f"{uri}: timed out before the answer was complete")
-        if size > _LARGEST:
-            raise NoAnswerError(f"{uri}: an answer of more than {_LARGEST >> 20} MiB")
-    return b"".join(pieces)
 
 
 def _object(content: bytes, uri: str) -> dict[str, Any]:

@@ -27,7 +27,6 @@ from esxparse.collect.bmc import (
     Bmc,
     ForbiddenError,
     MissingError,
-    NoAnswerError,
     Places,
     RefusedError,
     UntrustedError,
@@ -35,6 +34,7 @@ from esxparse.collect.bmc import (
 )
 from esxparse.collect.credentials import account as find_account
 from esxparse.collect.lines import STANDARD_OUTPUT, Lines, iso, seconds
+from esxparse.collect.origin import NoAnswerError
 from esxparse.errors import EsxparseError
 from esxparse.target import target
 from esxparse.version import __version__

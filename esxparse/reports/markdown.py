@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import shutil
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -60,15 +62,28 @@ def write(notebook: NotebookNode, where: Target) -> None:
                 name = f"{piece.figure['id']}.svg"
                 parts.append(_figure(piece, keep(name, pictures.svg(piece.figure["spec"]).encode())))
     text = _Converter(heading_style="ATX", escape_misc=True, bullets="-").convert("".join(parts))
-    if drawn:
-        folder.mkdir(exist_ok=True)
-        for name, svg in drawn.items():
-            with whole_file(folder / name) as file:
-                file.write(svg)
-    where.write(f"<!-- {MARK.decode()} -->\n\n{text.strip()}\n".encode())
+    _write_together(text, drawn, folder, where)
     if not where.special and folder.is_dir():
         for left in {one.name for one in folder.glob(_PICTURES)} - set(drawn):
             (folder / left).unlink()
+
+
+def _write_together(text: str, drawn: Mapping[str, bytes], folder: Path, where: Target) -> None:
+    """Writes pictures and text; a new directory of pictures does not outlive a text that could not be written."""
+    # Viewers act on control characters, such as one that turns the direction of a line.
+    plain = "\n".join(printable(line) for line in text.strip().split("\n"))
+    is_new = not folder.exists()
+    try:
+        if drawn:
+            folder.mkdir(exist_ok=True)
+        for name, svg in drawn.items():
+            with whole_file(folder / name) as file:
+                file.write(svg)
+        where.write(f"<!-- {MARK.decode()} -->\n\n{plain}\n".encode())
+    except BaseException:
+        if is_new:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 class _Converter(MarkdownConverter):

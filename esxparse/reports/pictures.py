@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import vl_convert
 
+from esxparse.charts.theme import drawable
+
 _WIDTH: Final = 640
 _ROOM: Final = 10
 _SCALE: Final = 1.5
@@ -26,4 +28,4 @@ def png(spec: dict[str, Any]) -> str:
 def _sized(spec: dict[str, Any]) -> dict[str, Any]:
     """The chart with a width of its own: there is no page whose width it could take."""
     wide = {"width": _WIDTH} if spec.get("width") == "container" else {}
-    return {**spec, **wide, "background": "white", "padding": _ROOM}
+    return {**drawable(spec), **wide, "background": "white", "padding": _ROOM}
