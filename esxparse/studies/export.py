@@ -137,7 +137,7 @@ def chosen(frame: pl.DataFrame, labels: Sequence[str], columns: Sequence[str] | 
     return [*(name for name in labels if name in frame.columns), *repeated, *known, *own, *ends]
 
 
-def great_table(  # noqa: PLR0913  the parts of a table
+def great_table(
     frame: pl.DataFrame,
     labels: Sequence[str],
     title: str,

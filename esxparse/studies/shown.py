@@ -13,8 +13,6 @@ from esxparse.studies import export
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import polars as pl
-
     from esxparse.recording import Note
 
 _ROWS: Final = 30
