@@ -84,6 +84,18 @@ def document(*jobs: dict, release: str = "fio-3.36", key: str = "jobs", **more: 
     return json.dumps(whole, indent=2, separators=(",", " : ")) + "\n"
 
 
+def timed(*jobs: tuple[str, int, float, int, int, int], begin: int = 1_770_000_000, **more: Any) -> str:
+    """A document of jobs that only read: name, group, second at which it began, seconds it ran, IOPS, iodepth."""
+    made = []
+    for name, group, after, seconds, iops, depth in jobs:
+        options = {"name": name, "rw": "randread", "bs": "4k", "iodepth": str(depth), "ioengine": "libaio"}
+        reads = direction(iops * seconds, msec=seconds * 1000, mean=1_000_000 + iops)
+        start = int((begin + after) * 1000)
+        made.append(job(name, options=options, read=reads) | {"groupid": group, "job_start": start})
+    end = begin + max(after + seconds for _, _, after, seconds, _, _ in jobs)
+    return document(*made, timestamp=int(end), timestamp_ms=int(end * 1000), **more)
+
+
 def terse_direction(ios: int, *, version: int = 3, iops: bool = True, percentiles: bool = True) -> list[str]:
     """The fields of one direction of a terse line."""
     total = [str(ios * 4), str(ios * 2), *([str(ios // 2)] if iops else []), "2000" if ios else "0"]

@@ -13,12 +13,14 @@ import polars as pl
 import pytest
 import studies
 
+import esxparse as ex
 from esxparse.cli import main
 from esxparse.errors import EsxparseError
 from esxparse.metrics import consolidation, ratio, scaling
 from esxparse.recording import Note
-from esxparse.studies import export, runs, study
+from esxparse.studies import export, results, runs, study
 from esxparse.studies.expand import expand
+from esxparse.studies.named import named
 from esxparse.studies.study_file import load
 
 TWO = """title = "Two"
@@ -279,3 +281,44 @@ def test_a_label_with_the_name_of_a_result_is_one_line(name):
     }.get(name, lambda: consolidation.largest_loads(curve, "vms", {"x_ms": 3}, [name]))
     with pytest.raises(EsxparseError, match=f"the column '{name}' clashes with a result column: rename it"):
         call()
+
+
+_TEXTS = {".csv", ".html", ".json", ".jsonl", ".txt", ".xml"}
+FIGURES = [path for path in sorted((ex.datasets_dir() / "formats").iterdir()) if path.suffix in _TEXTS]
+WRITTEN = {"us": "\u00b5s", "1": "", "usec/KB": "\u00b5s/KB", "us/KB": "\u00b5s/KB", "kb_per_s": "kB/s", "bytes": "B"}
+"""Units that a heading writes otherwise than the program does."""
+
+
+@pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.name)
+def test_a_heading_has_the_unit_that_the_figure_declares(path):
+    rec = ex.open(path)
+    if "benchmark_results" not in rec:
+        return
+    rows = results.benchmark(rec, None)
+    declared = export.declared(rows.lazy())
+    for column, unit in rows.select("column", "unit").unique().iter_rows():
+        assert export.heading(column, declared)[1] == WRITTEN.get(unit, unit or ""), column
+
+
+@pytest.mark.parametrize(("unit", "end"), [("Mb/s", "mbit_per_s"), ("MB/s", "mb_per_s"), ("Gb/s", "gbit_per_s")])
+def test_bits_and_bytes_do_not_become_one_column(tmp_path, unit, end):
+    (tmp_path / "r.csv").write_text(f"run,throughput [{unit}]\n1,8.0\n")
+    rows = results.benchmark(ex.open(tmp_path / "r.csv", format="results_csv"), None)
+    assert [name.endswith(f"_throughput_{end}") for name in rows["column"]] == [True]
+
+
+def test_files_of_a_study_have_the_unit_that_the_benchmark_declares(tmp_path):
+    hpl = studies.computed(tmp_path, f'[[run]]\nlinpack = "{ex.datasets_dir() / "formats" / "hpl-netlib.txt"}"\n')
+    hpl.to_parquet(tmp_path / "runs.parquet")
+    units = {
+        unit for name, unit in pl.read_parquet_metadata(tmp_path / "runs.parquet").items() if name.startswith("unit.")
+    }
+    assert units & {"GFlop/s", "1/s"} == {"GFlop/s"}
+    hpl.to_table(tmp_path / "runs.html")
+    for page in ((tmp_path / "runs.html").read_text(), hpl._repr_html_()):
+        assert "<small>GFlop/s</small>" in page
+        assert "<small>1/s</small>" not in page
+    column = next(name for name in hpl.runs.collect_schema() if name.endswith("gflop_per_s"))
+    found = named(hpl, column)
+    assert found.unit == "GFlop/s"
+    assert not found.name.endswith("gflop")

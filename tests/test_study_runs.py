@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 
+import fio_outputs
 import polars as pl
 import pytest
 import studies
@@ -157,6 +158,23 @@ def test_each_test_of_a_result_file_is_a_run(tmp_path):
     assert "holds several tests of the name '4K; 100% Read; 100% random': choose one with test" in rows[0]["gap"]
     assert "has no test 'none'" in rows[2]["gap"]
     assert "it has 1 '4K; 100% Read; 100% random', 2 " in rows[3]["gap"]
+
+
+def test_jobs_that_ran_one_after_another_are_not_added_up(tmp_path):
+    one, two = ("a", 0, 0, 30, 900, 1), ("b", 0, 40, 30, 700, 1)
+    (tmp_path / "late.json").write_text(fio_outputs.timed(one, two))
+    (tmp_path / "one.json").write_text(fio_outputs.timed(one))
+    (tmp_path / "two.json").write_text(fio_outputs.timed(two))
+    (tmp_path / "beside.json").write_text(fio_outputs.timed(("a", 0, 5, 30, 500, 1)))
+    text = (
+        '[[run]]\nfio = "late.json"\n[[run]]\nfio = {file = "late.json", test = "b"}\n'
+        '[[run]]\nfio = ["one.json", "two.json"]\n[[run]]\nfio = ["one.json", "beside.json"]\n'
+    )
+    rows = studies.rows(studies.computed(tmp_path, text))
+    assert [row["iops"] for row in rows] == [None, 700.0, None, 1400.0]
+    assert "did not all run at the same time: choose one with test = its name" in rows[0]["gap"]
+    assert "before " in rows[2]["gap"]
+    assert "give each file its own run" in rows[2]["gap"]
 
 
 def test_a_clock_in_local_time_is_noticed_and_put_right_when_asked(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from datetime import UTC, datetime, timedelta
@@ -134,6 +135,51 @@ def test_watts_of_one_column_are_summed_where_they_add_up(tmp_path, other, shown
     rows = (f"2026-03-02T08:0{n}:00Z,{name},{watts}\n" for n in range(3) for name, watts in (("a", 100), (other, 200)))
     (tmp_path / "hosts.csv").write_text("timestamp,host,watts\n" + "".join(rows))
     assert shown in tables.summary(gather.gather([tmp_path / "hosts.csv"])).text
+
+
+def counting_meter(folder, counts):
+    """What is collected of a BMC that counts kWh, every minute from START: its watts are always 300."""
+    lines = [{"time": f"{START:%FT%TZ}", "collector": "esxparse collect power", "version": "0.1.0", "interval_s": 60.0}]
+    for place, kwh in enumerate(counts):
+        document = {
+            "@odata.id": "/redfish/v1/Chassis/1/EnvironmentMetrics",
+            "@odata.type": "#EnvironmentMetrics.v1_3_0.EnvironmentMetrics",
+            "Name": "Chassis",
+            "PowerWatts": {"Reading": 300},
+            "EnergykWh": {"Reading": kwh},
+        }
+        time = START + timedelta(minutes=place)
+        lines.append({"time": f"{time:%FT%TZ}", "uri": document["@odata.id"], "document": document})
+    path = folder / "meter.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_a_counter_that_restarts_counts_its_steps_up_and_says_when(tmp_path):
+    found = gather.gather([counting_meter(tmp_path, [999.98, 999.985, 999.99, 0.002, 0.007, 0.012])])
+    assert gather.energies(found)["by_counter_kwh"].item() == pytest.approx(0.005 * 4)
+    text = tables.energies(found).text
+    assert "The energy counter of Chassis restarted before 2026-03-02 08:03:00 UTC." in text
+    twice = gather.gather([counting_meter(tmp_path, [5, 6, 1, 2, 0.5])])
+    assert gather.energies(twice)["by_counter_kwh"].item() == pytest.approx(2)
+    assert "restarted 2 times, first before 2026-03-02 08:02:00 UTC." in tables.energies(twice).text
+    steady = gather.gather([counting_meter(tmp_path, [999.98, 999.985, 1000.0])])
+    assert gather.energies(steady)["by_counter_kwh"].item() == pytest.approx(0.02)
+    assert "restarted" not in tables.energies(steady).text
+    once = gather.gather([counting_meter(tmp_path, [7])])
+    assert gather.energies(once)["by_counter_kwh"].item() is None
+
+
+def test_a_sensor_has_one_mean_on_the_page(tmp_path):
+    lines = [
+        f"{START + timedelta(seconds=at):%FT%TZ},{watts}" for at, watts in ((0, 100), (10, 100), (20, 100), (50, 400))
+    ]
+    (tmp_path / "meter.csv").write_text("Time,Power (W)\n" + "\n".join(lines) + "\n")
+    found = gather.gather([tmp_path / "meter.csv"])
+    mean = (100 * 10 + 100 * 10 + 250 * 30) / 50
+    assert f"Mean power: {mean:.0f} W" in tables.summary(found).text
+    for block in (tables.sensors(found), tables.energies(found)):
+        assert f" {mean:.1f}" in block.text
 
 
 def test_readings_without_times_have_no_energy_and_say_so(tmp_path):

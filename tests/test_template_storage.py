@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import subprocess
 
+import fio_outputs
 import polars as pl
 import pytest
 
 import esxparse as ex
 from esxparse.charts import latency, workload
 from esxparse.cli import main
-from esxparse.reports.storage_benchmark import gather
+from esxparse.reports.storage_benchmark import gather, tables
 
 SAMPLES = ex.datasets_dir() / "formats"
 
@@ -164,3 +166,132 @@ def test_the_report_on_the_directory_of_a_real_run(tmp_path):
     page = ex.report([run], template="storage_benchmark", output=tmp_path / "run.html").read_text()
     assert "IOPS over time" in page
     assert "Latency over time" in page
+
+
+def tiles(found):
+    """The tiles of the summary: name -> (value as printed, what is below it)."""
+    lines = [line.partition(": ") for line in tables.summary(found).text.splitlines()]
+    return {name: tuple(rest.rstrip(")").split(" (", 1)) for name, _, rest in lines}
+
+
+def shown(value, digits=0):
+    return f"{value:,.{digits}f}"
+
+
+@pytest.mark.parametrize(("name", "rate"), [("iometer-1.1.0.csv", "MBps (Decimal)"), ("iometer-2006.csv", "MBps")])
+def test_the_headline_of_iometer_is_its_best_test(name, rate):
+    titles, runs = [], []
+    for cells in csv.reader((SAMPLES / name).read_text().splitlines()):
+        titles = cells if cells[0] == "'Target Type" else titles
+        runs += [dict(zip(titles, cells, strict=False))] if cells[0] == "ALL" else []
+    found = tiles(gather.gather([SAMPLES / name]))
+    unit = 1.0 if "Decimal" in rate else 2**20 / 1e6
+    assert found["Tests"][0] == str(len(runs))
+    assert found["Most IOPS"][0] == shown(max(float(run["IOps"]) for run in runs))
+    assert found["Highest bandwidth"][0] == shown(max(float(run[rate]) for run in runs) * unit, 1) + " MB/s"
+
+
+def fio_file(path, *jobs):
+    path.write_text(fio_outputs.timed(*jobs))
+    return path
+
+
+def test_runs_of_one_job_name_in_a_directory_are_not_added_up(tmp_path):
+    rates = [400 + 7 * place for place in range(12)]
+    for place, iops in enumerate(rates):
+        fio_file(tmp_path / f"{place:02}.json", ("rand", 0, 100 * place, 60, iops, 1 << place // 3))
+    found = gather.gather([tmp_path])
+    assert tiles(found)["Tests"][0] == "12"
+    assert tiles(found)["Most IOPS"] == (shown(max(rates)), "rand, 8 outstanding, run 3")
+    assert sorted(found.results.collect()["iops"]) == sorted(rates)
+    bars = values(workload.tests(found.means, "latency_mean_ms"), "latency_mean_ms")
+    assert sorted(bars) == [pytest.approx((1_000_000 + rate) * 1.1 / 1e6, abs=0.001) for rate in rates]
+    assert len(set(values(workload.tests(found.means, "iops"), "label"))) == 12
+    medians = found.percentiles.filter(percentile=50.0).collect()
+    assert medians.group_by("label").len()["len"].to_list() == [1] * 12
+    assert sorted(medians["latency_ms"]) == [pytest.approx(1 + rate / 1e6) for rate in rates]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "most", "below"),
+    [
+        # One group: `b` began when `a` was done, `c` beside it.
+        ([("a", 0, 0, 30, 900, 1), ("b", 0, 40, 30, 500, 1), ("c", 0, 40, 30, 300, 1)], 900, "a"),
+        # A background job runs beside each of two others in turn.
+        (
+            [("back", 0, 0, 120, 100, 1), ("b", 0, 0, 50, 500, 1), ("c", 0, 60, 50, 700, 1)],
+            800,
+            "back and 1 other at the same time",
+        ),
+        # stonewall begins a new group; the next begins in the millisecond in which this one ends.
+        ([("a", 0, 0, 30, 900, 1), ("b", 1, 30, 30, 800, 1)], 900, "a"),
+        # new_group begins one without waiting.
+        ([("a", 0, 0, 30, 900, 1), ("b", 1, 0.001, 30, 800, 1)], 1700, "a and 1 other at the same time"),
+        # Workers of one job.
+        ([("a", 0, 0, 30, 900, 1), ("a", 0, 0.002, 30, 900, 1)], 1800, "a"),
+        # One job file that names a section twice, with stonewall.
+        ([("a", 0, 0, 30, 900, 1), ("a", 1, 31, 30, 950, 4)], 950, "a, 4 outstanding"),
+    ],
+)
+def test_only_jobs_that_ran_at_the_same_time_are_added_up(tmp_path, jobs, most, below):
+    found = gather.gather([fio_file(tmp_path / "run.json", *jobs)])
+    assert tiles(found)["Most IOPS"] == (shown(most), below)
+
+
+def test_without_times_jobs_of_one_group_ran_together_and_groups_one_after_another(tmp_path):
+    jobs = [("a", 0, 0, 30, 900, 1), ("b", 0, 0, 30, 100, 1), ("c", 1, 0, 30, 950, 1)]
+    document = json.loads(fio_outputs.timed(*jobs))
+    for job in document["jobs"]:
+        del job["job_start"]
+    (tmp_path / "old.json").write_text(json.dumps(document))
+    assert tiles(gather.gather([tmp_path / "old.json"]))["Most IOPS"] == (
+        "1,000",
+        "a and 1 other at the same time",
+    )
+
+
+@pytest.mark.needs("fio")
+def test_the_headline_of_a_real_run_in_which_jobs_waited_for_each_other(tmp_path):
+    common = "[global]\nioengine=psync\nsize=1m\nrw=randread\nbs=4k\ntime_based\nruntime=1\n"
+    stanzas = [("one", 300, ""), ("one", 500, "stonewall\n"), ("two", 200, "")]
+    parts = [f"[{name}]\nfilename={tmp_path}/{name}.bin\nrate_iops={rate}\n{more}" for name, rate, more in stanzas]
+    (tmp_path / "jobs.fio").write_text(common + "".join(parts))
+    command = ["fio", "--output-format=json", f"--output={tmp_path}/run.json", str(tmp_path / "jobs.fio")]
+    subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
+    first, second, third = (job["read"]["iops"] for job in json.loads((tmp_path / "run.json").read_text())["jobs"])
+    assert tiles(gather.gather([tmp_path / "run.json"]))["Most IOPS"][0] == shown(max(first, second + third))
+
+
+def test_time_spans_of_diskspd_are_tests_of_their_own(tmp_path):
+    text = (SAMPLES / "diskspd-2.0.21.xml").read_text()
+    begin, end = text.index("<TimeSpan>", text.index("</Profile>")), text.rindex("</TimeSpan>") + len("</TimeSpan>")
+    slower = text[begin:end].replace("<TestTimeSeconds>60.00<", "<TestTimeSeconds>120.00<")
+    assert slower != text[begin:end]
+    (tmp_path / "two.xml").write_text(text[:end] + slower + text[end:])
+    one, two = (tiles(gather.gather([path])) for path in (SAMPLES / "diskspd-2.0.21.xml", tmp_path / "two.xml"))
+    assert (one["Tests"][0], two["Tests"][0]) == ("1", "2")
+    assert two["Most IOPS"] == one["Most IOPS"]
+
+
+def test_a_distribution_is_that_of_one_test_of_iometer():
+    bins = gather.gather([SAMPLES / "iometer-1.1.0.csv"]).bins.collect()
+    assert bins["label"].n_unique() == 4
+    assert bins.group_by("label").agg(pl.col("share_pct").sum())["share_pct"].to_list() == [pytest.approx(100)] * 4
+
+
+def test_bars_of_one_name_are_never_stacked():
+    spec = workload.tests(sweep(test=["same"] * 6), "latency_mean_ms").to_dict()
+    assert spec["layer"][0]["encoding"]["x"]["stack"] is False
+
+
+def test_the_heat_map_does_not_add_reads_of_one_test_to_writes_of_another():
+    grid = pl.LazyFrame(
+        {
+            "test": ["reads", "writes", "b", "c"],
+            "direction": ["read", "write", "read", "read"],
+            "outstanding": [1, 1, 8, 8],
+            "workers": [1, 1, 2, 1],
+            "iops": [10.0, 15.0, 40.0, 30.0],
+        }
+    )
+    assert {row["iops"] for row in _rows(workload.heat(grid)) if row.get("depth") == 1} == {15.0}

@@ -7,6 +7,7 @@ import re
 import shutil
 
 import pytest
+import studies
 from compose import write
 
 import esxparse as ex
@@ -105,6 +106,15 @@ def test_a_flat_file_alone():
     assert rows["cpu_pct"].to_list() == pytest.approx(12 * [12.5])
     assert rec["runs"].collect().height == 2
     assert rec.notes == ()
+
+
+def test_runs_of_a_flat_file_with_other_settings_are_no_repetitions(tmp_path):
+    rates = ex.open(SAMPLES / "vdbench-flatfile.html")["benchmark_results"].filter(metric="iops").collect()
+    assert rates["configuration"].to_list() == ["xfersize=4096 threads=8", "xfersize=4096 threads=16 iorate=2000"]
+    assert rates["repetition"].to_list() == [1, 1]
+    study = studies.computed(tmp_path, f'[[run]]\nvdbench = "{SAMPLES / "vdbench-flatfile.html"}"\n')
+    found = {name: value for name, value in studies.rows(study)[0].items() if "_iops" in name}
+    assert sorted(found.values()) == [2600.0, 5200.0]
 
 
 def test_a_flat_file_of_5_04_06_writes_users_alone_as_all_of_the_cpu(tmp_path):

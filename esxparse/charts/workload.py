@@ -180,16 +180,17 @@ def latency_against_iops(results: pl.LazyFrame) -> alt.LayerChart | None:
 def heat(results: pl.LazyFrame) -> alt.LayerChart | None:
     """IOPS by queue depth of a worker and number of workers: where more of either stops paying.
 
-    `results`: `workload.results`.
+    `results`: `workload.results`, each test under a name of its own.
     """
     depth = (pl.col("outstanding") // pl.col("workers")).alias("depth")
     table = (
         results.filter(pl.col("outstanding").is_not_null(), pl.col("workers").is_not_null())
         .with_columns(depth)
-        .group_by("depth", "workers", "direction")
-        .agg(pl.col("iops").max())
-        .group_by("depth", "workers")
+        # The directions of one test ran together; those of two tests did not.
+        .group_by("depth", "workers", "test")
         .agg(pl.col("iops").sum())
+        .group_by("depth", "workers")
+        .agg(pl.col("iops").max())
         .sort("depth", "workers")
         .collect()
     )
@@ -226,14 +227,14 @@ def heat(results: pl.LazyFrame) -> alt.LayerChart | None:
 def tests(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
     """A value of each test, longest bar first, reads and writes apart.
 
-    `results`: `workload.results`. `value`: one of `VALUES`.
+    `results`: `workload.results`, each test under a name of its own. `value`: one of `VALUES`.
     """
     name, x_title, unit, factor = VALUES[value]
     table = (
         with_labels(results.filter(pl.col(value).is_not_null()), "test")
         .with_columns(pl.col(value) * factor)
         .collect()
-        .sort(pl.col(value).sum().over("test"), descending=True, maintain_order=True)
+        .sort(pl.col(value).max().over("test"), descending=True, maintain_order=True)
     )
     if table.is_empty():
         return None
@@ -247,7 +248,7 @@ def tests(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
         .mark_bar()
         .encode(
             marks.label_y(labels),
-            alt.X(f"{value}:Q", title=x_title),
+            alt.X(f"{value}:Q", title=x_title, stack=False),
             yOffset=alt.YOffset("direction:N", scale=alt.Scale(domain=directions)) if beside else alt.Undefined,
             color=alt.Color(
                 "direction:N",

@@ -238,7 +238,7 @@ def _of_fio(rec: Recording) -> Iterator[Fields]:
     if "jobs" not in rec:
         return
     jobs = rec["jobs"].filter(pl.col("document") == pl.col("document").max(), pl.col("direction") != "sync").collect()
-    for (job,), rows in jobs.group_by("job", maintain_order=True):
+    for (_, job), rows in jobs.group_by("group", "job", maintain_order=True):
         latency = {row["direction"]: row["latency_mean_ms"] for row in rows.iter_rows(named=True) if row["ios"]}
         done = rows.filter(pl.col("ios") > 0, pl.col("latency_mean_ms").is_not_null())
         weights = done.select(weighted=pl.col("ios") * pl.col("latency_mean_ms"), ios=pl.col("ios")).sum()

@@ -69,6 +69,40 @@ def energy(power: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
+def by_counter(power: pl.LazyFrame) -> pl.LazyFrame:
+    """Give the energy of each sensor by the counter of its meter: the sum of the steps up.
+
+    A counter that restarts or wraps steps down. What it counted in that interval is not known, and is left out.
+
+    Needs `time`, `energy_joules` (a counter), and any of `source`, `sensor`. Returns one row per source and sensor, in
+    their order:
+
+    source, sensor  (those that are there)
+    counted_joules  f64  null with fewer than two readings of the counter
+    restarts        list of the times (UTC) of the first reading after each restart
+
+    >>> from datetime import datetime
+    >>> times = [datetime(2026, 3, 2, hour) for hour in range(4)]
+    >>> table = pl.LazyFrame({"time": times, "energy_joules": [100.0, 160.0, 5.0, 45.0]})
+    >>> by_counter(table).collect().rows()
+    [(100.0, [datetime.datetime(2026, 3, 2, 2, 0)])]
+    """
+    keys: list[str] = [name for name in ("source", "sensor") if name in names(power)]
+    by = keys or ["_all"]
+    step = pl.col("energy_joules").diff()
+    return (
+        power.with_columns(pl.lit(0).alias("_all"))
+        .filter(pl.col("energy_joules").is_not_null(), pl.col("time").is_not_null())
+        .sort(*by, "time", maintain_order=True)
+        .group_by(by, maintain_order=True)
+        .agg(
+            pl.when(pl.len() > 1).then(step.clip(lower_bound=0).sum()).alias("counted_joules"),
+            pl.col("time").filter(step < 0).alias("restarts"),
+        )
+        .drop("_all", strict=False)
+    )
+
+
 def watts_per_unit(table: pl.LazyFrame, rate: str, watts: str = "watts") -> pl.LazyFrame:
     """Give what a unit of work costs in power, row by row.
 

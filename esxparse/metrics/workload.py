@@ -3,6 +3,9 @@
 One row per test and direction:
 
 test                    str  job, access specification or target, as the program names it
+run, part               i64  which run of the file: fio document and group, Iometer start and test, DiskSpd output and
+                             time span. Different parts ran one after another unless `begin_s` and `end_s` overlap
+begin_s, end_s          f64  seconds since the first test of the run began; null where the file does not say
 direction               str  read, write, trim; all where the program gives no directions
 pattern                 str  random, sequential, or the share that is random, as `70 % random`; null where nothing says
 block_size_bytes        i64  null where a test mixes sizes
@@ -32,7 +35,7 @@ from .frames import column, names, weighted_mean
 
 COLUMNS: Final = schema(
     "test direction pattern str, block_size_bytes outstanding workers i64, iops bandwidth_bytes_per_s f64, "
-    "latency_mean_ms latency_max_ms p50_ms p95_ms p99_ms p99_9_ms f64, errors i64"
+    "latency_mean_ms latency_max_ms p50_ms p95_ms p99_ms p99_9_ms f64, errors i64, run part i64, begin_s end_s f64"
 )
 
 _PERCENTILES: Final = ("p50_ms", "p95_ms", "p99_ms", "p99_9_ms")
@@ -86,6 +89,9 @@ def _pattern(random_pct: pl.Expr) -> pl.Expr:
 def from_fio(jobs: pl.LazyFrame) -> pl.LazyFrame:
     """Tests of fio: workers of one job (`numjobs`) are one test; jobs of servers are told apart, their sum left out.
 
+    Jobs of one name are one test only within a document and group, and if their times overlap. The clocks of servers
+    differ, so the times of each server count from its own first job.
+
     `jobs`: table `jobs` of a fio recording.
 
     Source: fio HOWTO (iodepth, numjobs, group_reporting).
@@ -100,15 +106,17 @@ def from_fio(jobs: pl.LazyFrame) -> pl.LazyFrame:
     ('random', 32, 40.0, 1.75, None)
     """
     there = names(jobs)
-    keys = ["document", "hostname", "job", "direction"]
+    keys = ["document", "group", "hostname", "job", "_spell", "direction"]
     weight = pl.coalesce(column(there, "ios"), column(there, "iops"))
     done = pl.coalesce(column(there, "ios"), column(there, "iops"), pl.lit(0.0)) > 0
     depth = pl.when(pl.col("ioengine").is_in(_ONE_AT_A_TIME)).then(1).otherwise(pl.col("queue_depth"))
     alone = pl.len() == 1
     tests = (
-        jobs.filter(done, pl.col("job") != _SUMMED_JOB, pl.col("direction") != "sync")
+        _timed(jobs.filter(done, pl.col("job") != _SUMMED_JOB, pl.col("direction") != "sync"))
         .group_by(keys, maintain_order=True)
         .agg(
+            pl.col("begin_s").min(),
+            pl.col("end_s").max(),
             rows=pl.len(),
             rw=pl.col("rw").first(),
             block_size_bytes=pl.when(pl.col("block_size_bytes").n_unique() == 1).then(
@@ -123,7 +131,11 @@ def from_fio(jobs: pl.LazyFrame) -> pl.LazyFrame:
             errors=column(there, "errors").sum(),
             **{name: pl.when(alone).then(column(there, name).first()) for name in _PERCENTILES},
         )
-        .with_columns(workers=pl.max_horizontal("workers", "rows"))
+        .with_columns(
+            pl.col("begin_s").min().over(keys[:-1]),
+            pl.col("end_s").max().over(keys[:-1]),
+            workers=pl.max_horizontal("workers", "rows"),
+        )
     )
     host = pl.concat_str("job", "hostname", separator=" on ")
     kind = pl.when(pl.col("rw").str.starts_with("rand")).then(pl.lit("random")).otherwise(pl.lit("sequential"))
@@ -132,7 +144,31 @@ def from_fio(jobs: pl.LazyFrame) -> pl.LazyFrame:
             test=pl.when(pl.col("hostname").is_null()).then("job").otherwise(host),
             pattern=pl.when(pl.col("rw").is_not_null()).then(kind),
             outstanding=pl.col("depth") * pl.col("workers"),
+            run=pl.col("document"),
+            part=pl.col("group"),
         )
+    )
+
+
+def _timed(jobs: pl.LazyFrame) -> pl.LazyFrame:
+    """Add when each job of fio began and ended, and its place among jobs of its name that ran one after another."""
+    there = names(jobs)
+    if "start" in there:
+        # The jobs of a document are compared only if all of them have a time.
+        known = pl.col("start").is_not_null().all().over("document")
+        since = (pl.col("start") - pl.col("start").min().over("document", "hostname")).dt.total_microseconds() / 1e6
+        begin = pl.when(known).then(since)
+    else:
+        begin = pl.lit(None, dtype=pl.Float64)
+    alike = ["document", "group", "hostname", "job"]
+    # Workers start within milliseconds of each other; a job that begins after all others ended is another run.
+    ended = pl.col("end_s").cum_max().shift(1).over(alike, order_by="begin_s")
+    later = (pl.col("begin_s") > ended).fill_null(value=False)
+    return (
+        jobs.with_columns(begin_s=begin, group=column(there, "group"))
+        .with_columns(end_s=pl.col("begin_s") + column(there, "runtime_s"))
+        .with_columns(_later=later)
+        .with_columns(_spell=pl.col("_later").cum_sum().over(alike, order_by="begin_s"))
     )
 
 
@@ -166,10 +202,12 @@ def from_iometer(results: pl.LazyFrame, access_specs: pl.LazyFrame | None) -> pl
     ]
     named = pl.concat(tests).with_columns(
         test=pl.col("access_spec"),
+        run=column(there, "run"),
+        part=column(there, "test"),
         # A file that ends in its first row lacks the columns behind its end.
         outstanding=column(there, "queue_depth") * pl.max_horizontal(column(there, "disks"), pl.lit(1)),
     )
-    return _ordered(named.sort("test_number" if "test_number" in there else "test", "direction", maintain_order=True))
+    return _ordered(named.sort("run", "part", "direction", maintain_order=True))
 
 
 def from_diskspd(jobs: pl.LazyFrame, percentiles: pl.LazyFrame | None) -> pl.LazyFrame:
@@ -191,6 +229,7 @@ def from_diskspd(jobs: pl.LazyFrame, percentiles: pl.LazyFrame | None) -> pl.Laz
     return _ordered(
         totals.with_columns(
             test=pl.format("run {}.{}", "run", "timespan"),
+            part=pl.col("timespan"),
             pattern=_pattern(pl.col("random_pct")),
             outstanding=pl.col("queue_depth") * pl.col("workers"),
         )

@@ -19,6 +19,7 @@ from esxparse.recording import Note, counted, printable
 from esxparse.studies import baseline
 from esxparse.studies.columns import COLUMNS, HEADLINES, METRICS
 from esxparse.studies.expand import Run
+from esxparse.studies.results import unit_name
 from esxparse.target import PAGE_MARK, Target, target
 from esxparse.version import __version__
 
@@ -40,14 +41,30 @@ _DASH: Final = "\u2013"
 _COMPARED: Final = ("runs", "mean", "ratio", "ratio_low", "ratio_high", "change_pct", "verdict", "gap")
 
 
-def heading(column: str) -> tuple[str, str]:
-    """What a reader calls a column, and its unit.
+def declared(results: pl.LazyFrame | None) -> dict[str, str]:
+    """The unit of each column of benchmark figures, as the benchmark writes it: names of columns are in lower case.
 
+    `results`: `Study.results`; a column is in one unit only.
+    """
+    if results is None:
+        return {}
+    return dict(results.select("column", pl.col("unit").fill_null("")).unique("column").collect().iter_rows())
+
+
+def heading(column: str, declared_units: Mapping[str, str] | None = None) -> tuple[str, str]:
+    """What a reader calls a column, and its unit: the declared one, or else the one its name ends in.
+
+    >>> heading("hpl_performance_gflop_per_s", {"hpl_performance_gflop_per_s": "GFlop/s"})
+    ('Hpl performance', 'GFlop/s')
     >>> heading("read_latency_mean_ms"), heading("rx_mbit_per_s"), heading("iops"), heading("filter"), heading("min")
     (('Read latency mean', 'ms'), ('Traffic received', 'Mbit/s'), ('IOPS', ''), ('Filter', ''), ('Min', ''))
     >>> heading("orders_per_min"), heading("copied_gb_per_h"), heading("mb_per_s_per_watts")
     (('Orders', '1/min'), ('Copied', 'GB/h'), ('Throughput', 'MB/s per W'))
     """
+    if declared_units and column in declared_units:
+        own = declared_units[column]
+        words = column.removesuffix(unit_name(own)).strip("_").replace("_", " ") or column
+        return words[:1].upper() + words[1:], _WRITTEN.get(own, own)
     if column in _WHOLE:
         return _WHOLE[column]
     unit = ""
@@ -69,10 +86,10 @@ def csv(table: pl.LazyFrame, out: Target) -> None:
     out.write(frame.write_csv(datetime_format="%Y-%m-%dT%H:%M:%S%.fZ").encode())
 
 
-def parquet(table: pl.LazyFrame, out: Target, title: str, base: str) -> None:
+def parquet(table: pl.LazyFrame, out: Target, title: str, base: str, declared_units: Mapping[str, str]) -> None:
     """Writes a table as Parquet; its metadata has `title`, `baseline`, `esxparse`, `unit.COLUMN` for each unit."""
     frame = table.collect()
-    told = {f"unit.{name}": unit for name in frame.columns if (unit := heading(name)[1])}
+    told = {f"unit.{name}": unit for name in frame.columns if (unit := heading(name, declared_units)[1])}
     metadata = {"title": printable(title), "baseline": printable(base), "esxparse": __version__, **told}
     written = io.BytesIO()
     frame.write_parquet(written, metadata=metadata)
@@ -120,7 +137,14 @@ def chosen(frame: pl.DataFrame, labels: Sequence[str], columns: Sequence[str] | 
     return [*(name for name in labels if name in frame.columns), *repeated, *known, *own, *ends]
 
 
-def great_table(frame: pl.DataFrame, labels: Sequence[str], title: str, below: str, notes: Iterable[str]) -> GT:
+def great_table(
+    frame: pl.DataFrame,
+    labels: Sequence[str],
+    title: str,
+    below: str,
+    notes: Iterable[str],
+    declared_units: Mapping[str, str],
+) -> GT:
     """A table for publication: title, subtitle, units under the column names, notes below the table."""
     try:
         from great_tables import GT, html  # noqa: PLC0415  an extra, and slow to import
@@ -128,7 +152,7 @@ def great_table(frame: pl.DataFrame, labels: Sequence[str], title: str, below: s
         msg = "tables for publication need great-tables: install esxparse with the extra `study`"
         raise EsxparseError(msg) from None
     made = GT(frame).tab_header(title=printable(title), subtitle=printable(below))
-    made = made.cols_label(cases={name: html(_two_lines(name)) for name in frame.columns})
+    made = made.cols_label(cases={name: html(_two_lines(*heading(name, declared_units))) for name in frame.columns})
     for name in frame.columns:
         kind = frame.schema[name]
         if kind.is_float():
@@ -141,15 +165,14 @@ def great_table(frame: pl.DataFrame, labels: Sequence[str], title: str, below: s
     return made
 
 
-def _two_lines(name: str) -> str:
-    text, unit = heading(name)
+def _two_lines(text: str, unit: str) -> str:
     escaped = markup.escape(text)
     return f"{escaped}<br><small>{markup.escape(unit)}</small>" if unit else escaped
 
 
-def subtitle(frame: pl.DataFrame, base: Mapping[str, Any], description: str) -> str:
+def subtitle(frame: pl.DataFrame, base: Mapping[str, Any], description: str, declared_units: Mapping[str, str]) -> str:
     """The quantity compared, if any, and the baseline; without a baseline, the study's description."""
-    told = heading(frame["quantity"][0]) if "quantity" in frame.columns and frame.height else ()
+    told = heading(frame["quantity"][0], declared_units) if "quantity" in frame.columns and frame.height else ()
     quantity = f"{', '.join(filter(None, told))}: " if told else ""
     return quantity + (f"baseline {baseline.text(base)}" if base else description or "no baseline")
 

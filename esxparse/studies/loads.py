@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any, Final
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
-from esxparse.metrics import workers, workload
+from esxparse.metrics import simultaneous, workers, workload
 from esxparse.recording import Recording
 from esxparse.studies.span import Span
 
@@ -116,18 +117,18 @@ def load(recs: Sequence[Recording]) -> dict[str, Any]:
         if not has_results(rec):
             msg = f"{rec.source} has no results (only {', '.join(rec.tables)}): give the file with the results"
             raise EsxparseError(msg)
-    tests = pl.concat(
-        [workload.results(rec.format, rec.tables).with_columns(file=place) for place, rec in enumerate(recs)]
-    ).collect()
+    each = [workload.results(rec.format, rec.tables).collect() for rec in recs]
+    _check_together(recs, each)
+    tests = pl.concat([rows.with_columns(file=place) for place, rows in enumerate(each)])
     found: dict[str, Any] = {"iops": 0.0, "mb_per_s": 0.0}
     if not tests.height:
         return found
     sizes = tests["block_size_bytes"].unique()
-    each = tests.group_by("file", "test").agg(pl.col("outstanding").max())
+    depths = tests.group_by("file", "test").agg(pl.col("outstanding").max())["outstanding"]
     found = _side(tests, "") | {
         "latency_max_ms": tests["latency_max_ms"].max(),
         "block_size_bytes": sizes.item() if len(sizes) == 1 else None,
-        "outstanding": each["outstanding"].sum() if not each["outstanding"].null_count() else None,
+        "outstanding": depths.sum() if not depths.null_count() else None,
         "io_errors": tests["errors"].sum() if tests["errors"].count() else None,
     }
     for way in ("read", "write"):
@@ -140,6 +141,21 @@ def load(recs: Sequence[Recording]) -> dict[str, Any]:
     if found["latency_mean_ms"] is not None:
         found["outstanding_by_law"] = found["iops"] * found["latency_mean_ms"] / 1000
     return found | {"median_read_latency_ms": _median(recs)}
+
+
+def _check_together(recs: Sequence[Recording], tests: Sequence[pl.DataFrame]) -> None:
+    """Refuse results that did not run at the same time: their sum was never reached."""
+    for rec, rows in zip(recs, tests, strict=True):
+        at_once = simultaneous.moments(rows.lazy()).select(pl.col("tests").list.len().max()).collect().item() or 0
+        if at_once < rows.select(pl.struct("test", "begin_s").n_unique()).item():
+            msg = f"{rec.source}: these jobs did not all run at the same time: choose one with test = its name"
+            raise EsxparseError(msg)
+    spans = [(rec, span) for rec in recs if (span := own_span(rec, timedelta(0)))]
+    spans.sort(key=lambda one: one[1].start)
+    for (first, earlier), (second, later) in pairwise(spans):
+        if later.start > earlier.end:
+            msg = f"{first.source} ended at {earlier.end:%F %T}, before {second.source} began at {later.start:%F %T}: "
+            raise EsxparseError(f"{msg}results of one run are added up, so give each file its own run")
 
 
 def _side(tests: pl.DataFrame, prefix: str) -> dict[str, Any]:

@@ -293,7 +293,8 @@ class Study:
     ) -> None:
         """Writes `runs`, or another table of this study, as Parquet with units; see `studies.export.parquet`."""
         out = export.place(path, self.inputs, replace=replace)
-        export.parquet(self.runs if table is None else table, out, self.title, of_baseline.text(self.baseline))
+        of, units = of_baseline.text(self.baseline), export.declared(self.results)
+        export.parquet(self.runs if table is None else table, out, self.title, of, units)
 
     def to_table(
         self,
@@ -313,12 +314,14 @@ class Study:
         """
         out = None if path is None else export.place(path, self.inputs, replace=replace)
         frame = (self.runs if table is None else table).collect()
+        units = export.declared(self.results)
         made = export.great_table(
             frame.select(export.chosen(frame, self.labels, columns)),
             self.labels,
             self.title,
-            export.subtitle(frame, self.baseline, self.description),
+            export.subtitle(frame, self.baseline, self.description, units),
             export.source_notes(frame, self.baseline, self.notes),
+            units,
         )
         if out is not None:
             export.html(made, out, self.title)

@@ -88,7 +88,8 @@ def energy_between(readings: pl.LazyFrame, start: datetime, end: datetime) -> pl
 
 
 _NAMED: Final = 5
-_UNITS: Final = {"1": "", "%": "pct", "usec/KB": "us/KB"}
+_UNITS: Final = {"1": "", "usec/KB": "us/KB", "Kb/s": "kbit/s", "kb/s": "kbit/s", "Mb/s": "Mbit/s", "Gb/s": "Gbit/s"}
+"""Units that a column's name holds in other words: lower case would make bytes of bits."""
 
 
 @dataclass(frozen=True)
@@ -246,6 +247,16 @@ def disks(rec: Recording) -> dict[str, Any]:
     return found
 
 
+def unit_name(unit: str | None) -> str:
+    """The end of the name of a column whose figures have a unit; empty for plain numbers.
+
+    >>> unit_name("GFlop/s"), unit_name("Gb/s"), unit_name("%"), unit_name("1")
+    ('gflop_per_s', 'gbit_per_s', 'pct', '')
+    """
+    written = _UNITS.get(unit or "", unit)
+    return column_name(written) if written else ""
+
+
 def benchmark(rec: Recording, test: str | int | None) -> pl.DataFrame:
     """The figures of a benchmark, those of one test where it is named, with the column each has in `runs`."""
     rows = rec["benchmark_results"].collect()
@@ -266,7 +277,7 @@ def benchmark(rec: Recording, test: str | int | None) -> pl.DataFrame:
                 row["test"],
                 row["configuration"] if several else "",
                 row["metric"],
-                _UNITS.get(row["unit"], row["unit"]) or "",
+                unit_name(row["unit"]),
             )
             if part
         )

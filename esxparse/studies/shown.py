@@ -13,8 +13,6 @@ from esxparse.studies import export
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import polars as pl
-
     from esxparse.recording import Note
 
 _ROWS: Final = 30
@@ -60,15 +58,17 @@ def text(study: Shown) -> str:
 def page(study: Shown) -> str:
     """For a notebook: what it is of, and its runs."""
     rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in facts(study))
-    return f"<table>{rows}</table>{_runs(study.runs.collect(), study.labels)}"
+    return f"<table>{rows}</table>{_runs(study)}"
 
 
-def _runs(runs: pl.DataFrame, labels: Sequence[str]) -> str:
+def _runs(study: Shown) -> str:
     """The labels and main columns of the runs."""
-    kept = runs.select(export.chosen(runs, labels, None)[: len(labels) + _COLUMNS])
+    runs = study.runs.collect()
+    kept = runs.select(export.chosen(runs, study.labels, None)[: len(study.labels) + _COLUMNS])
+    units = export.declared(study.results)
     heads = [
         escape(text) + (f"<br><small>{escape(unit)}</small>" if unit else "")
-        for text, unit in map(export.heading, kept.columns)
+        for text, unit in (export.heading(name, units) for name in kept.columns)
     ]
     shown = table(heads, ([_cell(one) for one in row] for row in kept.head(_ROWS).iter_rows()))
     of = f"the first {_ROWS} of " if runs.height > _ROWS else ""

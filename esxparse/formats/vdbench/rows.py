@@ -177,5 +177,21 @@ def runs_of(averages: Iterable[Row], parameters: Mapping[int, str | None]) -> li
             for name, one in names()["figures"].items()
             if shown.get(name, True)
         )
-        runs.append(Run(row["rd"], parameters.get(row["run"]) or "", figures))
+        runs.append(Run(row["rd"], parameters.get(row["run"]) or _requested(row), figures))
     return runs
+
+
+_WITHOUT_LIMIT = 9_999_900
+"""A requested rate above this is one of vdbench's words for `max` and `curve`."""
+
+
+def _requested(row: Row) -> str:
+    """The settings of a run as its row in the flat file has them: the file names no parameters.
+
+    >>> _requested({"requested_bytes": 4096.0, "threads": 8.0, "requested_per_s": 9999988.0})
+    'xfersize=4096 threads=8'
+    """
+    limit = row.get("requested_per_s") or 0.0
+    settings = {"xfersize": row.get("requested_bytes"), "threads": row.get("threads")}
+    settings |= {"iorate": limit if limit < _WITHOUT_LIMIT else None}
+    return " ".join(f"{name}={setting:g}" for name, setting in settings.items() if setting)

@@ -244,13 +244,15 @@ def order() -> pl.Expr:
 def energies(found: Gathered) -> pl.DataFrame:
     """Energy of each sensor with its gaps, the host's first, then supplies and parts; see `energy.energy`.
 
-    Adds name, kind, lowest and highest reading, by_counter_kwh (of a meter that counts energy itself).
+    Adds name, kind, lowest and highest reading; of a meter that counts energy itself by_counter_kwh and restarts, see
+    `energy.by_counter`.
     """
     dated = found.readings.filter(pl.col("time").is_not_null())
     if dated.is_empty():
         return pl.DataFrame()
     used = energy.energy(dated.select("time", "watts", sensor="name").lazy()).collect().rename({"sensor": "name"})
-    counter = pl.col("energy_joules")
+    counted = energy.by_counter(dated.select("time", "energy_joules", sensor="name").lazy()).collect()
+    counted = counted.select("restarts", name="sensor", by_counter_kwh=pl.col("counted_joules") / 3_600_000)
     facts = (
         dated.sort("time")
         .group_by("name", maintain_order=True)
@@ -260,10 +262,9 @@ def energies(found: Gathered) -> pl.DataFrame:
             since_start=pl.col("since_start").first(),
             lowest=pl.col("watts").min(),
             highest=pl.col("watts").max(),
-            by_counter_kwh=(counter.drop_nulls().last() - counter.drop_nulls().first()) / 3_600_000,
         )
     )
-    return used.join(facts, on="name").sort(order(), -pl.col("readings"), "name")
+    return used.join(facts, on="name").join(counted, on="name", how="left").sort(order(), -pl.col("readings"), "name")
 
 
 def summed(found: Gathered, used: pl.DataFrame, row: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from esxparse.reports.power_profile.gather import Gathered
 
+_BY_TIME: Final = {"name": pl.String, "watts_mean": pl.Float64}
 _HOURS_A_YEAR: Final = 8760
 _MEND: Final = "In this report, set the parameter offset; until then power and load are from different times."
 _KINDS: Final = {"system": "whole host", "enclosure": "chassis", "supply": "power supply", "part": "part"}
@@ -138,6 +140,9 @@ def summary(found: Gathered) -> Block:
 def sensors(found: Gathered) -> Block:
     """Every sensor: its readings, and what its BMC says of minimum, average and maximum."""
     rows = found.readings.with_columns(order=gather.order())
+    # A sensor has one mean on the page: by time, as its energy has it.
+    used = gather.energies(found)
+    by_time = used.select("name", "watts_mean") if used.height else pl.DataFrame(schema=_BY_TIME)
     frame = (
         rows.group_by("order", "name", "kind", maintain_order=True)
         .agg(
@@ -151,6 +156,8 @@ def sensors(found: Gathered) -> Block:
             period=pl.col("interval_s").drop_nulls().last(),
             cap=pl.col("watts_cap").min(),
         )
+        .join(by_time, on="name", how="left", maintain_order="left")
+        .with_columns(mean=pl.coalesce("watts_mean", "mean"))
         .filter(pl.any_horizontal(pl.col("mean", "bmc_mean", "bmc_high", "cap").is_not_null()))
         .sort("order", maintain_order=True)
         .with_columns(pl.col("kind").replace(_KINDS), pl.col("readings").cast(pl.Int64))
@@ -203,7 +210,15 @@ def energies(found: Gathered) -> Block:
     caption = (
         f"Energy, by the trapezoidal rule between readings; gaps longer than 3 typical intervals are left out{price}"
     )
-    return table(frame, columns, caption)
+    made = table(frame, columns, caption)
+    restarted = used.filter(pl.col("restarts").list.len() > 0).select("name", "restarts")
+    return stack(made, *(note(_restarts(name, times), "warning") for name, times in restarted.iter_rows()))
+
+
+def _restarts(name: str, times: Sequence[datetime]) -> str:
+    first = f"{times[0]:%Y-%m-%d %H:%M:%S} UTC"
+    when = f"before {first}" if len(times) == 1 else f"{len(times):,} times, first before {first}"
+    return f"The energy counter of {name} restarted {when}. The meter's own count leaves that interval out."
 
 
 def meters(found: Gathered) -> Block:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Unpack
 
 import polars as pl
 
+from esxparse.charts.workload import size_words
 from esxparse.metrics import workload
 from esxparse.reports import recordings as files
 
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 _NUMBERED: Final = re.compile(r"(.+)[-_. ](\d+)(\.\w+)?", re.ASCII)
 _PARTS: Final = re.compile(r"[-_. ]+")
 
+_WHERE: Final = {"fio": ("document", "group"), "iometer": ("run", "test"), "diskspd": ("run", "timespan")}
+"""Format -> the columns that are `run` and `part` of `workload.results`."""
+_NAMES: Final = {"fio": "job", "iometer": "access_spec"}
+
 FORMATS: Final = ("fio", "iometer", "diskspd", "vscsistats")
 
 
@@ -29,7 +34,10 @@ class Gathered:
 
     recordings: tuple[Recording, ...]
     results: pl.LazyFrame | None
-    """`workload.results` and `recording` (name, where there are several); then `test` begins with it too."""
+    """`workload.results` and `recording` (name, where there are several); then `test` begins with it too.
+
+    The names of tests differ: see `labelled`.
+    """
     means: pl.LazyFrame | None
     """`results` with repetitions as their mean, and `setting`: the words by which recordings differ, if any."""
     percentiles: pl.LazyFrame | None
@@ -46,14 +54,16 @@ def gather(paths: Sequence[str | Path], **options: Unpack[Options]) -> Gathered:
     """Open recordings of storage benchmarks and put their tables together."""
     recordings = files.opened_all(paths, FORMATS, options)
     names = _names(recordings)
-    results = _together([_results(rec, name) for rec, name in zip(recordings, names, strict=True)])
+    tests = [_tests(rec) for rec in recordings]
+    each = list(zip(recordings, names, tests, strict=True))
+    results = _together([_results(found, name) for _, name, found in each])
     return Gathered(
         recordings=recordings,
         results=results,
         means=_means(results, [name.removesuffix(": ") for name in names]),
-        percentiles=_together([_percentiles(rec, name) for rec, name in zip(recordings, names, strict=True)]),
-        bins=_together([_bins(rec, name) for rec, name in zip(recordings, names, strict=True)]),
-        series=_together([_series(rec, name) for rec, name in zip(recordings, names, strict=True)]),
+        percentiles=_together([_percentiles(rec, name, found) for rec, name, found in each]),
+        bins=_together([_bins(rec, name, found) for rec, name, found in each]),
+        series=_together([_series(rec, name) for rec, name, _ in each]),
         histograms=_together([rec.tables.get("histograms") for rec in recordings if rec.format == "vscsistats"]),
     )
 
@@ -114,28 +124,63 @@ def _prefixed(column: str, name: str) -> pl.Expr:
     return pl.concat_str([pl.lit(name), pl.col(column)]).alias(column)
 
 
-def _results(rec: Recording, name: str) -> pl.LazyFrame | None:
+def _tests(rec: Recording) -> pl.LazyFrame | None:
+    """The tests of a recording under names that differ, and `name`, as the program has it."""
     if not ({"jobs", "results"} & set(rec.tables)):
         return None
+    return labelled(workload.results(rec.format, rec.tables).with_columns(name="test")).collect().lazy()
+
+
+def labelled(results: pl.LazyFrame) -> pl.LazyFrame:
+    """Make the names of tests differ: by outstanding I/Os and block size, and by a number if these are equal too.
+
+    >>> tests = {"test": ["4K"] * 3, "direction": ["read"] * 3, "run": [1] * 3, "part": [1, 2, 3],
+    ...     "begin_s": [None] * 3, "outstanding": [1, 8, 8], "block_size_bytes": [4096] * 3}
+    >>> labelled(pl.LazyFrame(tests)).collect()["test"].to_list()
+    ['4K, 1 outstanding', '4K, 8 outstanding, run 1', '4K, 8 outstanding, run 2']
+    """
+    which = pl.struct("run", "part", "begin_s")
+    several = which.n_unique().over("test") > 1
+    size = pl.col("block_size_bytes").map_elements(size_words, return_dtype=pl.String)
+    words = {"block_size_bytes": pl.format(", {}", size), "outstanding": pl.format(", {} outstanding", "outstanding")}
+    settings = [
+        pl.when(several & (pl.col(name).n_unique().over("test", "direction") > 1)).then(text).fill_null("")
+        for name, text in words.items()
+    ]
+    number = pl.format("{}, run {}", "test", which.rank("dense").over("test"))
+    return results.with_columns(test=pl.concat_str("test", *settings)).with_columns(
+        test=pl.when(several).then(number).otherwise("test")
+    )
+
+
+def _results(tests: pl.LazyFrame | None, name: str) -> pl.LazyFrame | None:
+    if tests is None:
+        return None
     recording = pl.lit(name.removesuffix(": ") or None, dtype=pl.String)
-    return workload.results(rec.format, rec.tables).with_columns(_prefixed("test", name), recording=recording)
+    return tests.drop("name").with_columns(_prefixed("test", name), recording=recording)
 
 
-def _label(rec: Recording, frame: pl.LazyFrame, name: str) -> pl.Expr:
-    """What a line of latencies is: job and direction, or the DiskSpd run and direction."""
+def _label(rec: Recording, frame: pl.LazyFrame, name: str, tests: pl.LazyFrame | None) -> pl.LazyFrame:
+    """Add `label`: the test and direction of a line of latencies, and the worker if a job has several."""
     there = frame.collect_schema().names()
-    if rec.format == "diskspd":
-        job = pl.format("run {}.{}", "run", "timespan")
-    else:
-        # Workers of one job are told apart by their number.
-        several = pl.col("job_number").n_unique().over("job", "direction") > 1
-        job = pl.when(several).then(pl.concat_str("job", "job_number", separator=" ")).otherwise("job")
-    parts = [pl.lit(name) + job, pl.col("direction").cast(pl.String)]
-    parts += [pl.col("hostname")] if "hostname" in there else []
-    return pl.concat_str(parts, separator=" ", ignore_nulls=True).alias("label")
+    keys = [key for key in _WHERE[rec.format] if key in there]
+    own = pl.col(_NAMES[rec.format]) if rec.format in _NAMES else pl.format("run {}.{}", "run", "timespan")
+    if "hostname" in there:
+        own = pl.when(pl.col("hostname").is_null()).then(own).otherwise(pl.format("{} on {}", own, "hostname"))
+    frame = frame.with_columns(_name=own)
+    if tests is not None and len(keys) == len(_WHERE[rec.format]):
+        named = tests.select(_test="test", _name="name", **dict(zip(keys, ("run", "part"), strict=True)))
+        named = named.unique([*keys, "_name"], keep="first", maintain_order=True)
+        frame = frame.join(named, on=[*keys, "_name"], how="left", maintain_order="left")
+        frame = frame.with_columns(_name=pl.coalesce("_test", "_name"))
+    parts = [pl.lit(name) + pl.col("_name")]
+    if "job_number" in there:
+        parts += [pl.when(pl.col("job_number").n_unique().over(*keys, "_name", "direction") > 1).then("job_number")]
+    parts += [pl.col("direction").cast(pl.String)] if "direction" in there else []
+    return frame.with_columns(label=pl.concat_str(parts, separator=" ", ignore_nulls=True))
 
 
-def _percentiles(rec: Recording, name: str) -> pl.LazyFrame | None:
+def _percentiles(rec: Recording, name: str, tests: pl.LazyFrame | None) -> pl.LazyFrame | None:
     frame = rec.tables.get("percentiles")
     if frame is None:
         return None
@@ -146,28 +191,26 @@ def _percentiles(rec: Recording, name: str) -> pl.LazyFrame | None:
         frame = frame.filter(pl.col("latency").is_in(["clat", "lat"]), whole)
     if "target" in there:
         frame = frame.filter(pl.col("target").is_null())
-    return frame.select(_label(rec, frame, name), "percentile", "latency_ms")
+    return _label(rec, frame, name, tests).select("label", "percentile", "latency_ms")
 
 
-def _bins(rec: Recording, name: str) -> pl.LazyFrame | None:
+def _bins(rec: Recording, name: str, tests: pl.LazyFrame | None) -> pl.LazyFrame | None:
     frame = rec.tables.get("latency_bins")
     if frame is None:
         return None
     there = frame.collect_schema().names()
     if "row_type" in there:
-        whole = frame.filter(pl.col("row_type") == "ALL")
-        label = (pl.lit(name) + pl.col("access_spec")).alias("label")
+        whole = frame.filter(pl.col("row_type") == "ALL").rename({"name": "row_name"})
     elif "source" in there:
         # Bins of JSON+ are the finer ones; the coarse shares stand for those jobs that have none.
         fine = (pl.col("source") == "bins") & pl.col("latency").is_in(["clat", "lat"])
         has_fine = fine.any().over("document", "job_number")
         whole = frame.filter(pl.col("priority").is_null(), fine | ~has_fine)
-        label = _label(rec, frame, name)
     else:
         return None
     share = pl.col("ios") / pl.col("ios").sum().over("label") * 100
     given = pl.coalesce("share_pct", share) if "share_pct" in there else share
-    return whole.with_columns(label).select("label", "from_ms", "to_ms", share_pct=given)
+    return _label(rec, whole, name, tests).select("label", "from_ms", "to_ms", share_pct=given)
 
 
 def _series(rec: Recording, name: str) -> pl.LazyFrame | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
 from esxparse.charts import latency, workload
+from esxparse.metrics import simultaneous
+from esxparse.recording import counted
 from esxparse.reports import page
 from esxparse.reports.blocks import NOTHING, Block, Column, Header, note, number, stack, table, tiles
 
@@ -29,18 +32,18 @@ def summary(gathered: Gathered) -> Block:
     results = gathered.results.collect()
     if results.is_empty():
         return note("No test in these recordings did any I/O.", "warning")
-    most = results.group_by("test").agg(pl.col("iops").sum(), pl.col("bandwidth_bytes_per_s").sum())
-    by_iops = most.sort("iops", descending=True).row(0, named=True)
-    by_rate = most.sort("bandwidth_bytes_per_s", descending=True).row(0, named=True)
+    most = simultaneous.moments(results.lazy()).collect()
+    by_iops = most.sort("iops", descending=True, maintain_order=True).row(0, named=True)
+    by_rate = most.sort("bandwidth_bytes_per_s", descending=True, maintain_order=True).row(0, named=True)
     errors = int(results["errors"].sum() or 0)
     items = [
         (
             "Tests",
-            str(most.height),
+            number(results["test"].n_unique(), 0),
             "in one recording" if len(gathered.recordings) == 1 else f"in {len(gathered.recordings)} recordings",
         ),
-        ("Most IOPS", number(by_iops["iops"], 0), by_iops["test"]),
-        ("Highest bandwidth", f"{number(by_rate['bandwidth_bytes_per_s'] / 1e6, 1)} MB/s", by_rate["test"]),
+        ("Most IOPS", number(by_iops["iops"], 0), _together(by_iops["tests"])),
+        ("Highest bandwidth", f"{number(by_rate['bandwidth_bytes_per_s'] / 1e6, 1)} MB/s", _together(by_rate["tests"])),
         ("I/O errors", number(errors, 0), "of all tests"),
     ]
     timed = results.filter(pl.col("latency_mean_ms").is_not_null()).sort("latency_mean_ms")
@@ -48,6 +51,16 @@ def summary(gathered: Gathered) -> Block:
         best = timed.row(0, named=True)
         items.insert(3, ("Lowest mean latency", f"{number(best['latency_mean_ms'], 3)} ms", best["test"]))
     return tiles(items)
+
+
+def _together(names: Sequence[str]) -> str:
+    """The tests that ran at one time, in words.
+
+    >>> _together(["oltp"]), _together(["oltp", "log", "backup"])
+    ('oltp', 'oltp and 2 others at the same time')
+    """
+    others = len(names) - 1
+    return f"{names[0]} and {counted(others, 'other')} at the same time" if others else names[0]
 
 
 def tests(gathered: Gathered) -> Block:
