@@ -121,8 +121,8 @@ def test_runs_without_a_number_and_baselines_of_zero_leave_gaps():
     got = ratio.ratios(frame, "value", ["test", "kind"], {"kind": "old"}).collect()
     gaps = dict(got.select(pl.concat_str("test", "kind"), "gap").rows())
     assert gaps == {
-        "aold": "the baseline's mean is 0",
-        "anew": "the baseline's mean is 0",
+        "aold": "the baseline's mean is 0: no ratio to it, compare the difference",
+        "anew": "the baseline's mean is 0: no ratio to it, compare the difference",
         "bold": "no run has a number",
         "bnew": "no run of the baseline has a number",
     }
@@ -130,24 +130,33 @@ def test_runs_without_a_number_and_baselines_of_zero_leave_gaps():
 
 
 def test_a_baseline_that_cannot_be_told_from_zero_has_no_interval():
-    wild = [1.0, 100.0]
+    wild = [1.0, 100.0, 1.5]
     with pytest.raises(EsxparseError, match="scatters too much"):
-        interval.fieller([50.0, 51.0], wild)
-    frame = pl.LazyFrame({"kind": ["old", "old", "new", "new"], "value": [*wild, 50.0, 51.0]})
+        interval.fieller([50.0, 51.0, 52.0], wild)
+    frame = pl.LazyFrame({"kind": ["old"] * 3 + ["new"] * 3, "value": [*wild, 50.0, 51.0, 52.0]})
     got = ratio.ratios(frame, "value", ["kind"], {"kind": "old"}).collect()
     assert got["gap"][1].startswith("the baseline varies too much")
+    assert (got["ratio_low"][1], got["verdict"][1]) == (None, "no difference shown")
     with pytest.raises(EsxparseError, match="scatters too much"):
-        interval.bootstrap([1.0, 2.0], [0.0, 0.0, 1.0])
+        interval.bootstrap([1.0, 2.0, 3.0], [0.0, 0.0, 1.0])
 
 
-@pytest.mark.parametrize("find", [interval.fieller, interval.bootstrap])
-def test_intervals_refuse_too_little(find):
-    with pytest.raises(EsxparseError, match="the configuration has 1 repetition: an interval needs 2"):
-        find([1.0], NATIVE)
+def test_two_repetitions_that_scatter_ask_for_more():
+    frame = pl.LazyFrame({"kind": ["old"] * 2 + ["new"] * 2, "value": [10.0, 13.0, 50.0, 51.0]})
+    got = ratio.ratios(frame, "value", ["kind"], {"kind": "old"}).collect().row(1, named=True)
+    assert (got["ratio_low"], got["gap"]) == (None, "2 repetitions are too few for this interval: repeat the runs")
+
+
+@pytest.mark.parametrize(("find", "fewest"), [(interval.fieller, 2), (interval.bootstrap, 3)])
+def test_intervals_refuse_too_little(find, fewest):
+    with pytest.raises(EsxparseError, match=rf"the configuration has \d repetitions?: an interval needs {fewest} or"):
+        find([1.0] * (fewest - 1), NATIVE)
+    assert find([100.0] * fewest, NATIVE).verdict == "no difference shown"
     with pytest.raises(EsxparseError, match="the baseline has 0 repetitions"):
         find(NATIVE, [])
-    with pytest.raises(EsxparseError, match="baseline's mean is 0"):
-        find(NATIVE, [0.0, 0.0])
+    for below in (0.0, -10.7):
+        with pytest.raises(EsxparseError, match=f"baseline's mean is {below:g}: a ratio needs a baseline above 0"):
+            find(NATIVE, [below] * 3)
     with pytest.raises(EsxparseError, match="without a value"):
         find(NATIVE, [1.0, math.nan])
 
@@ -179,9 +188,9 @@ def test_the_resolution_can_be_said(find):
 @pytest.mark.parametrize("find", [interval.fieller, interval.bootstrap])
 def test_a_baseline_that_rounding_can_make_zero_has_no_interval(find):
     assert find([0.05] * 3, [0.02] * 3).verdict == "higher"
-    with pytest.raises(EsxparseError, match="cannot be told from 0"):
+    with pytest.raises(EsxparseError, match="indistinguishable from 0"):
         find([0.05] * 3, [0.02] * 3, resolution=0.05)
-    with pytest.raises(EsxparseError, match="cannot be told from 0"):
+    with pytest.raises(EsxparseError, match="indistinguishable from 0"):
         find([5.0] * 3, [1.0] * 3, resolution=2.0)
 
 
@@ -421,7 +430,7 @@ def test_scalars_refuse_zero():
         lambda: ratio.performance(1.0, 0.0, higher_is_better=True),
         lambda: ratio.performance(0.0, 1.0, higher_is_better=False),
     ):
-        with pytest.raises(EsxparseError, match="a ratio to 0 is meaningless"):
+        with pytest.raises(EsxparseError, match="a ratio to 0 has no meaning"):
             call()
 
 

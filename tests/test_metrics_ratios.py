@@ -16,7 +16,7 @@ TYPES = {"mean": pl.Float64, "_var": pl.Float64, "baseline_mean": pl.Float64, "_
 
 def judged(**changed):
     table = pl.DataFrame([SIDE | BASE | changed], schema_overrides=TYPES)
-    return _ratios.with_intervals(table, "fieller", 0.95, 0).row(0, named=True)
+    return _ratios.with_intervals(table, _ratios.Settings()).row(0, named=True)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,8 @@ def judged(**changed):
         ({"runs": 0, "mean": None, "_var": None}, "no run has a number"),
         ({"baseline_runs": None, "baseline_mean": None}, "no baseline run with these labels"),
         ({"baseline_runs": 0, "baseline_mean": None}, "no run of the baseline has a number"),
-        ({"baseline_mean": 0.0}, "the baseline's mean is 0"),
+        ({"baseline_mean": 0.0}, "the baseline's mean is 0: no ratio to it, compare the difference"),
+        ({"baseline_mean": -10.0}, "the baseline's mean is below 0: no percentage of it, compare the difference"),
         ({"runs": 1, "_var": None}, "1 repetition: an interval needs 2 or more"),
         ({"baseline_runs": 1, "_base_var": None}, "1 repetition of the baseline: an interval needs 2 or more"),
         ({"_base_var": 1e4}, "the baseline varies too much: its mean is indistinguishable from 0"),
@@ -38,14 +39,16 @@ def test_a_gap_has_its_reason(changed, gap):
     row = judged(**changed)
     assert row["gap"] == gap
     open_interval = gap is not None or row["is_baseline"]
-    assert (row["ratio_low"] is None, row["ratio_high"] is None, row["verdict"] is None) == (open_interval,) * 3
+    assert (row["ratio_low"] is None, row["ratio_high"] is None) == (open_interval,) * 2
+    unrepeated = row["is_baseline"] or min(row["runs"], row["baseline_runs"] or 0) < 2
+    assert (row["verdict"] is None, row["p_value"] is None, row["difference_low"] is None) == (unrepeated,) * 3
 
 
 @pytest.mark.parametrize(
     ("mean", "verdict"),
     [(20.0, "higher"), (5.0, "lower"), (10.05, "no difference shown"), (9.95, "no difference shown")],
 )
-def test_the_verdict_is_on_which_side_of_1_the_interval_lies(mean, verdict):
+def test_the_verdict_is_the_side_of_1_that_the_interval_lies_on(mean, verdict):
     row = judged(mean=mean, min=mean - 1, max=mean + 1)
     assert row["verdict"] == verdict
     assert (row["ratio"], row["ratio_min"], row["ratio_max"]) == (mean / 10, (mean - 1) / 10, (mean + 1) / 10)
@@ -55,7 +58,7 @@ def test_the_verdict_is_on_which_side_of_1_the_interval_lies(mean, verdict):
 
 def test_a_ratio_of_equals_is_1_exactly():
     table = pl.DataFrame([SIDE | BASE | {"mean": one, "baseline_mean": 4.9} for one in (4.9, 9.8)])
-    assert _ratios.with_intervals(table, "fieller", 0.95, 0)["ratio"].to_list() == [1.0, 2.0]
+    assert _ratios.with_intervals(table, _ratios.Settings())["ratio"].to_list() == [1.0, 2.0]
 
 
 RUNS = pl.DataFrame(
@@ -148,7 +151,7 @@ def test_what_was_printed_coarsely_has_a_wider_interval(method):
     widths = {}
     for own, base in [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)]:
         rows = pl.DataFrame([SIDE | BASE | values | {"_resolution": own, "_base_resolution": base}])
-        row = _ratios.with_intervals(rows, method, 0.95, 0).row(0, named=True)
+        row = _ratios.with_intervals(rows, _ratios.Settings(method)).row(0, named=True)
         widths[own, base] = row["ratio_high"] - row["ratio_low"]
     assert widths[1.0, 0.0] > widths[0.0, 0.0] + 0.05
     assert widths[0.0, 1.0] > widths[0.0, 0.0] + 0.05

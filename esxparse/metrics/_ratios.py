@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -13,13 +13,14 @@ import polars as pl
 from esxparse.errors import EsxparseError
 from esxparse.schema import schema
 
-from . import interval
+from . import evidence, interval
 from ._series import half_unit
 from .frames import first_true
 
 OUTPUT: Final = schema(
     "quantity baseline str, is_baseline bool, runs i64, mean min max f64, baseline_runs i64, baseline_mean f64, "
-    "ratio ratio_min ratio_max ratio_low ratio_high change_pct f64, verdict gap str"
+    "difference difference_low difference_high ratio ratio_min ratio_max ratio_low ratio_high change_pct p_value f64, "
+    "comparisons i64, verdict undecided str, runs_needed runs_needed_low runs_needed_high i64, gap str"
 )
 
 
@@ -82,47 +83,121 @@ def _some(values: pl.Series) -> str:
     return ", ".join(map(str, different[:most])) + (" ..." if len(different) > most else "")
 
 
-def with_intervals(table: pl.DataFrame, method: interval.Method, confidence: float, seed: int) -> pl.DataFrame:
-    """Ratio, range, interval, verdict, and why one is lacking."""
+class Settings(NamedTuple):
+    """How intervals are made and differences decided."""
+
+    method: interval.Method = "fieller"
+    confidence: float = 0.95
+    seed: int = 0
+    family: evidence.Family | None = None
+    """The comparisons of the answer; None: those of the table."""
+    which: str = "higher"
+    """What a comparison that is not significant leaves open."""
+
+
+def with_intervals(table: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+    """Add ratio, range, interval, verdict, and the reason for each gap."""
     table = table.with_columns(
         _over_baseline(table, "mean").alias("ratio"),
         _over_baseline(table, "min").alias("ratio_min"),
         _over_baseline(table, "max").alias("ratio_max"),
     )
-    bounds = _fieller(table, confidence) if method == "fieller" else _bootstrap(table, confidence, seed)
-    low, high, own = pl.col("ratio_low"), pl.col("ratio_high"), pl.col("is_baseline")
-    fewest = interval.FEWEST
-    return table.with_columns(
-        pl.when(~own).then(pl.Series("ratio_low", bounds[0], dtype=pl.Float64).fill_nan(None)).alias("ratio_low"),
-        pl.when(~own).then(pl.Series("ratio_high", bounds[1], dtype=pl.Float64).fill_nan(None)).alias("ratio_high"),
+    numbers = _Numbers.of(table)
+    low, high, differences = _bounds(table, numbers, settings)
+    own = table["is_baseline"].fill_null(value=False).to_numpy()
+    columns = {
+        "difference": np.where(own, np.nan, numbers.mean - numbers.base_mean),
+        "difference_low": differences.low,
+        "difference_high": differences.high,
+        "p_value": differences.p_value,
+        "ratio_low": low,
+        "ratio_high": high,
+    }
+    found = table.with_columns(
+        *(pl.Series(name, np.where(own, np.nan, some)).fill_nan(None) for name, some in columns.items()),
         ((pl.col("ratio") - 1) * 100).alias("change_pct"),
-    ).with_columns(
+        pl.Series("_freedom", differences.freedom),
+    )
+    family, p = settings.family or evidence.find_family(found["p_value"], settings.confidence), pl.col("p_value")
+    shown = p <= family.cutoff
+    decided = found.with_columns(
+        pl.lit(family.comparisons, pl.Int64).alias("comparisons"),
         verdict=first_true(
-            (low > 1 + interval.SAME, "higher"),
-            (high < 1 - interval.SAME, "lower"),
-            (low.is_not_null(), "no difference shown"),
+            (shown & (pl.col("difference") > 0), "higher"),
+            (shown & (pl.col("difference") < 0), "lower"),
+            (p.is_not_null(), "no difference shown"),
         ),
-        gap=first_true(
-            (pl.col("runs") == 0, "no run has a number"),
-            (pl.col("baseline_runs").is_null(), "no baseline run with these labels"),
-            (pl.col("baseline_runs") == 0, "no run of the baseline has a number"),
-            (pl.col("baseline_mean") == 0, "the baseline's mean is 0"),
-            (own, None),
-            (pl.col("runs") < fewest, "1 repetition: an interval needs 2 or more"),
-            (pl.col("baseline_runs") < fewest, "1 repetition of the baseline: an interval needs 2 or more"),
-            (low.is_null() | high.is_null(), "the baseline varies too much: its mean is indistinguishable from 0"),
+        gap=_gap(),
+    )
+    rows = [_undecided(row, family, settings.which) for row in decided.iter_rows(named=True)]
+    return decided.with_columns(pl.DataFrame(rows, schema=_UNDECIDED))
+
+
+_UNDECIDED: Final = {name: OUTPUT[name] for name in OUTPUT if name.startswith(("undecided", "runs_needed"))}
+
+
+def _gap() -> pl.Expr:
+    """Why a ratio or its interval is null."""
+    runs, base_runs, base = pl.col("runs"), pl.col("baseline_runs"), pl.col("baseline_mean")
+    fewest = interval.FEWEST
+    single = f"an interval needs {fewest} or more"
+    return first_true(
+        (runs == 0, "no run has a number"),
+        (base_runs.is_null(), "no baseline run with these labels"),
+        (base_runs == 0, "no run of the baseline has a number"),
+        (base == 0, "the baseline's mean is 0: no ratio to it, compare the difference"),
+        (base < 0, "the baseline's mean is below 0: no percentage of it, compare the difference"),
+        (pl.col("is_baseline"), None),
+        (runs < fewest, f"1 repetition: {single}"),
+        (base_runs < fewest, f"1 repetition of the baseline: {single}"),
+        (
+            pl.col("ratio_low").is_null() & (pl.min_horizontal(runs, base_runs) < interval.FEWEST_RESAMPLED),
+            "2 repetitions are too few for this interval: repeat the runs",
         ),
+        (pl.col("ratio_low").is_null(), "the baseline varies too much: its mean is indistinguishable from 0"),
     )
 
 
+def _undecided(row: Mapping[str, Any], family: evidence.Family, which: str) -> dict[str, Any]:
+    """Words and repetitions for a comparison that shows no difference; nulls for others."""
+    nothing = dict.fromkeys(_UNDECIDED)
+    difference, base, ratio = row["difference"], row["baseline_mean"], row["ratio"]
+    if difference is None or row["verdict"] in {"higher", "lower"}:
+        return nothing
+    relative = ratio is not None
+    change = f"{100 * (ratio - 1):+.3g} %" if relative else f"{difference:+.3g}"
+    if row["p_value"] is None:
+        return {**nothing, "undecided": evidence.describe_undecided(which, change, None, None, repeated=False)}
+    # A difference too small to matter needs no repetitions to be shown: one as large as the margin does.
+    wanted = max(abs(difference), evidence.EQUAL_PCT / 100 * abs(base))
+    needed = evidence.count_repetitions(wanted, row["_var"], row["_base_var"], row["_freedom"], family.cutoff)
+    if needed is not None and needed.runs <= min(row["runs"], row["baseline_runs"]):
+        needed = needed._replace(runs=min(row["runs"], row["baseline_runs"]) + 1)
+    low, high = row["ratio_low"], row["ratio_high"]
+    words = evidence.describe_undecided(
+        which,
+        change,
+        (100 * (low - 1), 100 * (high - 1)) if low is not None and high is not None else None,
+        needed,
+        target=f"{100 * wanted / base:.3g} %" if relative else f"a difference of {wanted:.3g}",
+        comparisons=family.comparisons,
+    )
+    runs = dict(zip(list(_UNDECIDED)[1:], needed or (None,) * 3, strict=True))
+    return {"undecided": words, **runs}
+
+
 def _over_baseline(table: pl.DataFrame, name: str) -> pl.Series:
-    """A column divided by the baseline's mean; null where there is none, or it is 0.
+    """A column divided by the baseline's mean; null if there is no baseline, or its mean is not above 0.
 
     Polars multiplies by 1 / x where all rows are divided by one number, which makes 0.9999999999999999 of x / x.
     """
-    base = table["baseline_mean"].cast(pl.Float64).replace(0.0, None).fill_null(math.nan).to_numpy()
-    values = table[name].cast(pl.Float64).fill_null(math.nan).to_numpy()
-    return pl.Series(name, values / base, dtype=pl.Float64).fill_nan(None)
+    base, values = _numbers(table, "baseline_mean"), _numbers(table, name)
+    return pl.Series(name, values / np.where(base > 0, base, np.nan), dtype=pl.Float64).fill_nan(None)
+
+
+def _numbers(table: pl.DataFrame, name: str) -> interval.Numbers:
+    """A column with NaN for null, writable."""
+    return table[name].cast(pl.Float64).fill_null(math.nan).to_numpy()
 
 
 def _resolutions(table: pl.DataFrame) -> Iterator[tuple[float, float]]:
@@ -135,31 +210,41 @@ def _resolutions(table: pl.DataFrame) -> Iterator[tuple[float, float]]:
         yield (inferred if own is None else own), (inferred if base is None else base)
 
 
-def _fieller(table: pl.DataFrame, confidence: float) -> tuple[Any, Any]:
-    """Bounds of all rows; NaN where there are none."""
+class _Numbers(NamedTuple):
+    """What `interval.fieller_bounds` and `differences` need of each row."""
 
-    def numbers(name: str) -> interval.Numbers:
-        return table[name].cast(pl.Float64).fill_null(math.nan).to_numpy()
+    mean: interval.Numbers
+    variance: interval.Numbers
+    runs: interval.Numbers
+    base_mean: interval.Numbers
+    base_variance: interval.Numbers
+    base_runs: interval.Numbers
 
+    @classmethod
+    def of(cls, table: pl.DataFrame) -> _Numbers:
+        names = ("mean", "_var", "runs", "baseline_mean", "_base_var", "baseline_runs")
+        return cls(*(_numbers(table, name) for name in names))
+
+
+def _bounds(
+    table: pl.DataFrame, numbers: _Numbers, settings: Settings
+) -> tuple[interval.Numbers, interval.Numbers, interval.Difference]:
+    """Bounds of all ratios, NaN where there are none, and the differences that verdicts rest on."""
     units = np.array(list(_resolutions(table)), dtype=np.float64).reshape(-1, 2)
-    return interval.fieller_bounds(
-        numbers("mean"),
-        numbers("_var"),
-        numbers("runs"),
-        numbers("baseline_mean"),
-        numbers("_base_var"),
-        numbers("baseline_runs"),
-        confidence=confidence,
-        halves=(units[:, 0] / 2, units[:, 1] / 2),
-    )
+    halves = (units[:, 0] / 2, units[:, 1] / 2)
+    differences = interval.differences(*numbers, settings.confidence, halves)
+    if settings.method == "fieller":
+        return *interval.fieller_bounds(*numbers, settings.confidence, halves), differences
+    return *_bootstrap(table, settings), differences
 
 
-def _bootstrap(table: pl.DataFrame, confidence: float, seed: int) -> tuple[Any, Any]:
+def _bootstrap(table: pl.DataFrame, settings: Settings) -> tuple[interval.Numbers, interval.Numbers]:
     low, high = np.full(table.height, np.nan), np.full(table.height, np.nan)
-    rows = table.select("_values", "_base_values", "baseline_mean").iter_rows()
-    for place, ((values, base, mean), units) in enumerate(zip(rows, _resolutions(table), strict=True)):
-        if base is not None and mean and min(len(values), len(base)) >= interval.FEWEST:
-            with suppress(EsxparseError):
-                found = interval.bootstrap(values, base, confidence, seed=seed, resolution=max(units))
-                low[place], high[place] = found.low, found.high
+    rows = table.select("_values", "_base_values").iter_rows()
+    for place, ((values, base), units) in enumerate(zip(rows, _resolutions(table), strict=True)):
+        with suppress(EsxparseError):
+            found = interval.bootstrap(
+                values, base or [], settings.confidence, seed=settings.seed, resolution=max(units)
+            )
+            low[place], high[place] = found.low, found.high
     return low, high

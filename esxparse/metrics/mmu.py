@@ -24,19 +24,19 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
 
 from . import hardware_events
-from .interval import FEWEST, fieller
+from .evidence import is_equal
+from .interval import Interval
+from .ratio import ratios
 
-if TYPE_CHECKING:
-    from .interval import Interval
-
-Mode = Literal["nested", "shadow", "either"]
+Mode = Literal["nested", "shadow", "either", "undecided"]
+"""`either`: the mode is known to make no difference worth having; `undecided`: the data do not show which is faster."""
 
 SHADOW_CYCLES: Final = (20.0, 100.0)
 NESTED_CYCLES: Final = (40.0, 300.0)
@@ -151,7 +151,7 @@ class Advice:
     time_ratio: float | None
     """Time of the work, nested / shadow: above 1, shadow is faster. None where it was not timed."""
     time_interval: Interval | None
-    """Fieller's interval of it; None with fewer than two repetitions of each."""
+    """Fieller's interval of it; None with fewer than two repetitions of each, or too much scatter."""
     nested_walk_pct: tuple[float, float]
     shadow_walk_pct: tuple[float, float]
     """Least and most that page walks can take of the CPUs, %."""
@@ -163,12 +163,21 @@ def _bounds(found: Runs, cycles: tuple[float, float], mhz: float, cpus: int) -> 
     return low, high
 
 
+def _compare_times(nested_s: Sequence[float], shadow_s: Sequence[float], confidence: float) -> dict[str, Any]:
+    """The row of `ratio.ratios` for nested against shadow, and whether the two are equal."""
+    modes = ["nested"] * len(nested_s) + ["shadow"] * len(shadow_s)
+    times = pl.LazyFrame({"mode": modes, "elapsed_s": [*nested_s, *shadow_s]})
+    found = ratios(times, "elapsed_s", ["mode"], {"mode": "shadow"}, confidence=confidence)
+    return found.filter(~pl.col("is_baseline")).with_columns(equal=is_equal()).collect().row(0, named=True)
+
+
 def advice(nested: Runs, shadow: Runs, mhz: float, cpus: int = 1, confidence: float = 0.95) -> Advice:
     """Say which mode suits the work, and how sure that is.
 
-    1. Both were timed at least twice: the faster, where Fieller's interval of the ratio of times leaves 1 out.
+    1. Both were timed at least twice: the faster, if the times show it; either, if they are equal within 2 %.
     2. The most that nested walks can cost is under 1 % of the CPU: either, the mode hardly matters.
-    3. Timed once: the faster, as a suspicion. 4. Not timed: shadow where nested has more misses, as a suspicion.
+    3. Timed once: the faster, as a suspicion. 4. Not timed: shadow if nested has more misses, as a suspicion.
+    Else undecided, with the repetitions that would decide it (`evidence.count_repetitions`).
 
     Args:
         nested: The work with nested paging.
@@ -192,33 +201,31 @@ def advice(nested: Runs, shadow: Runs, mhz: float, cpus: int = 1, confidence: fl
     rate_ratio = fmean(nested.per_s) / below if below > 0 else None
     timed = bool(nested.work_s and shadow.work_s)
     time_ratio = fmean(nested.work_s) / fmean(shadow.work_s) if timed else None
-    repeated = min(len(nested.work_s), len(shadow.work_s)) >= FEWEST
-    interval = fieller(nested.work_s, shadow.work_s, confidence) if repeated else None
+    compared = _compare_times(nested.work_s, shadow.work_s, confidence) if timed else {}
+    low, high = compared.get("ratio_low"), compared.get("ratio_high")
+    interval = None
+    if time_ratio is not None and low is not None and high is not None:
+        interval = Interval(time_ratio, low, high, confidence, "fieller")
     walks = (
         f"page walks take {nested_pct[0]:.1f} to {nested_pct[1]:.1f} % of the CPU with nested paging, "
         f"{shadow_pct[0]:.1f} to {shadow_pct[1]:.1f} % with shadow page tables"
     )
-    mode: Mode = "either"
-    shown = False
-    if interval is not None:
-        shown = interval.verdict != "no difference shown"
-        if shown:
-            mode = "shadow" if interval.low > 1 else "nested"
-        why = (
-            f"the work took {interval.ratio:.3f} times as long with nested paging "
-            f"({confidence:.0%} interval {interval.low:.3f} to {interval.high:.3f}): "
-            + (f"{mode} is faster" if shown else "no difference shown")
-        )
+    mode: Mode = "undecided"
+    shown = compared.get("verdict") in {"higher", "lower"}
+    if shown:
+        mode = "shadow" if compared["verdict"] == "higher" else "nested"
+        span = f" ({confidence:.0%} interval {low:.3f} to {high:.3f})" if interval else ""
+        why = f"the work took {time_ratio:.3f} times as long with nested paging{span}: {mode} is faster"
+    elif compared.get("equal"):
+        mode, why = "either", f"{compared['undecided']}: either mode will do"
     elif nested_pct[1] < MATTERS_PCT:
-        why = f"under {MATTERS_PCT:g} %: the paging mode hardly matters"
-    elif time_ratio is not None:
-        mode = "shadow" if time_ratio > 1 else "nested" if time_ratio < 1 else "either"
-        why = (
-            f"the work took {time_ratio:.3f} times as long with nested paging, in too few runs to tell from chance: "
-            "repeat both modes"
-        )
+        mode, why = "either", f"under {MATTERS_PCT:g} %: the paging mode hardly matters"
+    elif timed:
+        if compared["p_value"] is None and time_ratio != 1:
+            mode = "shadow" if time_ratio > 1 else "nested"  # type: ignore[operator]
+        why = compared["undecided"]
     else:
-        mode = "shadow" if rate_ratio is not None and rate_ratio > 1 else "either"
+        mode = "shadow" if rate_ratio is not None and rate_ratio > 1 else "undecided"
         why = "the number of misses does not show their cost: time the same work in both modes"
     return Advice(
         mode=mode,

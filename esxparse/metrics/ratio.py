@@ -3,7 +3,11 @@
     ratio = mean of the repetitions / mean of the baseline's repetitions
 
 `ratio_min` and `ratio_max` are the smallest and largest repetition over the baseline's mean, the error bars of the
-studies; `ratio_low` and `ratio_high` are the confidence interval (see `interval`), which is what a verdict rests on.
+studies; `ratio_low` and `ratio_high` are the confidence interval (see `interval`).
+
+A verdict rests on the difference of the means and its p-value. So it points the right way for a baseline below 0 too,
+which has no ratio. It allows for the number of comparisons in one answer (see `evidence`). Each interval stands for
+itself: among many comparisons, one may leave 1 out by chance, and its verdict is then "no difference shown".
 
 Sources: "Docker Containers Performance in VMware vSphere", figure 9 ("a ratio with respect to native of the mean
 throughput over the 5 runs (error bars show the range of variability over those runs)"); "NFS & iSCSI: Performance
@@ -22,8 +26,9 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from . import interval
-from ._ratios import OUTPUT, beside_baseline, configurations, text, with_intervals
+from . import interval, units
+from ._ratios import OUTPUT, Settings, beside_baseline, configurations, text, with_intervals
+from .evidence import Family
 from .frames import column, names, need
 
 _SHOWN: Final = 12
@@ -34,7 +39,7 @@ def percent_change(value: float, baseline: float) -> float:
 
     "207.59 % of" the baseline is a change of 107.59 %: the two are often mistaken for each other.
 
-    Raises EsxparseError: The baseline is 0.
+    Raises EsxparseError: The baseline is not above 0: a percentage of it has no meaning.
 
     >>> round(percent_change(510, 470), 1)
     8.5
@@ -48,7 +53,7 @@ def performance(value: float, baseline: float, *, higher_is_better: bool) -> flo
     `value / baseline` where higher is better, `baseline / value` where lower is (latency, memory, run time). This is
     the virtual-to-native ratio with native as baseline, and a release's improvement factor with the older one.
 
-    Raises EsxparseError: What would be divided by is 0.
+    Raises EsxparseError: The divisor is not above 0.
 
     >>> performance(9.4, 9.4, higher_is_better=True), performance(5.0, 4.0, higher_is_better=False)
     (1.0, 0.8)
@@ -57,8 +62,8 @@ def performance(value: float, baseline: float, *, higher_is_better: bool) -> flo
 
 
 def _divisor(value: float) -> float:
-    if not math.isfinite(value) or value == 0:
-        raise EsxparseError(f"a ratio to {value:g} is meaningless: check that run")
+    if not (math.isfinite(value) and value > 0):
+        raise EsxparseError(f"a ratio to {value:g} has no meaning: give the difference, or check that run")
     return value
 
 
@@ -87,6 +92,8 @@ def ratios(
     confidence: float = 0.95,
     seed: int = 0,
     resolution: str | None = None,
+    family: Family | None = None,
+    which: str = "",
 ) -> pl.LazyFrame:
     """Divide each configuration by its baseline.
 
@@ -95,8 +102,9 @@ def ratios(
     is divided by the baseline that shares its labels in `within`, which are all labels that `baseline` does not name
     unless said otherwise. `seed` is the bootstrap's. `resolution` names a column with the unit of the last digit that
     each value was printed with; without it, or where it is null, the unit is that of the last decimal which the values
-    of a configuration and its baseline have (see `interval`). Returns one row per configuration, in the order of the
-    runs:
+    of a configuration and its baseline have (see `interval`). `family` are the comparisons of the answer that this
+    table is a part of (`evidence.find_family`); by default those of the table. `which` words what stays open: "faster"
+    for times, else "higher". Returns one row per configuration, in the order of the runs:
 
     *labels
     quantity, baseline str   name of the value; the baseline as text, `filter=default`
@@ -104,11 +112,17 @@ def ratios(
     runs               i64   repetitions that have a number
     mean, min, max     f64   over them, in the unit of `value`
     baseline_runs, baseline_mean
-    ratio              mean / baseline_mean
+    difference         mean - baseline_mean; null on the baseline's own row, like all that follows but the first ratios
+    difference_low, difference_high   its confidence interval
+    ratio              mean / baseline_mean; null unless the baseline's mean is above 0
     ratio_min, ratio_max   min / baseline_mean and max / baseline_mean: the published error bars
-    ratio_low, ratio_high  confidence interval; null on the baseline's own row
+    ratio_low, ratio_high  confidence interval of this ratio alone
     change_pct         (ratio - 1) x 100, %
-    verdict            higher, lower, or no difference shown: the interval holds 1
+    p_value            how often chance alone makes such a difference; null with a single run on a side
+    comparisons        i64   how many the answer makes
+    verdict            higher, lower, or no difference shown: the p-value is above the answer's cutoff
+    undecided          str   what a comparison without a verdict of higher or lower does show, in words
+    runs_needed, runs_needed_low, runs_needed_high   i64  runs of each side that would show it, and their bounds
     gap                str   why the ratio or its interval is null, in words
 
     Raises EsxparseError: A column is missing, `value` is not numeric, or `confidence` or `method` is invalid; on
@@ -143,18 +157,24 @@ def ratios(
     if not set(shared) <= set(others):
         msg = f"`within` must name labels that are not in the baseline: {', '.join(others) or 'there are none'}"
         raise EsxparseError(msg)
-    units = pl.col(resolution) if resolution else pl.lit(None)
+    printed = pl.col(resolution) if resolution else pl.lit(None)
+    settings = Settings(method, confidence, seed, family, which or ("faster" if _is_time(value) else "higher"))
     chosen = runs.select(
-        *keys, pl.col(value).cast(pl.Float64).alias("_value"), units.cast(pl.Float64).alias("_resolution")
+        *keys, pl.col(value).cast(pl.Float64).alias("_value"), printed.cast(pl.Float64).alias("_resolution")
     )
     schema = chosen.collect_schema()
 
     def compare(frame: pl.DataFrame) -> pl.DataFrame:
         joined = beside_baseline(configurations(frame, keys), keys, baseline, shared)
         said = pl.lit(value).alias("quantity"), pl.lit(text(baseline)).alias("baseline")
-        return with_intervals(joined, method, confidence, seed).with_columns(*said).select(*keys, *OUTPUT)
+        return with_intervals(joined, settings).with_columns(*said).select(*keys, *OUTPUT)
 
     return chosen.map_batches(compare, schema={**{name: schema[name] for name in keys}, **OUTPUT})
+
+
+def _is_time(value: str) -> bool:
+    """Whether a column's name ends in a unit of time."""
+    return units.UNITS.get(value.rpartition("_")[2], units.UNITS["pct"]).kind == "time"
 
 
 def virtual_to_native(
@@ -165,13 +185,14 @@ def virtual_to_native(
     method: interval.Method = "fieller",
     confidence: float = 0.95,
     seed: int = 0,
+    family: Family | None = None,
 ) -> pl.LazyFrame:
     """Compare benchmark results of virtual machines and containers with native ones: above 1 is better than native.
 
     Works on the table `benchmark_results` of several recordings, one under the other, with a column `label` that says
     what each row ran on. Needs `benchmark`, `test`, `configuration`, `metric`, `value`, `unit`, `higher_is_better`;
     runs whose `valid` is false are left out and counted. `resolution`, where there is such a column, is the unit of the
-    last digit printed of each value (see `ratios`). Returns one row per figure and platform:
+    last digit printed of each value (see `ratios`); `family` is as there. Returns one row per figure and platform:
 
     benchmark, test, configuration, metric, `label`
     unit, higher_is_better
@@ -180,15 +201,16 @@ def virtual_to_native(
     performance        ratio where higher is better, 1 / ratio where lower is; null where it is neither
     performance_min, performance_max   of the single runs, against the native mean
     performance_low, performance_high  confidence interval
-    verdict            better, worse, or no difference shown: the interval holds 1
+    p_value, comparisons, undecided, runs_needed, runs_needed_low, runs_needed_high   as in `ratios`
+    verdict            better, worse, or no difference shown: the p-value is above the answer's cutoff
     gap                str   why a number is null; `units differ: MB/s, MiB/s` where native and virtual do not match
 
     Raises EsxparseError: As `ratios`.
 
     >>> results = pl.LazyFrame({
-    ...     "benchmark": ["netperf"] * 4, "test": ["TCP_RR"] * 4, "configuration": [""] * 4,
-    ...     "platform": ["native"] * 2 + ["vm"] * 2, "metric": ["latency_mean"] * 4, "value": [29.0, 31.0, 44.0, 46.0],
-    ...     "unit": ["us"] * 4, "higher_is_better": [False] * 4,
+    ...     "benchmark": ["netperf"] * 6, "test": ["TCP_RR"] * 6, "configuration": [""] * 6,
+    ...     "platform": ["native"] * 3 + ["vm"] * 3, "metric": ["latency_mean"] * 6, "unit": ["us"] * 6,
+    ...     "value": [29.0, 30.0, 31.0, 44.0, 45.0, 46.0], "higher_is_better": [False] * 6,
     ... })
     >>> found = virtual_to_native(results).collect().row(1, named=True)
     >>> found["ratio"], round(found["performance"], 3), found["verdict"]
@@ -210,9 +232,11 @@ def virtual_to_native(
         confidence=confidence,
         seed=seed,
         resolution="resolution" if "resolution" in names(results) else None,
+        family=family,
+        which="better",
     )
     mixed = pl.col("_units").list.len() > 1
-    numbers = [name for name in OUTPUT if name.startswith("ratio") or name == "change_pct"]
+    numbers = [name for name in OUTPUT if name.startswith(_OF_ONE_UNIT)]
     return (
         compared.join(facts, on=keys, how="left", nulls_equal=True, maintain_order="left")
         .join(left_out, on=[*keys, label], how="left", nulls_equal=True, maintain_order="left")
@@ -239,8 +263,12 @@ def virtual_to_native(
     )
 
 
+_OF_ONE_UNIT: Final = ("difference", "ratio", "change_pct", "p_value", "undecided", "runs_needed")
+"""How the columns begin that two different units leave empty."""
+
+
 def _as_performance(better: pl.Expr) -> list[pl.Expr]:
-    """The ratio and its bounds turned so that above 1 is better, and the verdict in those words."""
+    """The ratio and its bounds turned so that above 1 is better, and the verdict as better or worse."""
 
     def turned(upright: str, upside_down: str) -> pl.Expr:
         below = pl.col(upside_down)

@@ -12,7 +12,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.fleet import Crew
-from esxparse.metrics import consolidation, interval, ratio, scaling
+from esxparse.metrics import consolidation, evidence, interval, ratio, scaling
 from esxparse.metrics.scaling import TOLERANCE_PCT
 from esxparse.recording import Note, printable
 from esxparse.studies import baseline as of_baseline
@@ -61,6 +61,8 @@ class Study:
     """What `esxparse.check` says of the files of its runs."""
     allow: bool = False
     """Whether runs are compared whose files fail that check."""
+    family: evidence.Family | None = None
+    """The comparisons of one answer that verdicts allow for (`answering`); None: those of each table."""
 
     def __repr__(self) -> str:
         return shown.text(self)
@@ -115,7 +117,19 @@ class Study:
             method=method,
             confidence=confidence,
             seed=seed,
+            family=self.family,
         )
+
+    def answering(self, values: Sequence[str], *, figures: bool = False) -> Study:
+        """The same study, whose verdicts allow for all comparisons of one answer (`metrics.evidence`).
+
+        `values`: the columns that the answer compares. `figures`: it compares the figures of benchmarks too.
+
+        Raises EsxparseError: As `compare` and `virtual_to_native`.
+        """
+        tables = [self.compare(name) for name in values] + ([self.virtual_to_native()] if figures else [])
+        p_values = [p for table in tables for p in table.select("p_value").collect()["p_value"]]
+        return replace(self, family=evidence.find_family(p_values))
 
     def against(self, baseline: Mapping[str, Any], within: Sequence[str] | None = None) -> Study:
         """The same study with another baseline, as one against Fibre Channel beside one against the older release.
@@ -242,6 +256,7 @@ class Study:
             method=method,
             confidence=confidence,
             seed=seed,
+            family=self.family,
         )
 
     def _others(self, load: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -39,23 +40,35 @@ def differences(study: Study) -> list[dict[str, Any]]:
     """
     if not study.baseline:
         return []
-    there = study.runs.collect_schema()
+    comparable = [one for one in MEASURES if _is_comparable(study, one["column"])]
+    # Verdicts allow for all comparisons of the answer, whichever of them it mentions.
+    study = study.answering([one["column"] for one in comparable], figures=_has_figures(study))
     rows: list[dict[str, Any]] = []
-    for one in MEASURES:
-        # Of two columns that say the same, the first.
-        if one["column"] not in there or any(row["column"] == _SAME.get(one["column"]) for row in rows):
-            continue
-        try:
+    for one in comparable:
+        # Of two columns with the same content, the first.
+        if not any(row["column"] == _SAME.get(one["column"]) for row in rows):
             compared = study.compare(one["column"]).filter(~pl.col("is_baseline")).collect()
-        except EsxparseError:
-            continue
-        rows += _summed(compared, one, study.baseline, [name for name in study.labels if name not in study.baseline])
+            own = [name for name in study.labels if name not in study.baseline]
+            rows += _summed(compared, one, study.baseline, own)
     return [*rows, *_figures(study)]
+
+
+def _is_comparable(study: Study, column: str) -> bool:
+    if column not in study.runs.collect_schema():
+        return False
+    with suppress(EsxparseError):
+        study.compare(column).collect()
+        return True
+    return False
+
+
+def _has_figures(study: Study) -> bool:
+    return study.results is not None and len(study.baseline) == 1
 
 
 def _figures(study: Study) -> list[dict[str, Any]]:
     """The figures of benchmarks, of which each has a measure of its own."""
-    if study.results is None or len(study.baseline) != 1:
+    if not _has_figures(study):
         return []
     compared = study.virtual_to_native().filter(~pl.col("is_baseline")).collect()
     rows: list[dict[str, Any]] = []

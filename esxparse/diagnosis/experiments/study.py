@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -36,6 +36,9 @@ class Study(Protocol):
     @property
     def results(self) -> pl.LazyFrame | None:
         """Figures of benchmarks."""
+
+    def answering(self, values: Sequence[str], *, figures: bool = False) -> Study:
+        """The study whose verdicts allow for all comparisons of one answer."""
 
     def compare(self, value: str) -> pl.LazyFrame:
         """Each configuration divided by its baseline (`metrics.ratio.ratios`)."""
