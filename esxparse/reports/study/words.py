@@ -35,28 +35,6 @@ def answer(found: Found) -> list[str]:
     return [text for one in (follow if "own" in follow else ("own", *follow)) for text in rest[one](found)]
 
 
-def published(found: Found) -> list[str]:
-    """How many published figures come back, and the first of them; all that do not."""
-    figures = found.published
-    if figures is None or figures.is_empty():
-        return []
-    computed = figures.filter(pl.col("here").is_not_null())
-    within, outside = computed.filter("within"), computed.filter(~pl.col("within"))
-    told = [
-        f"The published study says {rounded(row['value'])} {row['unit']}".rstrip()
-        + f' ("{row["claim"]}"); here {rounded(row["here"])}, {_missed(row)}.'
-        for row in (*within.head(1).iter_rows(named=True), *outside.iter_rows(named=True))
-    ]
-    return [f"{within.height} of {figures.height} published figures come back within their tolerance.", *told]
-
-
-def _missed(row: Mapping[str, Any]) -> str:
-    wide = f"{100 * row['tolerance']:.3g} %"
-    if not row["within"]:
-        return f"which is not within {wide}"
-    return f"within {wide}" if row["tolerance"] > _SAME else "the same"
-
-
 def _loads(found: Found) -> list[str]:
     made = []
     others = [name for name in found.study.labels if name != found.sweep]
