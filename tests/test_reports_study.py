@@ -168,10 +168,10 @@ def test_an_assumed_figure_is_never_called_published(tmp_path):
     folder = made(tmp_path, repeated({"filter": "none"}, 1000.0), BASE)
     reason = 'assumed = "put into the scenario: 1,000 IOPS"'
     found = published(folder, "", "SELECT AVG(iops) FROM runs", "value = 1000.0\ntolerance = 0.02", reason)
-    assert beside.sentences(found.published) == [
-        "No figure of this study was published. "
-        "1 of 1 assumed figures come back; no document prints them: see the table of assumed figures."
-    ]
+    (told,) = beside.sentences(found.published)
+    assert told.startswith(
+        "No figure of this study was published. 1 of 1 assumed figures come back; no document prints"
+    )
     answer, table = tables.answer(found).text, tables.published(found).text
     assert "The published study says" not in answer
     assert "Published figures" not in table

@@ -18,8 +18,8 @@
     cycles = { compare = "used_cycles_per_io" }
 
 A figure is published only if the document prints its number: values read from words ("similar"), derived from
-other figures or put into a scenario are assumed. `here` is SQL that gives one number. It reads `runs`, `results` and the
-tables named in [tables] (`studies.derived`).
+other figures or put into a scenario are assumed. `here` is SQL that gives one number. It reads `runs`, `results` and
+the tables named in [tables] (`studies.derived`).
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ def _mistake(one: Mapping[str, Any]) -> str:
 def figures(study: Computed) -> pl.DataFrame | None:
     """The figures of `published.toml`, `here` (what the runs give) and `within`; None if the study has no such file.
 
-    `source` is null for an assumed figure, `assumed` for a published one. A figure without `here` in the file has none in
-    the table.
+    `source` is null for an assumed figure, `assumed` for a published one. A figure without `here` in the file has none
+    in the table.
 
     Raises EsxparseError: The file is wrong, or one of its figures cannot be computed; the message names it.
     """

@@ -13,7 +13,7 @@ from esxparse.errors import EsxparseError
 from esxparse.metrics import units
 from esxparse.recording import counted, printable
 from esxparse.reports.blocks import NOTHING, Block, Column, Header, headline, note, parted, points, stack, table
-from esxparse.reports.study import beside, shaped, words
+from esxparse.reports.study import beside, inputs, shaped, words
 from esxparse.studies import baseline, plot
 from esxparse.studies.named import named
 from esxparse.whole import sha256
@@ -57,9 +57,10 @@ def answer(found: Found) -> Block:
     if lacking:
         text = f"{lacking} of {counted(found.runs.height, 'run')} with something missing: see"
         warned = [note(text, "warning", section="Data quality")]
-    return stack(
-        *warned, points([*told[:_SENTENCES], *more]), *(note(text) for text in beside.sentences(found.published))
-    )
+    if refusal := inputs.refusal(found.inputs):
+        warned.append(note(refusal, "warning"))
+    said = [*inputs.origins(found.inputs), *beside.sentences(found.published)]
+    return stack(*warned, points([*told[:_SENTENCES], *more]), *(note(text) for text in said))
 
 
 def published(found: Found) -> Block:
@@ -172,7 +173,8 @@ def _panels(found: Found, styles: Mapping[str, plot.Style]) -> list[alt.LayerCha
 
 def parameters(found: Found, values: Sequence[str]) -> dict[str, Any]:
     """The template's parameters, for the provenance."""
-    return {**({"values": values} if values else {}), **found.given}
+    given = {one.name: f"{one.value} ({one.origin})" if one.origin else "not given" for one in found.inputs}
+    return {**({"values": values} if values else {}), **given}
 
 
 def quality(found: Found) -> Block:

@@ -12,6 +12,7 @@ from esxparse.metrics import ratio, scaling, units
 from esxparse.recording import counted
 from esxparse.reports.blocks import rounded
 from esxparse.reports.study import shaped
+from esxparse.reports.study.inputs import missing
 from esxparse.studies import baseline
 from esxparse.studies.named import named
 
@@ -29,10 +30,19 @@ _SAME: Final = 5e-4
 
 
 def answer(found: Found) -> list[str]:
-    """What the study's shape says, the largest loads, if they were asked for, and a sentence for each value."""
+    """What the queries of the manifest and the shape say, the largest loads asked for, and a sentence for each value.
+
+    Sentences of the manifest take the place of those on each value. If the shape lacks an input or has no answer, the
+    values stand for themselves.
+    """
     rest = {"own": shaped.sentences, "loads": _loads, "values": _values}
-    follow = tuple(found.shape.follow) if found.shape else ("loads", "values")
-    return [text for one in (follow if "own" in follow else ("own", *follow)) for text in rest[one](found)]
+    follow = list(found.shape.follow) if found.shape else ["loads", "values"]
+    if found.study.asked.answer and "values" in follow:
+        follow.remove("values")
+    elif missing(found.inputs) and "values" not in follow:
+        follow.append("values")
+    made = [text for one in (follow if "own" in follow else ("own", *follow)) for text in rest[one](found)]
+    return made or _values(found)
 
 
 def _loads(found: Found) -> list[str]:
