@@ -83,11 +83,13 @@ def load(name: str) -> Study | Recording:
 
 
 def published(name: str) -> pl.DataFrame:
-    """The figures that a study published, one to a row.
+    """The figures of a study's source document, and those that we assumed, one to a row.
 
-    Columns: `figure` (its name here), `claim` (in the study's words), `value`, `unit`, `tolerance`, `note`.
-    `tolerance` is the part of `value` by which the dataset, which was made to show the figure, may miss it; `note` says
-    where a claim does not follow from the numbers beside it.
+    Columns: `figure` (its name here), `claim` (in the document's words), `value` or a range (`least`, `most`), `stated`
+    (the same as text), `unit`, `tolerance`, `resolution`, `source`, `assumed`, `note`. `source` is where the document
+    prints the figure; if it prints none, `source` is null and `assumed` gives the reason. `tolerance` is the part of
+    `value` by which the dataset, which was made to show the figure, may miss it; `resolution` is the unit of its last
+    digit printed. `note` says where a claim does not follow from the numbers beside it.
 
     Raises:
         EsxparseError: The dataset does not exist, or does not belong to a published study.

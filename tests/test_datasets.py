@@ -108,13 +108,47 @@ def test_every_published_figure_is_computed_and_comes_back(name):
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_published_figures_have_a_claim_a_unit_and_a_tolerance_of_some_sense(name):
+def test_figures_have_a_claim_a_unit_and_a_tolerance_of_some_sense(name):
     figures = ex.datasets.published(name)
     assert figures.height > 0
     assert figures["figure"].is_unique().all()
     assert (figures["claim"].str.len_chars() > 0).all()
-    assert (figures["tolerance"].is_between(0.0, 0.5)).all()
-    assert figures.null_count().sum_horizontal().item() == 0
+    assert (figures["tolerance"].drop_nulls().is_between(0.0, 0.5)).all()
+    assert figures.select("claim", "unit", "stated").null_count().sum_horizontal().item() == 0
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_figure_is_printed_somewhere_or_assumed_for_a_reason(name):
+    figures = ex.datasets.published(name)
+    assert (figures["source"].is_null() != figures["assumed"].is_null()).all()
+    for row in figures.drop_nulls("source").iter_rows(named=True):
+        # The document, who published it, and the place.
+        assert len(row["source"].split(", ")) > 2, row
+        # Words about our own work belong to assumed figures.
+        assert not re.search(r"put in|not published|\bours?\b|\bwe\b|no number", row["note"] or "", re.IGNORECASE), row
+    for row in figures.drop_nulls("assumed").iter_rows(named=True):
+        assert re.match(
+            r"in words only|in a graph|derived:|put into the scenario:|by definition:|our reading:|the text ",
+            row["assumed"],
+        ), row
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_the_readme_counts_published_and_assumed_figures_apart(name):
+    figures = ex.datasets.published(name)
+    printed, assumed = (figures[kind].drop_nulls().len() for kind in ("source", "assumed"))
+    (line,) = re.findall(
+        r"^\*\*Figures\.\*\* (.*)$", (ex.datasets.folder(name) / "README.md").read_text(), re.MULTILINE
+    )
+    assert f" {printed or 'no'} published figure" in line
+    assert (f" {assumed} assumed one" in line) == bool(assumed)
+
+
+def test_the_counts_of_the_overview_are_those_of_the_files():
+    figures = [ex.datasets.published(name) for name in STUDIES]
+    every, printed = sum(one.height for one in figures), sum(one["source"].drop_nulls().len() for one in figures)
+    text = " ".join((ex.datasets_dir() / "README.md").read_text().split())
+    assert f"Of {every} figures the sources print {printed}. The other {every - printed} are assumed" in text
 
 
 def test_an_unknown_dataset_names_those_there_are():

@@ -7,8 +7,7 @@ import pytest
 from studied import made
 
 import esxparse as ex
-from esxparse.reports.study import gather, tables, words
-from esxparse.studies import published as published_figures
+from esxparse.reports.study import beside, gather, tables, words
 
 STUDIES = sorted(path.parent.name for path in ex.datasets_dir().glob("*/study.toml"))
 
@@ -118,9 +117,11 @@ def test_names_of_runs_are_data_and_never_markup(tmp_path):
 def test_the_report_of_every_study_is_drawn_in_a_browser(name, tmp_path, chromium):
     """By the template of its shape, which states what was published."""
     page = ex.report(ex.datasets.folder(name), "auto", tmp_path / "study.html")
-    figures = len(published_figures.read(ex.datasets.folder(name) / published_figures.FILE_NAME)["figure"])
-    if not name.startswith("case-"):
-        assert f"{figures} of {figures} published figures come back within their tolerance." in page.read_text()
+    figures = ex.datasets.published(name)
+    text = page.read_text()
+    for kind, said in (("source", "published figures come back within"), ("assumed", "assumed figures come back;")):
+        count = figures[kind].drop_nulls().len()
+        assert (f"{count} of {count} {said}" in text) == bool(count)
     for width, scheme in ((1440, "light"), (390, "dark")):
         with browser.opened(chromium, page, width, scheme=scheme) as seen:
             sizes = seen.charts()
@@ -133,11 +134,13 @@ def test_the_report_of_every_study_is_drawn_in_a_browser(name, tmp_path, chromiu
     assert page.stat().st_size < 4e6
 
 
-def published(folder, tables_told, here, value=1100.0):
-    """The figures of a study of which one was published."""
-    text = f'[tables]\n{tables_told}\n[[figure]]\nfigure = "iops"\nclaim = "1,100 <b>IOPS</b>"\nvalue = {value}\n'
-    text += f'unit = "IOPS"\ntolerance = 0.02\nnote = ""\nhere = "{here}"\n'
-    (folder / "published.toml").write_text(text)
+SOURCE = 'source = "A paper, 2020, page 3"'
+
+
+def published(folder, tables_told, here, figure="value = 1100.0\ntolerance = 0.02", kind=SOURCE):
+    """A study whose published.toml has one figure."""
+    text = f'[tables]\n{tables_told}\n[[figure]]\nfigure = "iops"\nclaim = "1,100 <b>IOPS</b>"\n{figure}\n{kind}\n'
+    (folder / "published.toml").write_text(f'{text}unit = "IOPS"\nhere = "{here}"\n')
     return gather.gather(folder)
 
 
@@ -147,16 +150,75 @@ def test_published_figures_stand_beside_those_of_the_runs(tmp_path):
     query = "SELECT mean FROM against WHERE filter = 'null'"
     found = published(folder, 'against = { compare = "iops" }', query)
     assert found.published["here"].item() == (1100 + 1101 + 1102) / 3
-    told = words.published(found)
+    told = beside.sentences(found.published)
     assert told[0] == "1 of 1 published figures come back within their tolerance."
     assert told[1].startswith('The published study says 1,100 IOPS ("1,100 <b>IOPS</b>"); here ')
     assert told[1].endswith("within 2 %.")
     block = tables.published(found)
     assert "1,100 &lt;b&gt;IOPS&lt;/b&gt;" in block.html
-    assert "within" in block.text
-    missed = published(folder, 'against = { compare = "iops" }', query, 2000.0)
-    assert words.published(missed)[0] == "0 of 1 published figures come back within their tolerance."
-    assert words.published(missed)[1].endswith("which is not within 2 %.")
+    assert "A paper, 2020, page 3" in block.text
+    missed = published(folder, 'against = { compare = "iops" }', query, "value = 2000.0\ntolerance = 0.02")
+    assert beside.sentences(missed.published) == [
+        "0 of 1 published figures come back within their tolerance.",
+        'The published study says 2,000 IOPS ("1,100 <b>IOPS</b>"); here 1,101, which is not within 2 %.',
+    ]
+
+
+def test_an_assumed_figure_is_never_called_published(tmp_path):
+    folder = made(tmp_path, repeated({"filter": "none"}, 1000.0), BASE)
+    reason = 'assumed = "put into the scenario: 1,000 IOPS"'
+    found = published(folder, "", "SELECT AVG(iops) FROM runs", "value = 1000.0\ntolerance = 0.02", reason)
+    (told,) = beside.sentences(found.published)
+    assert told.startswith(
+        "No figure of this study was published. 1 of 1 assumed figures come back; no document prints"
+    )
+    answer, table = tables.answer(found).text, tables.published(found).text
+    assert "The published study says" not in answer
+    assert "Published figures" not in table
+    assert "put into the scenario: 1,000 IOPS" in table
+    missed = published(folder, "", "SELECT AVG(iops) FROM runs", "value = 1500.0\ntolerance = 0.02", reason)
+    assert beside.sentences(missed.published)[1].startswith("Assumed were 1,500 IOPS")
+
+
+@pytest.mark.parametrize(
+    ("figure", "here", "within", "said"),
+    [
+        ("least = 10.0\nmost = 20.0", 10.0, True, "says 10 to 20 IOPS"),
+        ("least = 10.0\nmost = 20.0", 20.1, False, "says 10 to 20 IOPS"),
+        ("most = 1.0", 0.88, True, "says at most 1 IOPS"),
+        ("most = 1.0", 1.01, False, "says at most 1 IOPS"),
+        ("least = 70000.0", 72800.0, True, "says at least 70,000 IOPS"),
+        ("least = 70000.0", 69999.0, False, "says at least 70,000 IOPS"),
+        # Printed in whole numbers: 0 is anything below a half, and 3 anything that rounds to it.
+        ("value = 0.0\nresolution = 1.0", 0.49, True, "says 0 IOPS"),
+        ("value = 0.0\nresolution = 1.0", 0.5, False, "says 0 IOPS"),
+        ("value = 3.0\nresolution = 1.0", 3.39, True, "says 3 IOPS"),
+        ("value = 3.0", 3.39, False, "says 3 IOPS"),
+    ],
+)
+def test_ranges_and_printed_digits_say_what_comes_back(tmp_path, figure, here, within, said):
+    folder = made(tmp_path, [({"filter": "none"}, {"iops": here})], BASE)
+    found = published(folder, "", "SELECT AVG(iops) FROM runs", figure)
+    assert found.published["within"].item() is within
+    assert said in beside.sentences(found.published)[1]
+
+
+@pytest.mark.parametrize(
+    ("figure", "kind", "message"),
+    [
+        ("value = 1.0", "", "figure 1 \\(iops\\): write source = .* else assumed"),
+        ("value = 1.0", f'{SOURCE}\nassumed = "both"', "write source = .* else assumed"),
+        ("value = 1.0\nmost = 2.0", SOURCE, "write value, or a range"),
+        ("", SOURCE, "write value, or a range"),
+        ("value = nan", SOURCE, "value must be a number"),
+        ("value = true", SOURCE, "value must be a number"),
+        ("value = 1.0\ntolerence = 0.1", SOURCE, "unknown key 'tolerence': did you mean 'tolerance'"),
+    ],
+)
+def test_a_figure_without_an_origin_or_a_number_is_one_clear_error(tmp_path, figure, kind, message):
+    folder = made(tmp_path, repeated({"filter": "none"}, 1000.0), BASE)
+    with pytest.raises(ex.EsxparseError, match=message):
+        published(folder, "", "SELECT AVG(iops) FROM runs", figure, kind)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
+from itertools import product
+from pathlib import Path
 
 import pytest
 from studied import made
@@ -40,7 +43,18 @@ def test_the_twelve_shapes_are_templates_with_parameters_of_their_own():
     cells = library.notebook(find("power_policy"))["cells"]
     (source,) = ["".join(one["source"]) for one in cells if "parameters" in one["metadata"].get("tags", [])]
     assert 'shape: str = "power_policy"' in source
-    assert "price_per_kwh: float = 0.25  # price of a kWh" in source
+    assert "price_per_kwh: float | None = None  # price of a kWh; no conclusion without it" in source
+    assert "climate_factor: float | None = None  # what cooling adds" in source
+
+
+ONLY_BY_NAME = {
+    "case_study": "comparison",
+    "linerate": "scaling",
+    "power_policy": "comparison",
+    "remote": "comparison",
+    "replication": "comparison",
+}
+"""Shapes that a study must ask for, by what `auto` takes otherwise."""
 
 
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in ex.datasets_dir().glob("*/study.toml")))
@@ -48,8 +62,7 @@ def test_the_shape_of_a_study_is_told_from_what_it_varies(name):
     manifest = load(ex.datasets.folder(name))
     said = manifest.asked.shape
     silent = dataclasses.replace(manifest, asked=dataclasses.replace(manifest.asked, shape=""))
-    # That a study is of a slowness, its manifest must say.
-    assert shape.fitting(silent, expand(silent)) == {"case_study": "comparison"}.get(said, said)
+    assert shape.fitting(silent, expand(silent)) == ONLY_BY_NAME.get(said, said)
     assert pick.picked([manifest.path]) == said
 
 
@@ -121,20 +134,170 @@ def test_consolidation_interpolates_and_compares(tmp_path):
     ]
 
 
+RATES = [({"design": "a"}, {"tx_mbit_per_s": 800.0}), ({"design": "b"}, {"tx_mbit_per_s": 80.0})]
+SCENARIO = {"vms": 1, "vm_size_mb": 10_000.0, "change_pct_per_day": 10.0, "rpo_min": 2.0}
+
+
 def test_replication_says_whether_the_change_fits(tmp_path):
-    folder = made(tmp_path, [({"design": "a"}, {"tx_mbit_per_s": 800.0}), ({"design": "b"}, {"tx_mbit_per_s": 80.0})])
-    lines = told(folder, "replication", vms=1, vm_size_mb=10_000.0, change_pct_per_day=10.0, rpo_min=2.0)
+    lines = told(made(tmp_path, RATES), "replication", **SCENARIO)
     # 1,000 MB at 100 MB/s take 10 s, at 10 MB/s 100 s; a minute is allowed.
     assert lines[0].endswith("takes 0.2 min of the 1 that an RPO of 2 min allows: it fits.")
     assert lines[1].endswith("takes 1.7 min of the 1 that an RPO of 2 min allows: the RPO is at risk.")
 
 
+POLICIES = [({"policy": name}, {"watts": watts}) for name, watts in (("high", 200.0), ("low", 150.0))]
+HIGH = 'baseline = { policy = "high" }'
+PRICED = {"hosts": 10, "price_per_kwh": 0.2, "currency": "CHF"}
+
+
 def test_power_policies_are_priced(tmp_path):
-    runs = [({"policy": name}, {"watts": watts}) for name, watts in (("high", 200.0), ("low", 150.0))]
-    folder = made(tmp_path, runs, 'baseline = { policy = "high" }')
-    lines = told(folder, "power_policy", hosts=10, price_per_kwh=0.2, climate_factor=1.0)
+    folder = made(tmp_path, POLICIES, HIGH)
+    lines = told(folder, "power_policy", **PRICED)
     # 10 x 0.05 kW x 8,760 h x 0.2
-    assert lines[0] == "low saves 876 EUR a year with 10 hosts, 25 % of high's cost: 150 W a host, 50 W less."
+    assert lines[0] == "low saves 876 CHF a year with 10 hosts, 25 % of high's cost: 150 W a host, 50 W less."
+    lines = told(folder, "power_policy", **PRICED, climate_factor=2.0)
+    assert lines[0].startswith("low saves 1,752 CHF a year")
+
+
+INVENTED = re.compile(r"EUR|CHF|\bRPO\b|\bVMs\b|\ba year\b|\bMTU\b|first copy|day's change|\d hosts")
+"""What no page may state a figure of unless the user gave it."""
+
+
+@pytest.mark.parametrize(
+    ("name", "runs", "head", "measured"),
+    [
+        ("replication", RATES, "", "80 to 800 Mbit/s in 2 runs"),
+        ("power_policy", POLICIES, HIGH, "power is 25 % lower"),
+    ],
+)
+def test_nothing_is_concluded_from_numbers_that_nobody_gave(tmp_path, name, runs, head, measured):
+    inputs = [one for one, parameter in SHAPES[name].parameters.items() if "default" not in parameter]
+    page = found(made(tmp_path, runs, head), name)
+    assert not INVENTED.search(" ".join(words.answer(page)))
+    assert not INVENTED.search(tables.derived(page).text)
+    answer = tables.answer(page).text
+    assert measured in answer
+    assert answer.startswith("This page shows what was measured and draws no conclusion. No file has ")
+    for one in inputs:
+        assert f"{one} (" in answer
+    assert f"with -p {inputs[0]}=..." in answer
+    # One number short of all is not enough.
+    given = {**(SCENARIO if name == "replication" else PRICED)}
+    del given[inputs[-1]]
+    page = found(made(tmp_path, runs, head), name, **given)
+    assert not INVENTED.search(" ".join(words.answer(page)))
+    assert f"No file has {inputs[-1]} (" in tables.answer(page).text
+
+
+def test_the_answer_names_the_origin_of_each_number(tmp_path):
+    head = 'baseline = { policy = "high" }\n[report]\nshape = "power_policy"\n'
+    head += 'inputs = { hosts = 10, price_per_kwh = 0.2, currency = "CHF" }\n'
+    page = found(made(tmp_path, POLICIES, head), "power_policy", hosts=20)
+    answer = tables.answer(page).text
+    # The command line takes precedence: 20 x 0.05 kW x 8,760 h x 0.2
+    assert "low saves 1,752 CHF a year with 20 hosts" in answer
+    assert "Given in study.toml: price_per_kwh = 0.2, currency = CHF." in answer
+    assert "Given with -p: hosts = 20." in answer
+    assert "By default: climate_factor = 1 (what cooling adds" in answer
+    assert tables.parameters(page, [])["hosts"] == "20 (-p)"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ("{ host = 3 }", "template 'power_policy' has no input 'host': did you mean 'hosts'"),
+        ("{ hosts = 2.5 }", "hosts is 2.5: it must be a whole number"),
+        ("{ hosts = -15 }", "hosts is -15: it must be a whole number above 0"),
+        ("{ price_per_kwh = 'cheap' }", "price_per_kwh is 'cheap': it must be a number"),
+        ("{ climate_factor = 0.5 }", "climate_factor is 0.5: it must be a number of at least 1"),
+        ("{ hosts = nan }", "inputs must be a table of numbers and texts"),
+        ("{ hosts = [1] }", "inputs must be a table of numbers and texts"),
+    ],
+)
+def test_an_impossible_input_is_one_clear_error(tmp_path, inputs, message):
+    folder = made(tmp_path, POLICIES, f'{HIGH}\n[report]\nshape = "power_policy"\ninputs = {inputs}\n')
+    with pytest.raises(EsxparseError, match=message):
+        found(folder, "power_policy")
+
+
+def wanted(one):
+    return [one.needs, *one.fits]
+
+
+NAMES = sorted(
+    {
+        name
+        for one in SHAPES.values()
+        for want in wanted(one)
+        for name in (*want.get("labels", ()), *want.get("apart", ()))
+    }
+    | {"access", "client", "design", "mode", "nics", "policy", "ports", "replication", "route", "rpo", "server", "way"}
+)
+OTHERWISE = [["raid1", "raid5"], ["A/B", "C"], ["Firefox", "Chrome", "Edge"], ["nested", "shadow"], [1, 2, 4]]
+"""What else such labels are used for: RAID levels, designs of experiments, browsers, modes, counts."""
+DATA = ex.datasets_dir()
+FILES = {
+    "esxtop": ["replication/inside.csv.bz2", "replication/routed.csv.bz2", "numa/wide-4.0.csv.bz2"],
+    "power": ["power/dynamic-1.ilo.xml", "power/static-high-1.ilo.xml", "power/dynamic-2.ilo.xml"],
+    "results_csv": ["spark/cloud.results.csv", "spark/on-premises.results.csv", "vcenter/6.5-vpxd.results.csv"],
+    "perf": ["mmu/nested-1.perf.txt", "mmu/shadow-1.perf.txt", "mmu/nested-2.perf.txt"],
+    "fio": ["pmem/vm-read-512k-1.json", "pmem/native-read-512k-1.json", "pmem/vm-write-512k-1.json"],
+}
+
+
+def of_files(folder, label, values, role, *, baseline):
+    lines = [f"baseline = {{ {label} = {json.dumps(values[0])} }}"] if baseline else []
+    for value, file in zip(values, FILES[role], strict=False):
+        copy = folder / Path(file).name
+        copy.write_bytes((DATA / file).read_bytes())
+        lines += ["[[run]]", f"{label} = {json.dumps(value)}", f'{role} = "{copy.name}"']
+    (folder / "study.toml").write_text("\n".join(lines))
+    return folder
+
+
+@pytest.mark.parametrize("role", FILES)
+def test_auto_never_takes_a_template_that_needs_numbers_by_the_name_of_a_label(tmp_path, role):
+    for number, (label, values, baseline) in enumerate(product(NAMES, OTHERWISE, (False, True))):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        manifest = load(of_files(folder, label, values, role, baseline=baseline))
+        taken = shape.fitting(manifest, expand(manifest))
+        parameters = SHAPES[taken].parameters if taken in SHAPES else {}
+        assert all("default" in one for one in parameters.values()), (label, values, baseline, taken)
+
+
+@pytest.mark.parametrize("baseline", [False, True])
+@pytest.mark.parametrize(
+    ("label", "values", "role"),
+    [
+        ("design", OTHERWISE[0], "esxtop"),
+        ("route", OTHERWISE[0], "esxtop"),
+        ("rpo", OTHERWISE[4], "esxtop"),
+        ("ports", OTHERWISE[4], "esxtop"),
+        ("server", ["DL380", "R720"], "power"),
+        ("policy", OTHERWISE[4], "power"),
+        ("client", OTHERWISE[2], "results_csv"),
+        ("access", OTHERWISE[1], "results_csv"),
+        ("protocol", OTHERWISE[4], "fio"),
+        ("size", OTHERWISE[4], "fio"),
+        ("mode", OTHERWISE[3], "perf"),
+    ],
+)
+def test_every_page_answers_from_what_was_measured(tmp_path, label, values, role, baseline):
+    manifest = load(of_files(tmp_path, label, values, role, baseline=baseline))
+    taken = shape.fitting(manifest, expand(manifest))
+    page = found(tmp_path, taken if taken in SHAPES else "")
+    assert words.answer(page)
+    assert not INVENTED.search(
+        f"{tables.question(page, '').text} {tables.answer(page).text} {tables.derived(page).text}"
+    )
+
+
+def test_a_label_called_client_gets_a_report(tmp_path):
+    page = ex.report(
+        of_files(tmp_path, "client", OTHERWISE[2], "results_csv", baseline=False), "auto", tmp_path / "a.html"
+    )
+    assert "spark" in page.read_text()
 
 
 def test_protocols_are_also_held_against_the_first(tmp_path):

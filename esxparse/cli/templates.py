@@ -41,7 +41,8 @@ def run(options: argparse.Namespace) -> int:
         print(printable(f"{template.name}: {template.title}"))
         print(printable(f"  {template.description}"))
         for parameter in template.parameters:
-            print(printable(f"    {parameter.name}: {parameter.type} = {parameter.default}   {parameter.help}"))
+            default = "" if parameter.default is None else f" = {parameter.default}"
+            print(printable(f"    {parameter.name}: {parameter.type}{default}   {parameter.help}"))
     for error in broken:
         fail(error)
     return 1 if broken else 0

@@ -25,7 +25,7 @@ from typing import Any, Final
 
 from esxparse.errors import EsxparseError, choose_from, did_you_mean
 from esxparse.formats.opening import NAMES, Opening
-from esxparse.reports.study.shape import Shape, shapes
+from esxparse.reports.study.shape import Shape, kind_of, shapes
 from esxparse.shipped import templates_dir
 
 _SHAPE: Final = "shape"
@@ -72,8 +72,8 @@ def shipped() -> list[Template]:
 def _shaped(shape: Shape, body: Template) -> Template:
     """The template that a shape makes of the study notebook."""
     own = [
-        Parameter(name, type(told["default"]).__name__, repr(told["default"]), told["help"])
-        for name, told in shape.parameters.items()
+        Parameter(name, kind_of(one), repr(one["default"]) if "default" in one else None, one["help"])
+        for name, one in shape.parameters.items()
     ]
     shared = [one for one in body.parameters if one.name != _SHAPE]
     told = replace(body, name=shape.name, title=shape.title, description=shape.description)
@@ -92,8 +92,14 @@ def notebook(template: Template) -> dict[str, Any]:
     lines = "".join(cell["source"]).splitlines()
     lines = [one.replace('""', f'"{template.name}"', 1) if one.startswith(f"{_SHAPE}:") else one for one in lines]
     own = [one for one in template.parameters if one.name in template.shape.parameters]
-    cell["source"] = "\n".join([*lines, *(f"{one.name}: {one.type} = {one.default}  # {one.help}" for one in own)])
+    # None stands for what nobody set: the report says who gave a number.
+    lines += [f"{one.name}: {one.type} | None = None  # {one.help}{_unset(one)}" for one in own]
+    cell["source"] = "\n".join(lines)
     return found
+
+
+def _unset(parameter: Parameter) -> str:
+    return "; no conclusion without it" if parameter.default is None else f"; by default {parameter.default}"
 
 
 def templates() -> list[Template]:

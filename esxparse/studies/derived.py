@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
     from esxparse.studies.asked import Asked
 
-_READ: Final = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)", re.IGNORECASE)
+READ: Final = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)", re.IGNORECASE)
+"""The tables that a query reads."""
 _FILES: Final = re.compile(r"\bread_\w+\s*\(", re.IGNORECASE)
 _METHODS: Final = frozenset({"consolidation", "leaves_linear", "scaling", "virtual_to_native"})
 
@@ -90,7 +91,7 @@ class Derived:
         if not isinstance(query, str) or _FILES.search(query):
             raise self._wrong(who, "a query is text, and reads tables, not files")
         known = {*self._made, *self._told}
-        frames = {name: self._table(name) for name in sorted(known & set(_READ.findall(query)))}
+        frames = {name: self._table(name) for name in sorted(known & set(READ.findall(query)))}
         try:
             # Numbers with a point are decimals in SQL.
             return pl.SQLContext(frames, eager=True).execute(query).with_columns(cs.decimal().cast(pl.Float64))

@@ -10,6 +10,7 @@ from esxparse.charts.findings import changes
 from esxparse.charts.reduce import shorten
 from esxparse.reports import verdicts
 from esxparse.reports.blocks import Block, Column, Header, note, stack, table, tiles
+from esxparse.reports.study import beside
 from esxparse.whole import sha256
 
 if TYPE_CHECKING:
@@ -178,6 +179,12 @@ def runs(study: Study) -> Block:
         *(Column(name, *_SHOWN[name]) for name in shown),
     ]
     return table(means, columns, "Configurations, means of their runs")
+
+
+def published(study: Study) -> Block:
+    """How many published and assumed figures come back, and each beside what the runs give."""
+    figures = study.published()
+    return stack(*(note(text) for text in beside.sentences(figures)), beside.block(figures))
 
 
 def notes(study: Study) -> Block:

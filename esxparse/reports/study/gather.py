@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
+from esxparse.reports.study.inputs import Input, resolve
 from esxparse.reports.study.shape import Shape, named
 from esxparse.studies import plot, study
 from esxparse.studies.columns import COLUMNS
@@ -45,8 +46,8 @@ class Found:
     """What the study published beside what its runs give (`studies.published`)."""
     shape: Shape | None = None
     """What is asked of studies of this kind."""
-    given: Mapping[str, Any] = field(default_factory=dict)
-    """The values of the shape's parameters."""
+    inputs: tuple[Input, ...] = ()
+    """The shape's parameters: values, and who gave them."""
 
 
 def gather(
@@ -61,12 +62,14 @@ def gather(
     """Reads a study and compares what it measured.
 
     `values`: columns of `runs` to report on; by default the main ones that have numbers. `shape`, `given`: the kind of
-    study, and the values of its parameters.
+    study, and the values of its parameters that the command line sets.
     `outside`, `allow`: as `esxparse.study` takes them.
 
     Raises EsxparseError: As `esxparse.study`; there is no such column, or nothing has a number.
     """
     found = study(path, outside=outside, allow=allow)
+    kind = named(shape)
+    inputs = resolve(kind, found.asked, given or {})
     runs = found.runs.collect()
     about = tuple(values) or found.asked.values or _main(found, runs)
     for name in about:
@@ -88,8 +91,7 @@ def gather(
     if sweep and sweep not in found.labels:
         raise EsxparseError(f"{found.path}: {sweep!r} of [report] is no label of the runs: {', '.join(found.labels)}")
     loads = _loads(found, sweep)
-    kind = named(shape)
-    return Found(found, runs, about, compared, figures, sweep or None, *loads, found.published(), kind, given or {})
+    return Found(found, runs, about, compared, figures, sweep or None, *loads, found.published(), kind, inputs)
 
 
 def _loads(found: Study, sweep: str | None) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:

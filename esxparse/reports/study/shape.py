@@ -9,7 +9,10 @@ A shape makes a template of its own of the study notebook: `esxparse report -t s
     method, limits        sentences for the report's end
     [needs]               what the study must have (`lacks`), or the template is the wrong one
     [[fits]]              what it must have beside that for `auto` to take it, one of several; none: never by itself
-    [parameters.NAME]     default, help: what `-p NAME=VALUE` sets; of: the label whose first value it is by default
+    [parameters.NAME]     what `-p NAME=VALUE` or [report.inputs] of a manifest sets: help, and a default or a type
+                          ("int", "float", "str"). Without a default it is an input: nothing is concluded until the
+                          user gives it, and `auto` never takes the shape. of: the label whose first value it is by
+                          default; least: the smallest value, 0 if not written
     [tables]              tables that follow from the study (`esxparse.studies.derived`)
     [[answer]]            sql, text: a sentence for each row, with its columns in braces; none where one of them is null
     [[chart]]             style, x, by: a value as Study.plot draws it; or points: sql with _x, _y and perhaps
@@ -40,6 +43,7 @@ from typing import TYPE_CHECKING, Any, Final
 from esxparse import toml
 from esxparse.errors import EsxparseError
 from esxparse.shipped import templates_dir
+from esxparse.studies.roles import WORKLOADS
 
 if TYPE_CHECKING:
     from esxparse.studies.expand import Run
@@ -86,16 +90,19 @@ def read(path: Path) -> Shape:
     Raises EsxparseError: It cannot be read, or something in it is missing or unknown.
     """
     try:
-        told = toml.parse(path.read_text(encoding="utf-8"))
+        found = toml.parse(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise EsxparseError(f"{path}: {error}") from None
     for key, kind in _WANTED.items():
-        if not isinstance(told.get(key), kind):
+        if not isinstance(found.get(key), kind):
             raise EsxparseError(f"{path}: {key} must be {'text' if kind is str else 'a whole number'}")
-    if strange := sorted(set(told) - {*_KEYS, *_ITEMS}):
+    if strange := sorted(set(found) - {*_KEYS, *_ITEMS}):
         raise EsxparseError(f"{path}: unknown key {strange[0]!r}")
+    for name, one in found.get("parameters", {}).items():
+        if "help" not in one or ("default" in one) == ("type" in one):
+            raise EsxparseError(f"{path}: parameter {name} must have help, and either a default or a type")
     empty: dict[str, Any] = {"needs": {}, "fits": [], "parameters": {}, "tables": {}}
-    return Shape(path.stem, path, **{**empty, **{name: [] for name in _ITEMS}, **told})
+    return Shape(path.stem, path, **{**empty, **{name: [] for name in _ITEMS}, **found})
 
 
 def named(name: str) -> Shape | None:
@@ -112,10 +119,15 @@ def named(name: str) -> Shape | None:
     return read(path)
 
 
-def given(shape: str, there: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a shape's parameters, among the variables of a notebook."""
+def kind_of(parameter: Mapping[str, Any]) -> str:
+    """The type of a shape's parameter: its `type`, if it has no default."""
+    return str(parameter.get("type") or type(parameter["default"]).__name__)
+
+
+def given(shape: str, variables: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a shape's parameters that a notebook sets, among its variables."""
     found = named(shape)
-    return {name: there.get(name, told["default"]) for name, told in found.parameters.items()} if found else {}
+    return {name: variables[name] for name in found.parameters if variables.get(name) is not None} if found else {}
 
 
 def example(name: str) -> str:
@@ -134,6 +146,8 @@ def lacks(wanted: Mapping[str, Any], manifest: Manifest, runs: Sequence[Run]) ->
     labels = [...]       a label of one of these names
     roles = [...]        files for one of these purposes
     values = [...]       the baseline's label has all these values
+    apart = [...]        the baseline is told by none of these labels
+    workload = false     no files of a load generator or benchmark
     """
     said = {
         "sweep": (bool(sweeps(runs)), "a label with three numbers or more"),
@@ -141,6 +155,7 @@ def lacks(wanted: Mapping[str, Any], manifest: Manifest, runs: Sequence[Run]) ->
         "native": (bool(_NATIVE & set(map(str, manifest.baseline.values()))), "a baseline that is native"),
         "rules": (bool(manifest.asked.rules), "rules in [report]"),
         "tolerances": (bool(manifest.asked.tolerances), "tolerances in [report]"),
+        "workload": (bool(WORKLOADS & {role for run in runs for role in run.files}), "files of a load generator"),
     }
     labels = {name for run in runs for name in run.labels}
     roles = {role for run in runs for role in run.files}
@@ -156,6 +171,8 @@ def lacks(wanted: Mapping[str, Any], manifest: Manifest, runs: Sequence[Run]) ->
             return f"files of {' or '.join(asked)}"
         elif key == "values" and not set(asked) <= values:
             return f"a baseline among {' and '.join(asked)}"
+        elif key == "apart" and set(asked) & set(manifest.baseline):
+            return f"a baseline by another label than {' or '.join(asked)}"
     return ""
 
 
@@ -222,7 +239,7 @@ def filled(told: Any, names: Mapping[str, Any], *, sql: bool = False) -> Any:
     if whole and not sql:
         return _known(names, whole[1])
     if sql:
-        told = _TEXT.sub(lambda hole: "'" + str(_known(names, hole[1])).replace("'", "''") + "'", told)
+        told = _TEXT.sub(lambda hole: _literal(_known(names, hole[1])), told)
     return _HOLE.sub(lambda hole: _written(_known(names, hole[1]), sql=sql), told)
 
 
@@ -243,6 +260,13 @@ def _known(names: Mapping[str, Any], name: str) -> Any:
     if name not in names:
         raise EsxparseError(f"${name} of the template stands for nothing in this study")
     return names[name]
+
+
+def _literal(value: Any) -> str:
+    """A value in SQL: text in quotation marks, a number as it is."""
+    if isinstance(value, int | float):
+        return str(value).upper() if isinstance(value, bool) else f"{value!r}"
+    return "'" + str(value).replace("'", "''") + "'"
 
 
 def _written(value: Any, *, sql: bool) -> str:

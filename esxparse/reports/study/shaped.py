@@ -13,15 +13,20 @@ import polars as pl
 from esxparse.errors import EsxparseError
 from esxparse.reports.blocks import rounded
 from esxparse.reports.study import shape as shapes
+from esxparse.reports.study.inputs import missing
+from esxparse.schema import TIME
 from esxparse.studies import plot
 from esxparse.studies.columns import COLUMNS
-from esxparse.studies.derived import Derived
+from esxparse.studies.derived import READ, Derived
 from esxparse.studies.named import named
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import altair as alt
 
     from esxparse.reports.study.gather import Found
+    from esxparse.reports.study.inputs import Input
     from esxparse.studies import Study
 
 _POINT: Final = {
@@ -38,15 +43,20 @@ _POINT: Final = {
 
 
 def sentences(found: Found) -> list[str]:
-    """The answers of the study's shape, one for each row of their queries."""
-    told = _Sentence()
+    """The answers of the manifest and of the shape: one for each row of a query, or one for all rows with a `lead`."""
+    write = _Sentence()
     made = []
     for part in _parts(found, "answer"):
+        texts = []
         for row in _with_who(found, part, _varied(found)).iter_rows(named=True):
             who = f"{row['who']}: " if row["who"] else ""
-            text = told.filled(part.item["text"], {**part.names, **row, "who": who})
+            text = write.filled(part.item["text"], {**part.names, **row, "who": who})
             # Names keep their own capitals.
-            made += [text if who else text[:1].upper() + text[1:]] if text else []
+            texts += [text if who or "lead" in part.item else text[:1].upper() + text[1:]] if text else []
+        texts = list(dict.fromkeys(texts))
+        if texts and "lead" in part.item:
+            texts = [f"{write.filled(part.item['lead'], part.names)}{'; '.join(texts)}."]
+        made += texts
     return list(dict.fromkeys(made))
 
 
@@ -108,6 +118,9 @@ _FLAT: Final = 6
 """A chart of which less than one part in so many would be used has a scale of its own."""
 
 
+_FORMS: Final = string.Formatter()
+
+
 @dataclass(frozen=True)
 class Part:
     """An item of a shape for one value, with its names filled in, and the rows of its query."""
@@ -119,10 +132,19 @@ class Part:
 
 
 def _parts(found: Found, kind: str) -> Iterator[Part]:
-    if found.shape is None:
-        return
-    for place, item in enumerate(getattr(found.shape, kind), 1):
-        if not _is_asked(found, item):
+    study, shape = found.study, found.shape
+    if kind == "answer":
+        yield from _made_of(found, kind, study.asked.answer, study.asked.tables, study.path)
+    if shape is not None:
+        yield from _made_of(found, kind, getattr(shape, kind), shape.tables, shape.path)
+
+
+def _made_of(
+    found: Found, kind: str, items: Sequence[Mapping[str, Any]], tables: Mapping[str, Any], path: Path
+) -> Iterator[Part]:
+    """Parts of a shape or a manifest, without those that rest on inputs nobody gave."""
+    for place, item in enumerate(items, 1):
+        if not _is_asked(found, item) or missing(found.inputs) & _reach(item, tables):
             continue
         each = item.get("each")
         for value in (each if isinstance(each, list) else found.values) if each else (None,):
@@ -130,20 +152,39 @@ def _parts(found: Found, kind: str) -> Iterator[Part]:
             if item.get("better", better) != better or (value is not None and not _measured(found, value)):
                 continue
             names = {**_names(found), **_of_value(found, value)}
-            told = shapes.filled({key: one for key, one in item.items() if key != "text"}, names)
-            tables = {name: one for name, one in found.shape.tables.items() if shapes.holes(one) <= set(names)}
-            derived = Derived(_complete(found), shapes.filled(tables, names), found.shape.path)
-            frame = derived.frame(f"{kind} {place}", told["sql"]) if "sql" in told else None
+            filled = shapes.filled({key: one for key, one in item.items() if key not in {"text", "lead"}}, names)
+            known = {name: one for name, one in tables.items() if shapes.holes(one) <= set(names)}
+            derived = Derived(_complete(found), shapes.filled(known, names), path)
+            frame = derived.frame(f"{kind} {place}", filled["sql"]) if "sql" in filled else None
             if frame is None or frame.height:
-                yield Part({**item, **told}, value, _readable(found, frame), names)
+                yield Part({**item, **filled}, value, _readable(found, frame), names)
+
+
+def _reach(item: Mapping[str, Any], tables: Mapping[str, Any]) -> set[str]:
+    """The names that an item rests on: its own, and those of the tables that it reads."""
+    reached: set[str] = set()
+    todo = [item]
+    seen: set[str] = set()
+    while todo:
+        one = todo.pop()
+        reached |= shapes.holes(one)
+        reached |= {name for key in ("text", "lead") for _, name, _, _ in _FORMS.parse(one.get(key, "")) if name}
+        read = {name for text in (one.get("sql", ""),) for name in READ.findall(text)} | set(one.get("of", ()))
+        todo += [tables[name] for name in sorted(read - seen) if name in tables]
+        seen |= read
+    return reached
 
 
 def _complete(found: Found) -> Study:
-    """The study with a column for everything that can be measured, null where it was not: queries may name it."""
-    runs = found.study.runs
-    there = set(runs.collect_schema())
-    lacking = [pl.lit(None, column.type).alias(name) for name, column in COLUMNS.items() if name not in there]
-    return replace(found.study, runs=runs.with_columns(lacking))
+    """The study with a column for everything that can be measured, null if it was not: queries may name it."""
+    study = found.study
+    runs, results = study.runs, study.results
+    lacking = [pl.lit(None, column.type).alias(name) for name, column in COLUMNS.items()]
+    present = set(runs.collect_schema())
+    runs = runs.with_columns(one for one in lacking if one.meta.output_name() not in present)
+    if results is not None and "time" not in results.collect_schema():
+        results = results.with_columns(time=pl.lit(None, TIME))
+    return replace(study, runs=runs, results=results)
 
 
 def _readable(found: Found, frame: pl.DataFrame | None) -> pl.DataFrame | None:
@@ -204,7 +245,7 @@ def _names(found: Found) -> dict[str, Any]:
     )
     others = [name for name in study.labels if name not in {found.sweep, units}]
     return {
-        **{name: _default(found, name, value) for name, value in found.given.items()},
+        **{one.name: _default(found, one) for one in found.inputs if one.origin},
         "sweep": found.sweep,
         "units": units,
         "others": others,
@@ -223,11 +264,11 @@ def _of_value(found: Found, value: str | None) -> dict[str, Any]:
     return {"value": value, "name": told.name, "unit": told.unit, "better": told.better}
 
 
-def _default(found: Found, name: str, value: Any) -> Any:
-    """A parameter's value; where it is empty, that of its label in the first run that has one."""
-    label = found.shape.parameters[name].get("of") if found.shape else None
-    if value != "" or label is None:
-        return value
+def _default(found: Found, one: Input) -> Any:
+    """A parameter's value; if it is empty, that of its label in the first run that has one."""
+    label = found.shape.parameters[one.name].get("of") if found.shape else None
+    if one.value != "" or label is None:
+        return one.value
     return found.runs[label].drop_nulls().first() if label in found.study.labels else None
 
 

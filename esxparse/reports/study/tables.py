@@ -13,7 +13,7 @@ from esxparse.errors import EsxparseError
 from esxparse.metrics import units
 from esxparse.recording import counted, printable
 from esxparse.reports.blocks import NOTHING, Block, Column, Header, headline, note, parted, points, stack, table
-from esxparse.reports.study import shaped, words
+from esxparse.reports.study import beside, inputs, shaped, words
 from esxparse.studies import baseline, plot
 from esxparse.studies.named import named
 from esxparse.whole import sha256
@@ -57,26 +57,15 @@ def answer(found: Found) -> Block:
     if lacking:
         text = f"{lacking} of {counted(found.runs.height, 'run')} with something missing: see"
         warned = [note(text, "warning", section="Data quality")]
-    return stack(*warned, points([*told[:_SENTENCES], *more]), *(note(text) for text in words.published(found)))
+    if refusal := inputs.refusal(found.inputs):
+        warned.append(note(refusal, "warning"))
+    said = [*inputs.origins(found.inputs), *beside.sentences(found.published)]
+    return stack(*warned, points([*told[:_SENTENCES], *more]), *(note(text) for text in said))
 
 
 def published(found: Found) -> Block:
-    """Each published figure beside what the runs give."""
-    if found.published is None:
-        return NOTHING
-    verdict = pl.when("within").then(pl.lit("within")).when(~pl.col("within")).then(pl.lit("outside"))
-    frame = found.published.with_columns(verdict.otherwise(pl.lit("not computed")).alias("verdict"))
-    columns = [
-        Column("claim", "What was published"),
-        Column("value", "Published", digits=None),
-        Column("here", "Here", significant=6),
-        Column("unit", "Unit"),
-        Column("tolerance_pct", "Tolerance", "%", digits=1),
-        Column("verdict", "Within", fit="short"),
-        Column("note", "Note"),
-    ]
-    frame = frame.with_columns(tolerance_pct=100 * pl.col("tolerance"), note=pl.col("note").replace("", None))
-    return table(frame, columns, "Published figures, and the same figures of these runs")
+    """Published and assumed figures beside what the runs give."""
+    return beside.block(found.published)
 
 
 def compared(found: Found) -> Block:
@@ -184,7 +173,8 @@ def _panels(found: Found, styles: Mapping[str, plot.Style]) -> list[alt.LayerCha
 
 def parameters(found: Found, values: Sequence[str]) -> dict[str, Any]:
     """The template's parameters, for the provenance."""
-    return {**({"values": values} if values else {}), **found.given}
+    given = {one.name: f"{one.value} ({one.origin})" if one.origin else "not given" for one in found.inputs}
+    return {**({"values": values} if values else {}), **given}
 
 
 def quality(found: Found) -> Block:

@@ -12,6 +12,7 @@ from esxparse.metrics import ratio, scaling, units
 from esxparse.recording import counted
 from esxparse.reports.blocks import rounded
 from esxparse.reports.study import shaped
+from esxparse.reports.study.inputs import missing
 from esxparse.studies import baseline
 from esxparse.studies.named import named
 
@@ -29,32 +30,19 @@ _SAME: Final = 5e-4
 
 
 def answer(found: Found) -> list[str]:
-    """What the study's shape says, the largest loads, if they were asked for, and a sentence for each value."""
+    """What the queries of the manifest and the shape say, the largest loads asked for, and a sentence for each value.
+
+    Sentences of the manifest take the place of those on each value. If the shape lacks an input or has no answer, the
+    values stand for themselves.
+    """
     rest = {"own": shaped.sentences, "loads": _loads, "values": _values}
-    follow = tuple(found.shape.follow) if found.shape else ("loads", "values")
-    return [text for one in (follow if "own" in follow else ("own", *follow)) for text in rest[one](found)]
-
-
-def published(found: Found) -> list[str]:
-    """How many published figures come back, and the first of them; all that do not."""
-    figures = found.published
-    if figures is None or figures.is_empty():
-        return []
-    computed = figures.filter(pl.col("here").is_not_null())
-    within, outside = computed.filter("within"), computed.filter(~pl.col("within"))
-    told = [
-        f"The published study says {rounded(row['value'])} {row['unit']}".rstrip()
-        + f' ("{row["claim"]}"); here {rounded(row["here"])}, {_missed(row)}.'
-        for row in (*within.head(1).iter_rows(named=True), *outside.iter_rows(named=True))
-    ]
-    return [f"{within.height} of {figures.height} published figures come back within their tolerance.", *told]
-
-
-def _missed(row: Mapping[str, Any]) -> str:
-    wide = f"{100 * row['tolerance']:.3g} %"
-    if not row["within"]:
-        return f"which is not within {wide}"
-    return f"within {wide}" if row["tolerance"] > _SAME else "the same"
+    follow = list(found.shape.follow) if found.shape else ["loads", "values"]
+    if found.study.asked.answer and "values" in follow:
+        follow.remove("values")
+    elif missing(found.inputs) and "values" not in follow:
+        follow.append("values")
+    made = [text for one in (follow if "own" in follow else ("own", *follow)) for text in rest[one](found)]
+    return made or _values(found)
 
 
 def _loads(found: Found) -> list[str]:
