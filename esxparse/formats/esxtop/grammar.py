@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     Kind = Literal["cut", "torn", "text"]
 
+BOM = b"\xef\xbb\xbf"
 MARK = b"(PDH-CSV"  # in the first cell of every capture
 STAMP = r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?"  # a time stamp as esxtop writes it
 STAMP_BYTES = 48  # bytes that hold a time stamp with its quotes, or a header's mark
@@ -143,7 +144,7 @@ def begin(head: bytes, first_line: int = 1) -> Beginning | None:
     stop = head.find(b"\n", start)
     stop = len(head) if stop < 0 else stop
     line = head.count(b"\n", 0, start) + first_line
-    before = head[:start].removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="replace")
+    before = head[:start].replace(BOM, b"").decode("utf-8", errors="replace")
     notes = text_before(before)
     header = head[start:stop].rstrip(b"\r")
     glued = glued_row(header)
