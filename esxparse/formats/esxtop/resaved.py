@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from esxparse.errors import DamagedError
 from esxparse.formats import memory
-from esxparse.formats.esxtop.grammar import HEADER_WITHIN, MARK, STAMP, decoded, text_before
+from esxparse.formats.esxtop.encodings import is_wide, text_of_parts
+from esxparse.formats.esxtop.grammar import HEADER_WITHIN, MARK, STAMP, text_before
 from esxparse.formats.esxtop.times import Dates, as_esxtop_writes
 from esxparse.recording import Note
 
@@ -42,8 +43,6 @@ _BEGINS = rb"(?:\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}[ T]\d|\d{1,2}:\d\d)"
 _QUOTED_STAMP = re.compile(rb'\n"' + _BEGINS + rb'[^",;\t\r\n]*"(?:[,;\t\r\n]|\Z)')
 _BARE_STAMP = re.compile(rb"\n" + _BEGINS + rb'[^",;\t\r\n]*(?:[,;\t\r\n]|\Z)')
 """A first time stamp without quotes; one that has its second quote lost its first to damage."""
-_BOMS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
-_UTF_16 = ("utf-16-le", "utf-16-be")
 _MONTHS = 12
 _CLOSED = ("\n", "\r", '"', "\0")
 
@@ -57,18 +56,9 @@ class Canonical:
     notes: tuple[Note, ...]
 
 
-def _utf_16(head: bytes) -> str | None:
-    """The encoding of a capture in UTF-16 that does not begin with its mark."""
-    if b"\0" not in head:
-        return None
-    marks = {encoding: head.find(MARK.decode().encode(encoding)) for encoding in _UTF_16}
-    # At an odd place what is found are halves of letters.
-    return next((encoding for encoding, mark in marks.items() if mark >= 0 and mark % 2 == 0), None)
-
-
 def is_resaved(head: bytes) -> bool:
     """Whether a capture that begins so, with its header and the rows after it, was saved by another program."""
-    if head[:2] in _BOMS or _utf_16(head):
+    if is_wide(head):
         return True
     start = head.find(MARK)
     if start < 0 or (head[start - 1 : start] != b'"' and not _LOST_QUOTE.match(head, start)):
@@ -97,20 +87,9 @@ def whole(stream: BinaryIO, head: bytes, memory_limit: int) -> bytes:
     return b"".join(memory.bounded(chain([head], rest), memory_limit))
 
 
-def _text(content: bytes) -> tuple[str, list[Note]]:
-    bom = next((encoding for bom, encoding in _BOMS.items() if content.startswith(bom)), None)
-    encoding = bom or _utf_16(content[:HEADER_WITHIN])
-    if encoding:
-        unmarked = "" if bom else " without a byte order mark"
-        note = [] if bom == "utf-8-sig" else [Note(f"the file is UTF-16{unmarked}: read as such", line=1)]
-        return content.decode(encoding, errors="replace"), note
-    text, wrong = decoded(content)
-    return text, [] if wrong is None else [Note("not UTF-8: read as Windows-1252", line=1)]
-
-
 def canonical(content: bytes, dates: Dates) -> Canonical:
     """The capture as esxtop would have written it, refused where a date cannot be read without guessing."""
-    text, notes = _text(content)
+    text, notes = text_of_parts(content)
     before, mark, rest = text.partition(MARK.decode())
     quoted = before.endswith('"')
     before = before.removesuffix('"')
@@ -166,12 +145,13 @@ def _with_dates(body: str, dates: Dates) -> tuple[str, list[Note]]:
 
 
 def _is_written(stamp: str) -> bool:
-    return _WRITTEN_STAMP.fullmatch(stamp) is not None
+    """Whether a time stamp is as esxtop writes it, or was until it lost a byte."""
+    return "\0" in stamp or _WRITTEN_STAMP.fullmatch(stamp) is not None
 
 
 def _month_first(body: str) -> bool:
     """Whether all time stamps are in quotes and as esxtop writes them, none with a day in the month's place."""
-    return all(_is_written(stamp) and int(stamp.strip('"')[:2]) <= _MONTHS for stamp in _LINE_STAMP.findall(body))
+    return all(_is_written(stamp) and "\0" not in stamp and int(stamp.strip('"')[:2]) <= _MONTHS for stamp in _LINE_STAMP.findall(body))
 
 
 def _rows(body: str, separator: str) -> list[list[str]]:
