@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from esxparse.errors import DamagedError
 from esxparse.formats import memory
+from esxparse.formats.esxtop import header_last
 from esxparse.formats.esxtop.encodings import is_wide, text_of_parts
 from esxparse.formats.esxtop.grammar import HEADER_WITHIN, MARK, STAMP, text_before
 from esxparse.formats.esxtop.times import Dates, as_esxtop_writes
@@ -58,7 +59,7 @@ class Canonical:
 
 def is_resaved(head: bytes) -> bool:
     """Whether a capture that begins so, with its header and the rows after it, was saved by another program."""
-    if is_wide(head):
+    if is_wide(head) or header_last.may_be(head):
         return True
     start = head.find(MARK)
     if start < 0 or (head[start - 1 : start] != b'"' and not _LOST_QUOTE.match(head, start)):
@@ -90,6 +91,8 @@ def whole(stream: BinaryIO, head: bytes, memory_limit: int) -> bytes:
 def canonical(content: bytes, dates: Dates) -> Canonical:
     """The capture as esxtop would have written it, refused where a date cannot be read without guessing."""
     text, notes = text_of_parts(content)
+    text, order_notes = header_last.header_first(text)
+    notes += order_notes
     before, mark, rest = text.partition(MARK.decode())
     quoted = before.endswith('"')
     before = before.removesuffix('"')

@@ -34,6 +34,8 @@ def _begin(stream: BinaryIO, origin: int, first_line: int, memory_limit: int) ->
         skipped += len(piece)
     head = grammar.read_head(stream, memory_limit)
     found = grammar.begin(head, first_line)
+    if found is None and grammar.begins_with_row(head):
+        raise DamagedError("it has rows and no header that names their columns: put the header of its capture above them")
     if found is None:
         msg = f"no header: {grammar.MARK.decode()} is not in the first {grammar.HEADER_WITHIN:,} bytes"
         raise DamagedError(msg)
