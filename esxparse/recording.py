@@ -35,6 +35,8 @@ class Note:
     """`warning`: something could not be used. `info`: it was repaired, or is only worth knowing."""
     unused: int = field(default=0, compare=False, repr=False)
     """Lines of the file that it says are left out."""
+    rows: int = field(default=0, compare=False, repr=False)
+    """Rows of samples that are missing from the tables because of this."""
 
     def __str__(self) -> str:
         """The note with its place, as the command line prints it."""

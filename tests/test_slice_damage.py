@@ -171,7 +171,10 @@ def test_a_capture_that_was_started_again_and_another_after_it(tmp_path):
         assert_same(part, whole, tables=["group_cpu"])
         assert part.meta["samples"] == whole.meta["samples"] > 4
         assert any("is repeated once" in note.message and note.line == 5 for note in done.notes)
-        assert any("other columns begins here" in note.message for note in done.notes)
+        (apart,) = (note for note in done.notes if "begins here" in note.message)
+        assert "with the same columns in another order" in apart.message
+        assert apart.message.endswith("3 rows from here on are kept apart: slice it with segment=2")
+        assert apart.rows == 3
         slice_capture(tmp_path / "whole.csv", tmp_path / "second.csv", segment=2, counters=["Free MBytes"])
         second = ex.open(tmp_path / "second.csv")
         assert list(second.tables) == ["memory"]

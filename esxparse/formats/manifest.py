@@ -83,16 +83,20 @@ def _beside(file: str) -> None:
         raise ValueError(f"a table may not be in another directory, as {file!r} is")
 
 
-def _note(message: str, line: int | None = None, column: int | None = None, severity: Severity = "info") -> Note:
+def _note(
+    message: str, line: int | None = None, column: int | None = None, severity: Severity = "info", rows: int = 0
+) -> Note:
     if severity not in get_args(Severity):
         raise ValueError(f"a note cannot be {severity!r}")
-    return Note(_is(message, str), _is(line, int, _NONE), _is(column, int, _NONE), severity)
+    return Note(_is(message, str), _is(line, int, _NONE), _is(column, int, _NONE), severity, rows=_is(rows, int))
 
 
 def encoded(content: Mapping[str, Any], notes: tuple[Note, ...]) -> bytes:
     """`content` and the notes as JSON."""
     listed = [
-        {"message": one.message, "line": one.line, "column": one.column, "severity": one.severity} for one in notes
+        {"message": one.message, "line": one.line, "column": one.column, "severity": one.severity}
+        | ({"rows": one.rows} if one.rows else {})
+        for one in notes
     ]
     text = json.dumps(_plain({**content, "notes": listed}), indent=1, ensure_ascii=False)
     # A file's name may hold bytes that are not UTF-8; JSON has an escape for them.

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
@@ -28,8 +28,10 @@ from esxparse.errors import EsxparseError
 
 from . import interval, units
 from ._ratios import OUTPUT, Settings, beside_baseline, configurations, text, with_intervals
-from .evidence import Family
 from .frames import column, names, need
+
+if TYPE_CHECKING:
+    from .evidence import Family
 
 _SHOWN: Final = 12
 

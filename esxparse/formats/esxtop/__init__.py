@@ -90,6 +90,8 @@ def recognise(head: Head) -> bool:
     mark = grammar.MARK
     if (at := head.content.find(mark)) >= 0:
         return not grammar.of_windows(head.content[at : at + grammar.LOOKED_AT].decode(errors="replace"))
+    if grammar.begins_with_row(head.content):
+        return True
     encoded = (mark.decode().encode(encoding) for encoding in ("utf-16-le", "utf-16-be"))
     return any(found in head.content for found in encoded) and not grammar.of_windows(head.text)
 

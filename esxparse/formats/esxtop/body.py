@@ -105,10 +105,10 @@ class Body:
     """For each cell of a row, the time stamp's included, whether some row has a word for a missing number there."""
     shapes: list[Shapes]
     padded: bool  # whether a number ends with a zero after its point
-    short: list[tuple[int, int]]  # line and number of cells of each line too short to be a row
+    short: list[tuple[int, int, int]]  # line, number of cells, and first byte of each line too short to be a row
     headers: dict[int, bytes]  # rows in which a header stands again, whole
     without_rates: frozenset[int]  # rows after a header in which no disk has a rate above 0
-    short_headers: list[tuple[int, int]]  # line, and byte of the file, of each header too short to be a row
+    short_headers: list[tuple[int, int, bytes]]  # line, byte of the file, text of each header too short to be a row
     bare_ends: list[int]  # rows that no line end follows, and no quote: the last cell may be half a number
     nul_tail: int  # NUL bytes that are all there is of the last line
     lines: int

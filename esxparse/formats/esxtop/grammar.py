@@ -16,25 +16,30 @@ import numpy as np
 from esxparse.counters.catalogue import lookup, objects
 from esxparse.counters.naming import column_name, table_name
 from esxparse.formats import memory
+from esxparse.formats.esxtop.notes import Met
 from esxparse.formats.esxtop.scan_twin import bare_cell, quoted_cell
 from esxparse.formats.source import read_up_to
-from esxparse.recording import Note
+from esxparse.recording import Note, counted
 
 if TYPE_CHECKING:
     from esxparse.formats.esxtop.scan import Integers
 
     Kind = Literal["cut", "torn", "text"]
 
+BOM = b"\xef\xbb\xbf"
 MARK = b"(PDH-CSV"  # in the first cell of every capture
 STAMP = r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?"  # a time stamp as esxtop writes it
 STAMP_BYTES = 48  # bytes that hold a time stamp with its quotes, or a header's mark
 JOINT = re.compile(rb'"(?=\(PDH-CSV |' + STAMP.encode() + rb'",)')
 """The beginning of a header or a row. Within a line it shows that a line end was lost there."""
+ROW = re.compile(r'"?(?:\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}[ T])?\d{1,2}:\d\d[^",;\t\n]{0,20}"?[,;\t]')
+"""How a row begins, whatever program saved it."""
 CONTINUED = ", continued"
 """Ends the zone in the header of a slice whose first sample shows no I/O and was measured: `(UTC, continued)(0)`."""
 HEADER_WITHIN = 1 << 20  # bytes in which the header must begin
 
 _FIRST_CELL = re.compile(r"\(PDH-CSV [^)]{1,8}\)(?: ?\((?P<zone>[^\n]{0,80}?)\)\(-?\d{1,9}\))?")
+_FIRST_ROW = re.compile(rb'(?:\xef\xbb\xbf)?"' + STAMP.encode() + rb'","[^"\n]*","')
 _PATH = re.compile(r"\\\\[^\\\n]{1,255}\\([^\\(\n]{1,120}?)(?:\([^\\\n]{0,255}\))?\\([^\\\n\"]{1,120})")
 LOOKED_AT = 1 << 16
 _MEMORY = "Memory"
@@ -99,14 +104,24 @@ def of_windows(head: str) -> bool:
 def read_head(stream: BinaryIO, memory_limit: int) -> bytes:
     """A mebibyte of a stream, or more: up to the end of the header, and of two rows if 64 MiB hold them.
 
+    A file that begins with a row is read up to its header.
+
     Raises:
-        TooLargeError: The header is longer than the limit allows.
+        TooLargeError: The header is longer than the limit allows, or further down.
     """
     head = read_up_to(stream, HEADER_WITHIN)
+    while begins_with_row(head) and MARK not in head:
+        size = len(head)
+        head = read_up_to(stream, 2 * size, head)
+        if len(head) < 2 * size and MARK not in head:
+            break
+        if len(head) > memory_limit // memory.PER_BYTE:
+            what = f"its header is not in its first {memory.shown(len(head))}"
+            raise memory.refusal(what, memory_limit)
     while (mark := head.find(MARK)) >= 0 and not _has_rows(head, mark):
         size, one_line = len(head), head.find(b"\n", mark) < 0
         # Old Macs ended lines with a carriage return.
-        if (one_line and head.find(b"\r", mark, -1) >= 0) or (not one_line and size >= _LONGEST_HEAD):
+        if (one_line and head.find(b"\r", mark, -1) >= 0) or (not one_line and size - mark >= _LONGEST_HEAD):
             break
         if one_line:
             refuse_long_line(size - mark, memory_limit)
@@ -143,7 +158,7 @@ def begin(head: bytes, first_line: int = 1) -> Beginning | None:
     stop = head.find(b"\n", start)
     stop = len(head) if stop < 0 else stop
     line = head.count(b"\n", 0, start) + first_line
-    before = head[:start].removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="replace")
+    before = head[:start].replace(BOM, b"").decode("utf-8", errors="replace")
     notes = text_before(before)
     header = head[start:stop].rstrip(b"\r")
     glued = glued_row(header)
@@ -165,11 +180,29 @@ def lost_line_end(line: int) -> Note:
     return Note(message, line=line, column=1, severity="warning")
 
 
+def begins_with_row(head: bytes) -> bool:
+    """Whether a file begins with a row as esxtop writes it."""
+    return _FIRST_ROW.match(head) is not None
+
+
 def text_before(text: str) -> list[Note]:
-    """The note on text before the header."""
-    text = " ".join(text.split())
-    shown = text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
-    return [Note(f"text before the header: ignored ({shown!r})", line=1, column=1)] if text else []
+    """The notes on text before the header, rows apart: they may be of a capture with other columns."""
+    rows, others = Met(), []
+    for number, line in enumerate(text.split("\n"), 1):
+        if ROW.match(line) or line.count('","') > 1:
+            # A line that lost its end holds several rows.
+            for _ in range(max(1, sum(1 for _ in JOINT.finditer(line.encode())))):
+                rows.add(number)
+        else:
+            others.append(line)
+    found = " ".join(" ".join(others).split())
+    shown = found if len(found) <= _SHOWN else found[: _SHOWN - 3] + "..."
+    notes = [Note(f"text before the header: ignored ({shown!r})", line=1, column=1)] if found else []
+    message = (
+        f"{counted(rows.count, 'row')} before the header, perhaps of a capture with other columns: left out ({rows}); "
+        "to read them, save them below the header of their own capture"
+    )
+    return rows.note(message, left_out=True) + notes
 
 
 def stands_in(line: bytes, cells: int) -> bool:

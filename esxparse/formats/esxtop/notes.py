@@ -47,9 +47,14 @@ class Met:
         """
         return f"line{'s' if self.count > 1 else ''} {_list(self.lines)}"
 
-    def note(self, message: str, column: int | None = 1, severity: Severity = "warning") -> list[Note]:
-        """The note on these lines; none where there are none."""
-        return [Note(message, line=self.lines[0], column=column, severity=severity)] if self.count else []
+    def note(
+        self, message: str, column: int | None = 1, severity: Severity = "warning", *, left_out: bool = False
+    ) -> list[Note]:
+        """The note on these lines, if there are any; `left_out`: whether they are missing from the tables."""
+        if not self.count:
+            return []
+        rows = self.count if left_out else 0
+        return [Note(message, line=self.lines[0], column=column, severity=severity, rows=rows)]
 
     def started_again(self) -> list[Note]:
         """The note on headers that repeat the first."""
@@ -66,17 +71,18 @@ class Met:
         have = "1 row has" if self.count == 1 else f"{self.count:,} rows have"
         cells = "cell" if set(self.cells) == {1} else "cells"
         message = f"{have} {shown} {cells} where the header has {expected:,}: left out ({self})"
-        return self.note(message, min(self.cells[0], expected) + 1 if self.count else None)
+        return self.note(message, min(self.cells[0], expected) + 1 if self.count else None, left_out=True)
 
     def torn(self) -> list[Note]:
         """The note on rows with NUL bytes."""
         rows = counted(self.count, "row")
-        return self.note(f"NUL bytes in {rows}, perhaps over a line end: left out ({self})", None)
+        return self.note(f"NUL bytes in {rows}, perhaps over a line end: left out ({self})", None, left_out=True)
 
     def timeless(self) -> list[Note]:
         """The note on rows whose time stamp cannot be read."""
         rows = counted(self.count, "row")
-        return self.note(f"{rows} without a readable time stamp, such as {self.text!r}: left out ({self})")
+        message = f"{rows} without a readable time stamp, such as {self.text!r}: left out ({self})"
+        return self.note(message, left_out=True)
 
 
 def _list(numbers: Sequence[int], form: str = "d") -> str:
@@ -92,11 +98,11 @@ def times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
 
 
-def another_capture(line: int, left: int, how: str) -> Note:
-    """The note on a header with other columns, with which `left` lines begin, and on `how` to get at them."""
-    kept = "its 1 line is kept apart" if left == 1 else f"its {left:,} lines are kept apart"
-    message = f"another capture with other columns begins here, {kept}: {how} with segment="
-    return Note(message, line=line, column=1, severity="warning")
+def another_capture(line: int, difference: str, rows: int, command: str) -> Note:
+    """The note on a header that differs, before `rows` more rows of the file; `command` reads the next capture."""
+    kept = f"{counted(rows, 'row')} from here on {'is' if rows == 1 else 'are'} kept apart"
+    message = f"another capture {difference} begins here, {kept}: {command}"
+    return Note(message, line=line, column=1, severity="warning", rows=rows)
 
 
 def end_of_file(line: int, cells: int, expected: int, nuls: int) -> Note:
@@ -105,7 +111,7 @@ def end_of_file(line: int, cells: int, expected: int, nuls: int) -> Note:
         message = f"{counted(nuls, 'NUL byte')} at the end of the file, after the last row: ignored"
         return Note(message, line=line, column=1, severity="warning")
     message = f"the last row is cut after {cells:,} of {expected:,} cells: left out"
-    return Note(message, line=line, column=cells, severity="warning")
+    return Note(message, line=line, column=cells, severity="warning", rows=1)
 
 
 def no_rows(columns: int, notes: Sequence[Note]) -> DamagedError:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from esxparse.formats.esxtop.first_sample import all_zero, rate_cells
-from esxparse.formats.esxtop.grammar import JOINT, MARK, STAMP_BYTES, with_quote
+from esxparse.formats.esxtop.grammar import BOM, JOINT, MARK, STAMP_BYTES, with_quote
 from esxparse.formats.esxtop.scan import scan
 from esxparse.formats.esxtop.seams import Shapes
 
@@ -61,10 +61,10 @@ class Piece:
     shapes: Shapes
     blank: NDArray[np.uint8]
     padded: bool
-    short: list[tuple[int, int]]
+    short: list[tuple[int, int, int]]
     headers: dict[int, bytes]
     without_rates: list[int]
-    short_headers: list[tuple[int, int]]
+    short_headers: list[tuple[int, int, bytes]]
     bare_end: bool  # whether the last line is a row without a line end, quote or comma at its end
     nul_tail: int
     last_byte: bytes
@@ -123,13 +123,15 @@ def take(buffer: bytearray, span: tuple[int, int], place: Place, out: Out, colum
         shapes=Shapes(0, len(rows), np.frombuffer(told[3], dtype=np.uint8), changes),
         blank=np.frombuffer(told[5], dtype=np.uint8),
         padded=told[6],
-        short=list(zip((short_lines + place.first_line).tolist(), lines[short_lines, 2].tolist(), strict=True)),
+        short=np.column_stack(
+            [short_lines + place.first_line, _cells(buffer, lines[short_lines]), lines[short_lines, 0] + moved]
+        ).tolist(),
         headers={row: bytes(buffer[rows[row][0] : rows[row][1]]) for row in marked},
         without_rates=[
             row for row in follow if row < len(rows) and all_zero(bytes(buffer[slice(*rows[row][:2])]), columns.rates)
         ],
         short_headers=[
-            (place.first_line + line, moved + at) for line, at in _short_headers(buffer, lines, short_lines)
+            (place.first_line + line, moved + at, text) for line, at, text in _short_headers(buffer, lines, short_lines)
         ],
         bare_end=bool(len(lines) and is_row[-1]) and last_byte not in b'\r\n",',
         nul_tail=int(lines[-1, 1] - lines[-1, 0]) if _all_nul(buffer, lines) else 0,
@@ -145,14 +147,24 @@ def joints(buffer: bytearray, piece: Piece, columns: Columns) -> list[int]:
     return [joint.start() for start, end in spans for joint in JOINT.finditer(buffer, start + 1, end)]
 
 
-def _short_headers(buffer: bytearray, lines: Integers, short: Integers) -> list[tuple[int, int]]:
-    """Line of the piece, and offset, of each header that has fewer bytes than a row has cells."""
+def _cells(buffer: bytearray, lines: Integers) -> Integers:
+    """How many cells lines have: none if they hold nothing but the mark of a file's beginning, glued in."""
+    cells = lines[:, 2].copy()
+    for place in np.flatnonzero(lines[:, 1] - lines[:, 0] == len(BOM)).tolist():
+        if buffer.startswith(BOM, int(lines[place, 0])):
+            cells[place] = 0
+    return cells
+
+
+def _short_headers(buffer: bytearray, lines: Integers, short: Integers) -> list[tuple[int, int, bytes]]:
+    """Line of the piece, offset, and text of each header that has fewer bytes than a row has cells."""
     found = []
     for number in short[lines[short, 1] - lines[short, 0] > len(MARK)].tolist():
         start, end, _ = lines[number].tolist()
         mark = buffer.find(MARK, start, min(end, start + STAMP_BYTES))
         if mark >= 0:
-            found.append((number, with_quote(buffer, mark)))
+            at = with_quote(buffer, mark)
+            found.append((number, at, bytes(buffer[at:end])))
     return found
 
 

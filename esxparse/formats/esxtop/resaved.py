@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from esxparse.errors import DamagedError
 from esxparse.formats import memory
-from esxparse.formats.esxtop import header
-from esxparse.formats.esxtop.grammar import HEADER_WITHIN, MARK, STAMP, decoded, text_before
+from esxparse.formats.esxtop import header, header_last
+from esxparse.formats.esxtop.encodings import is_wide, text_of_parts
+from esxparse.formats.esxtop.grammar import HEADER_WITHIN, MARK, STAMP, text_before
 from esxparse.formats.esxtop.local_numbers import with_points
 from esxparse.formats.esxtop.times import Dates, as_esxtop_writes
 from esxparse.recording import Note
@@ -62,18 +63,9 @@ class Canonical:
     notes: tuple[Note, ...]
 
 
-def _utf_16(head: bytes) -> str | None:
-    """The encoding of a capture in UTF-16 that does not begin with its mark."""
-    if b"\0" not in head:
-        return None
-    marks = {encoding: head.find(MARK.decode().encode(encoding)) for encoding in _UTF_16}
-    # At an odd place what is found are halves of letters.
-    return next((encoding for encoding, mark in marks.items() if mark >= 0 and mark % 2 == 0), None)
-
-
 def is_resaved(head: bytes) -> bool:
     """Whether a capture that begins so, with its header and the rows after it, was saved by another program."""
-    if head[:2] in _BOMS or _utf_16(head):
+    if is_wide(head) or header_last.may_be(head):
         return True
     start = head.find(MARK)
     if start < 0 or (head[start - 1 : start] != b'"' and not _LOST_QUOTE.match(head, start)):
@@ -102,24 +94,15 @@ def whole(stream: BinaryIO, head: bytes, memory_limit: int) -> bytes:
     return b"".join(memory.bounded(chain([head], rest), memory_limit))
 
 
-def _text(content: bytes) -> tuple[str, list[Note]]:
-    bom = next((encoding for bom, encoding in _BOMS.items() if content.startswith(bom)), None)
-    encoding = bom or _utf_16(content[:HEADER_WITHIN])
-    if encoding:
-        unmarked = "" if bom else " without a byte order mark"
-        note = [] if bom == "utf-8-sig" else [Note(f"the file is UTF-16{unmarked}: read as such", line=1)]
-        return content.decode(encoding, errors="replace"), note
-    text, wrong = decoded(content)
-    return text, [] if wrong is None else [Note("not UTF-8: read as Windows-1252", line=1)]
-
-
 def canonical(content: bytes, dates: Dates, decimal: Decimal | None = None) -> Canonical:
     """The capture as esxtop would have written it.
 
     Raises:
         EsxparseError: A date or a number is ambiguous.
     """
-    text, notes = _text(content)
+    text, notes = text_of_parts(content)
+    text, order_notes = header_last.header_first(text)
+    notes += order_notes
     before, mark, rest = text.partition(MARK.decode())
     quoted = before.endswith('"')
     before = before.removesuffix('"')
@@ -179,12 +162,16 @@ def _with_dates(body: str, dates: Dates) -> tuple[str, list[Note]]:
 
 
 def _is_written(stamp: str) -> bool:
-    return _WRITTEN_STAMP.fullmatch(stamp) is not None
+    """Whether a time stamp is as esxtop writes it, or was until it lost a byte."""
+    return "\0" in stamp or _WRITTEN_STAMP.fullmatch(stamp) is not None
 
 
 def _month_first(body: str) -> bool:
     """Whether all time stamps are in quotes and as esxtop writes them, none with a day in the month's place."""
-    return all(_is_written(stamp) and int(stamp.strip('"')[:2]) <= _MONTHS for stamp in _LINE_STAMP.findall(body))
+    return all(
+        _is_written(stamp) and "\0" not in stamp and int(stamp.strip('"')[:2]) <= _MONTHS
+        for stamp in _LINE_STAMP.findall(body)
+    )
 
 
 def _rows(body: str, separator: str) -> list[list[str]]:

@@ -17,8 +17,9 @@ from esxparse.formats.window import EVERYTHING, Window, inside
 if TYPE_CHECKING:
     import polars as pl
 
+    from esxparse.formats.esxtop.body import Body
     from esxparse.formats.esxtop.scan import Flags, Integers, Numbers
-    from esxparse.formats.esxtop.segments import Segment
+    from esxparse.formats.esxtop.segments import Other, Segment
     from esxparse.formats.opening import DateOrder
     from esxparse.recording import Note
 
@@ -59,10 +60,12 @@ class Samples:
         return replace(self, keep=self.keep[kept], times=self.times[kept], lines=self.lines[kept])
 
 
-def _line_notes(found: Segment, whole: Flags, torn: Integers, rows: int, last_line: int) -> list[Note]:
-    """Notes on the lines before `last_line` (and rows before `rows`) that are not samples."""
+def _line_notes(found: Segment, whole: Flags, torn: Integers, rows: int) -> list[Note]:
+    """Notes on the lines of a capture that are not samples; the file's `rows` after them are another's."""
     body, cells = found.body, len(found.header.owners) + 1
-    empty = np.array([line for line, cells in body.short if not cells and line < last_line], dtype=np.int64)
+    end = found.other.start if found.other else np.inf
+    short = [(line, cells) for line, cells, start in body.short if start < end]
+    empty = np.array([line for line, cells in short if not cells], dtype=np.int64)
     notes = Met.of(empty + found.first_line).blank()
     known = np.zeros(len(whole), dtype=np.bool_)
     known[[*found.again, *torn]] = True
@@ -70,7 +73,7 @@ def _line_notes(found: Segment, whole: Flags, torn: Integers, rows: int, last_li
     # The empty cells after trailing commas are not counted in the header either.
     own = body.cells[bad] - np.minimum(body.commas[bad], found.header.commas)
     wrong = list(zip(body.line[bad].tolist(), own.tolist(), strict=True))
-    wrong = sorted([*wrong, *((line, cells) for line, cells in body.short if cells and line < last_line)])
+    wrong = sorted([*wrong, *((line, cells) for line, cells in short if cells)])
     # Only a last line without a line end is one that the end of the file cut.
     if body.last_byte != b"\n" and rows == len(body.cells) and wrong and wrong[-1][0] == body.lines - 1:
         line, left = wrong.pop()
@@ -79,10 +82,17 @@ def _line_notes(found: Segment, whole: Flags, torn: Integers, rows: int, last_li
     return notes + Met(len(wrong), lines, [there for _, there in wrong]).wrong_count(cells)
 
 
+def _rows_after(body: Body, other: Other) -> int:
+    """How many rows, whole or not, follow the header of another capture; headers are none."""
+    rows = len(body.cells) - other.row - sum(row >= other.row for row in body.headers)
+    headers = {at for _, at, _ in body.short_headers}
+    return rows + sum(bool(cells) and at >= other.start and at not in headers for _, cells, at in body.short)
+
+
 def _unmeasured(found: Segment) -> frozenset[int]:
     """Rows that follow a header at once, blank lines apart, and whose disks were not measured."""
     body = found.body
-    blank = np.array([line for line, cells in body.short if not cells], dtype=np.int64)
+    blank = np.array([line for line, cells, _ in body.short if not cells], dtype=np.int64)
     headers = [(row, int(body.line[row])) for row in found.again]
     if not found.header.continued:
         headers.append((-1, -1))
@@ -155,8 +165,10 @@ def judge(found: Segment, order: DateOrder | None) -> tuple[Samples, list[Note]]
     Time stamps that have the day first are refused where `order` does not say so.
     """
     body, again = found.body, list(found.again)
+    # What follows another header stands in other columns: under these names its numbers would be wrong.
+    rows = found.other.row if found.other else len(body.cells)
     whole = np.asarray(is_whole(body.cells, body.commas, len(found.header.owners) + 1, found.header.commas))
-    whole[again] = False
+    whole[[*again, *range(rows, len(whole))]] = False
     with_nuls = np.array([b"\0" in text for text in body.odd.words], dtype=np.bool_)
     nuls = {n for n, s in enumerate(body.stamps) if b"\0" in s}
     if with_nuls.any():
@@ -165,14 +177,13 @@ def judge(found: Segment, order: DateOrder | None) -> tuple[Samples, list[Note]]
     whole[torn] = False
     again_lines = body.line[again] + found.first_line
     notes = [*Met.of(body.line[torn] + found.first_line).torn(), *Met.of(again_lines).started_again()]
-    rows, last_line = len(whole), body.lines
-    if found.other is not None:
-        # What follows stands in other columns: under these names its numbers would be wrong.
-        rows, last_line = found.other.row, found.other.line
-        notes.append(another_capture(last_line + found.first_line, body.lines - last_line, "open it"))
-    notes += _line_notes(found, whole, torn, rows, last_line)
+    if (other := found.other) is not None:
+        command = f"open it with segment={found.number + 1}"
+        difference, after = other.difference(found.header), _rows_after(body, other)
+        notes.append(another_capture(other.line + found.first_line, difference, after, command))
+    notes += _line_notes(found, whole, torn, rows)
 
-    keep = np.flatnonzero(whole[:rows])
+    keep = np.flatnonzero(whole)
     texts = [times.stamp_text(times.month_first(body.stamps[row], order)) for row in keep.tolist()]
     clock = times.parse(texts, found.header.bias)
     timeless = clock.is_null().to_numpy()

@@ -21,6 +21,7 @@ from esxparse.recording import Note
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from esxparse.formats.esxtop.header import Header
     from esxparse.formats.esxtop.layout import Layout
     from esxparse.formats.source import Source
 
@@ -34,6 +35,10 @@ def _begin(stream: BinaryIO, origin: int, first_line: int, memory_limit: int) ->
         skipped += len(piece)
     head = grammar.read_head(stream, memory_limit)
     found = grammar.begin(head, first_line)
+    if found is None and grammar.begins_with_row(head):
+        raise DamagedError(
+            "it has rows and no header that names their columns: put the header of its capture above them"
+        )
     if found is None:
         msg = f"no header: {grammar.MARK.decode()} is not in the first {grammar.HEADER_WITHIN:,} bytes"
         raise DamagedError(msg)
@@ -47,12 +52,29 @@ class Other:
     start: int  # byte of the file
     row: int  # the first row that is not this capture's
     line: int  # the line after the first header being 0
+    header: bytes
+
+    def difference(self, own: Header) -> str:
+        """How its header differs from the capture's own, in words."""
+        try:
+            other = header.parse(self.header, 1)
+        except DamagedError:
+            return "with a damaged header"
+        columns, others = (list(zip(one.owners, one.counters, strict=True)) for one in (own, other))
+        if columns != others:
+            return (
+                f"with {'the same columns in another order' if sorted(columns) == sorted(others) else 'other columns'}"
+            )
+        if own.hosts != other.hosts:
+            return f"of host {', '.join(other.hosts)}"
+        return "with the same columns and another first cell in its header"
 
 
 @dataclass(frozen=True)
 class Segment:
     """One of the captures in a file: its header, and its rows."""
 
+    number: int  # its place among them, from 1
     line: int
     header: header.Header
     layout: Layout
@@ -67,11 +89,13 @@ class Segment:
 def _headers_again(bytes_read: body.Body, line: bytes) -> tuple[tuple[int, ...], Other | None]:
     """Rows that repeat the header `line`, and where the first other header stands."""
     again: list[int] = []
-    others = [Other(at, int(np.searchsorted(bytes_read.line, n)), n) for n, at in bytes_read.short_headers]
+    others = [
+        Other(at, int(np.searchsorted(bytes_read.start, at)), n, text) for n, at, text in bytes_read.short_headers
+    ]
     for row, text in sorted(bytes_read.headers.items()):
         if text != line:
-            at = int(bytes_read.start[row]) + grammar.with_quote(text, text.find(grammar.MARK))
-            others.append(Other(at, row, int(bytes_read.line[row])))
+            at = grammar.with_quote(text, text.find(grammar.MARK))
+            others.append(Other(int(bytes_read.start[row]) + at, row, int(bytes_read.line[row]), text[at:]))
             break
         again.append(row)
     other = min(others, default=None)
@@ -85,7 +109,7 @@ def _laid_out(line: bytes, number: int) -> tuple[header.Header, Layout]:
     return parsed, layout.build(parsed.owners, parsed.counters)
 
 
-def _read(source: Source, origin: int, first_line: int, keep: Keep) -> Segment:
+def _read(source: Source, number: int, origin: int, first_line: int, keep: Keep) -> Segment:
     with source.open() as stream:
         status = os.fstat(stream.fileno()) if source.path else None
         begun, rest = _begin(stream, origin, first_line, source.memory_limit)
@@ -102,7 +126,15 @@ def _read(source: Source, origin: int, first_line: int, keep: Keep) -> Segment:
     notes = [*begun.notes, *ended, *parsed.notes]
     first_line = begun.line + (not begun.same_line)
     return Segment(
-        begun.line, parsed, laid_out, bytes_read, first_line, *_headers_again(bytes_read, begun.header), notes, status
+        number,
+        begun.line,
+        parsed,
+        laid_out,
+        bytes_read,
+        first_line,
+        *_headers_again(bytes_read, begun.header),
+        notes,
+        status,
     )
 
 
@@ -116,6 +148,6 @@ def find(source: Source, number: int, keep: Keep) -> Segment:
         if where is None:
             msg = f"there is no segment {number}: the file holds {passed - 1} captures with different columns"
             raise EsxparseError(msg)
-        found = _read(source, *where, keep if passed == number else False)
+        found = _read(source, passed, *where, keep if passed == number else False)
         where = (found.other.start, found.other.line + found.first_line) if found.other else None
     return found

@@ -20,9 +20,10 @@ import numpy as np
 from esxparse.errors import DamagedError
 from esxparse.formats import esxtop, memory
 from esxparse.formats.esxtop import layout
-from esxparse.formats.esxtop.grammar import stands_in
+from esxparse.formats.esxtop.grammar import BOM, MARK, glued_row, stands_in, with_quote
 from esxparse.formats.esxtop.header import parse
 from esxparse.formats.esxtop.notes import another_capture
+from esxparse.formats.esxtop.segments import Other
 from esxparse.formats.esxtop.slice.header import Headers, header_line, misread
 from esxparse.formats.esxtop.slice.lines import Lines, cut_short, opened
 from esxparse.formats.esxtop.slice.rows import Rows
@@ -35,6 +36,7 @@ from esxparse.target import refuse_inputs, target
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from esxparse.formats.esxtop.header import Header
     from esxparse.formats.opening import Options
     from esxparse.formats.window import Window
     from esxparse.recording import Note
@@ -78,7 +80,18 @@ def _destination(output: Capture, source: BinaryIO, where: str, *, replace: bool
     output.flush()
 
 
-def _copy(source: Lines, headers: Headers, rows: Rows, out: BinaryIO, progress: Progress | None) -> None:
+def _other_capture(source: Lines, parsed: Header, rows: Rows, line: bytes, segment: int) -> Note:
+    """The note on a header that differs, in a line, after which the file is read to its end."""
+    header = line[with_quote(line, line.find(MARK)) :]
+    other = Other(0, 0, 0, header[: glued_row(header)])
+    # A row may be on the header's line, before it or after it.
+    left = (other.header != header) + (len(header) < len(line))
+    texts = (text.rstrip(b"\r\n") for text in iter(source.line, b""))
+    left += sum(bool(text.strip(BOM)) and not stands_in(text, rows.expected - 1) for text in texts)
+    return another_capture(rows.line, other.difference(parsed), left, f"slice it with segment={segment + 1}")
+
+
+def _copy(source: Lines, headers: Headers, rows: Rows, out: BinaryIO, segment: int, progress: Progress | None) -> None:
     """Writes the kept part of each line, and the headers before them."""
     status, shown = _status(source.file), 0
     total = status.st_size if status else 0
@@ -92,8 +105,7 @@ def _copy(source: Lines, headers: Headers, rows: Rows, out: BinaryIO, progress: 
                 first = True
                 continue
             # The cells of what follows stand otherwise.
-            left = 1 + sum(1 for _ in iter(source.line, b""))
-            rows.notes.append(another_capture(rows.line, left, "slice it"))
+            rows.notes.append(_other_capture(source, headers.parsed, rows, text, segment))
             return
         taken = rows.take(text, at_the_end=not (line.endswith(b"\n") or source.glued))
         if taken is not None:
@@ -128,7 +140,7 @@ def _slice(
     headers = Headers(source.header, parsed, laid_out, kept)
     rows = Rows(parsed, np.append(0, kept + 1), wanted.window, source.number, source.order, wanted.strangers)
     with _destination(output, source.file, where, replace=replace) as out:
-        _copy(source, headers, rows, out, progress)
+        _copy(source, headers, rows, out, wanted.segment, progress)
         rows.doubt.raise_if_sure()
         if not rows.samples:
             raise rows.nothing()
