@@ -19,7 +19,8 @@ power       one row per reading
     interval_s      f64  s, the sampling period; on many BMCs since the last reset of the statistics instead
     and where there are any: inlet_celsius (degrees C, of an inlet or ambient sensor listed with it), bmc_time (UTC)
 power_undated   the same, of readings without a time where others have one
-sensors     time, sensor, value, unit, status: all lines of sensor listings
+sensors     time, sensor, value, unit, status, state: all lines of sensor listings; `state` is what a reading has beside
+            or instead of a number: `Presence detected`, `No Reading`, `0x01`
 sensors_undated     the same without time, of lines without one where others have it
 
 A time holds for one reading and one listing: what comes again below it has lost its own.
@@ -58,15 +59,17 @@ _SEVERAL = re.compile(r"\s{2,}(?=(?:" + "|".join(_LABELS.values()) + r")\s*:)")
 _KNOWN = re.compile(
     r"(?:Exception [Aa]ctions?\s*+|Correction [Tt]ime\s*+|DCMI \w[^:,]*+|ipmiutil dcmi[^:,]*+)[:,].*|-{3,}"
 )
+_TITLES = re.compile(r"ID\s*[|,]\s*Name\b")
 _PERIOD = re.compile(
     r"0*(?P<length>\d+)\s*(?P<unit>ms|milliseconds?|s|sec|seconds?|minutes?|hours?|days?)\.?", re.IGNORECASE
 )
 _PERIODS = {"mi": 60.0, "ho": 3600.0, "da": 86400.0, "se": 1.0, "s": 1.0, "ms": 0.001}
 _INACTIVE = re.compile(r"deactivated|not (?:active|available)|inactive", re.IGNORECASE)
 _NO_LIMIT = re.compile(r"no active|inactive", re.IGNORECASE)
-_UNITS = re.compile(
-    r"(?P<value>-?[\d.]+|0x[0-9a-f]+)\s+(?P<unit>Watts?|W|degrees C|Volts|Amps|RPM|percent|unspecified)"
+_READING = re.compile(
+    r"(?!0x)(?P<value>-?\d+(?:\.\d+)?)(?:\s*\(\+/- [\d.]+\))?(?:\s*(?P<unit>[A-Za-z%(][^,|]*?))?(?:\s*,\s*(?P<state>.*))?"
 )
+_NO_NUMBER = frozenset({"", "na", "n/a"})
 _STATUS = re.compile(r"(?:0x)?[0-9a-f]{0,4}|ok|ns|nc|cr|nr|lnc|lcr|lnr|unc|ucr|unr|us|na|disabled", re.IGNORECASE)
 _INLET = re.compile(r"inlet|ambient|intake", re.IGNORECASE)
 
@@ -81,15 +84,18 @@ class _Line:
     label: str = ""
     unit: str = ""
     status: str = ""
+    state: str = ""
     stamp: Stamp | None = None
 
 
 def _sensor(cells: list[str], line: int) -> _Line | None:
     """A line of a sensor listing, by how many cells the tool gives it."""
     sdr_list, csv, sdr_elist, sensors, sensor = 3, 4, 5, 6, 10
-    name, value, unit, status = cells[0], "", "", ""
-    if len(cells) == sensors and cells[0].isdigit():
-        name, value, unit, status = cells[1], cells[3], cells[4], cells[5]
+    name, value, unit, status, state = cells[0], "", "", "", ""
+    if len(cells) >= sensors and cells[0].isdigit():
+        # FreeIPMI: with its column of states there is one more, with thresholds there are six more.
+        state, value, unit = cells[3:6] if len(cells) % sensors else ("", *cells[3:5])
+        name, status = cells[1], cells[-1]
     elif len(cells) >= sensor or (len(cells) == csv and _STATUS.fullmatch(cells[3])):
         value, unit, status = cells[1:4]
     elif len(cells) == sdr_elist and re.fullmatch(r"[0-9A-F]{2}h", cells[1]):
@@ -100,16 +106,19 @@ def _sensor(cells: list[str], line: int) -> _Line | None:
         return None
     if not name:
         return None
-    if match := _UNITS.fullmatch(value):
-        value, unit = match["value"], match["unit"]
-    return _Line(line, "sensor", value, name, "Watts" if unit.lower() in {"w", "watt", "watts"} else unit, status)
+    if match := _READING.fullmatch(value):
+        value, unit, state = match["value"], match["unit"] or unit, match["state"] or state
+    elif value.lower() not in _NO_NUMBER:
+        value, state = "", value
+    unit = "Watts" if unit.lower() in {"w", "watt", "watts"} else unit
+    return _Line(line, "sensor", value, name, unit, status, state)
 
 
 def _lines(lines: Sequence[str], strange: list[tuple[int, str]]) -> Iterator[_Line]:
     """What the lines mean; those that mean nothing go to `strange`."""
     each = ((line, text) for line, raw in enumerate(lines, 1) for text in _SEVERAL.split(raw.strip()))
     for line, text in each:
-        if not text:
+        if not text or _TITLES.match(text):
             continue
         if moment := stamp(text):
             yield _Line(line, "stamp", stamp=moment)
@@ -122,7 +131,7 @@ def _lines(lines: Sequence[str], strange: list[tuple[int, str]]) -> Iterator[_Li
             yield _Line(line, field, match["value"].strip(), before.rstrip(": "))
         elif sensor := _sensor([cell.strip() for cell in re.split(r"\||,(?! )", text)], line):
             yield sensor
-        elif not _KNOWN.fullmatch(text) and "Record ID" not in text and not text.startswith("ID "):
+        elif not _KNOWN.fullmatch(text) and "Record ID" not in text:
             strange.append((line, text))
 
 
@@ -248,9 +257,11 @@ def _listing(timed: Sequence[tuple[_Line, Stamp | None]], odd: Counted) -> list[
     rows = []
     for one, moment in timed:
         if one.field == "sensor":
-            said = {"sensor": one.label, "unit": one.unit or None, "status": one.status or None}
-            time = _good(moment, "a line of time", one.line, odd)
-            rows.append({"time": time, **said, "value": number(one.value)})
+            words = {"unit": one.unit or None, "status": one.status or None, "state": one.state or None}
+            time, value = _good(moment, "a line of time", one.line, odd), number(one.value)
+            if value is None:
+                odd.say("sensors without a number: their words are in column state", one.line)
+            rows.append({"time": time, "sensor": one.label, "value": value, **words})
     return rows
 
 
@@ -284,7 +295,7 @@ def read(source: Source) -> Recording:
         raise DamagedError(f"it has no power reading: {why}")
     if _follows(found):
         notes.say("each time is taken as that of the readings before it")
-    sensors, more_notes = by_time("sensors", listing, schema("sensor str, value f64, unit status str"))
+    sensors, more_notes = by_time("sensors", listing, schema("sensor str, value f64, unit status state str"))
     power |= sensors
     notes += more_notes
     told = [*left_out(unknown, "warning"), *strange.notes("warning")]
