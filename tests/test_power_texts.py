@@ -574,3 +574,25 @@ def test_the_power_saver_of_an_ilo_is_a_setting(tmp_path):
     text = '<?xml version="1.0"?>\n<RIBCL VERSION="2.23">\n<GET_HOST_POWER_SAVER HOST_POWER_SAVER= "AUTO"/>\n</RIBCL>\n'
     rows = opened(tmp_path, text, "saver.xml")["settings"].collect().select("source", "setting", "value").rows()
     assert rows == [("GET_HOST_POWER_SAVER", "HOST_POWER_SAVER", "AUTO")]
+
+
+def test_the_zone_of_a_meter_can_be_given(tmp_path):
+    text = "Time,Power (W)\n2026-07-01 12:00:00,210\n2026-07-01 12:00:10,211\n"
+    rec = opened(tmp_path, text, "pdu.csv", zone="Europe/Berlin")
+    assert rec["power"].collect()["time"][0] == datetime(2026, 7, 1, 10, tzinfo=UTC)
+    assert any("those of Europe/Berlin, as requested" in note.message for note in rec.notes)
+    rec = opened(
+        tmp_path, text.replace("12:00:00", "12:00:00Z").replace("12:00:10", "12:00:10Z"), "z.csv", zone="+02:00"
+    )
+    assert rec["power"].collect()["time"][0] == datetime(2026, 7, 1, 12, tzinfo=UTC)
+    assert any("zone +02:00 is not used" in note.message for note in rec.notes if note.severity == "warning")
+
+
+def test_the_zone_of_a_bmc_can_be_given(tmp_path):
+    text = (
+        "2026-07-01 12:00:00\n    Instantaneous power reading:                   214 Watts\n"
+        "    IPMI timestamp:                           Wed Jul  1 11:59:58 2026\n"
+    )
+    (row,) = opened(tmp_path, text, zone="Europe/Berlin")["power"].collect().to_dicts()
+    assert row["time"] == datetime(2026, 7, 1, 10, tzinfo=UTC)
+    assert row["bmc_time"] == datetime(2026, 7, 1, 9, 59, 58, tzinfo=UTC)

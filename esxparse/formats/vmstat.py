@@ -36,7 +36,7 @@ from esxparse.errors import DamagedError
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Counted, Notes, left_out
 from esxparse.formats.kit.numbers import number
-from esxparse.formats.kit.stamps import in_utc, of_zone
+from esxparse.formats.kit.stamps import in_utc, of_zone, unused_zone
 from esxparse.formats.kit.tables import Row, data, frames, known, schema
 from esxparse.formats.power.readings import stamp
 from esxparse.formats.source import Source
@@ -200,6 +200,8 @@ def read(source: Source, zone: str | None = None) -> Recording:
     if not any(rows.values()):
         raise DamagedError("vmstat output without a row of numbers: run it again, and let it finish")
     notes = Notes([*text.notes, *reader.assumed.notes(), *reader.odd.notes("warning"), *left_out(reader.left)])
+    if zone and of_zone(zone) not in reader.assumed:
+        notes.warn(unused_zone(zone))
     samples = rows["vmstat"]
     if samples:
         what = "the first report of each run is the mean since the machine was started (since_boot)"

@@ -163,6 +163,11 @@ def of_zone(zone: str | None) -> str:
     return f"times have no zone: those of {zone}, as requested" if zone else "times have no zone: taken as UTC"
 
 
+def unused_zone(zone: str) -> str:
+    """The warning about a zone that is given in vain."""
+    return f"zone {zone} is not used: no time in the file is without a zone"
+
+
 def of_order(text: str, order: DateOrder) -> str:
     """The warning about dates whose order is a guess."""
     example = text[:20].split("\t", maxsplit=1)[0].strip()

@@ -24,7 +24,8 @@ sensors     time, sensor, value, unit, status, state: all lines of sensor listin
 sensors_undated     the same without time, of lines without one where others have it
 
 A time holds for one reading and one listing: what comes again below it has lost its own.
-Times without a zone are taken as UTC (ipmitool prints the BMC's clock, which most run in UTC); a note says so.
+Times without a zone are of the option `zone`, or else taken as UTC (ipmitool prints the BMC's clock, which most run in
+UTC), with a note.
 Sensors are told apart as system, supply or part by their names: an assumption.
 
 Source: lib/ipmi_dcmi.c, lib/ipmi_sdr.c and lib/ipmi_sensor.c of ipmitool; ipmi-dcmi of FreeIPMI.
@@ -35,13 +36,25 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Counted, left_out
+from esxparse.formats.kit.stamps import of_zone, unused_zone
 from esxparse.formats.kit.tables import data, schema
-from esxparse.formats.power.readings import Reading, Stamp, by_time, facts, kind_of, number, stamp, tables, watts
+from esxparse.formats.power.readings import (
+    Reading,
+    Stamp,
+    by_time,
+    facts,
+    in_zone,
+    kind_of,
+    number,
+    stamp,
+    tables,
+    watts,
+)
 from esxparse.formats.source import Source
 from esxparse.recording import Recording
 
@@ -67,7 +80,8 @@ _PERIODS = {"mi": 60.0, "ho": 3600.0, "da": 86400.0, "se": 1.0, "s": 1.0, "ms": 
 _INACTIVE = re.compile(r"deactivated|not (?:active|available)|inactive", re.IGNORECASE)
 _NO_LIMIT = re.compile(r"no active|inactive", re.IGNORECASE)
 _READING = re.compile(
-    r"(?!0x)(?P<value>-?\d+(?:\.\d+)?)(?:\s*\(\+/- [\d.]+\))?(?:\s*(?P<unit>[A-Za-z%(][^,|]*?))?(?:\s*,\s*(?P<state>.*))?"
+    r"(?!0x)(?P<value>-?\d+(?:\.\d+)?)(?:\s*\(\+/- [\d.]+\))?(?:\s*(?P<unit>[A-Za-z%(][^,|]*?))?"
+    r"(?:\s*,\s*(?P<state>.*))?"
 )
 _NO_NUMBER = frozenset({"", "na", "n/a"})
 _STATUS = re.compile(r"(?:0x)?[0-9a-f]{0,4}|ok|ns|nc|cr|nr|lnc|lcr|lnr|unc|ucr|unr|us|na|disabled", re.IGNORECASE)
@@ -133,6 +147,10 @@ def _lines(lines: Sequence[str], strange: list[tuple[int, str]]) -> Iterator[_Li
             yield sensor
         elif not _KNOWN.fullmatch(text) and "Record ID" not in text:
             strange.append((line, text))
+
+
+def _in_zone(line: _Line, zone: str | None) -> _Line:
+    return replace(line, stamp=in_zone(line.stamp, zone)) if line.stamp else line
 
 
 def _follows(found: Sequence[_Line]) -> bool:
@@ -209,7 +227,7 @@ def _good(moment: Stamp | None, what: str, line: int, odd: Counted) -> Any:
     return moment.time
 
 
-def _blocks(timed: Sequence[tuple[_Line, Stamp | None]], odd: Counted) -> Iterator[Reading]:
+def _blocks(timed: Sequence[tuple[_Line, Stamp | None]], zone: str | None, odd: Counted) -> Iterator[Reading]:
     """The DCMI readings: each begins with its reading of now, or with a field it has already."""
     block: dict[str, _Line] = {}
     at: Stamp | None = None
@@ -218,18 +236,19 @@ def _blocks(timed: Sequence[tuple[_Line, Stamp | None]], odd: Counted) -> Iterat
             continue
         starts = one.field in {"end", "watts", "limit_state"} or one.field in block or moment is not at
         if block and starts:
-            yield _block(block, at, odd)
+            yield _block(block, at, zone, odd)
             block = {}
         at = at if block else moment
         block[one.field] = one
 
 
-def _block(found: Mapping[str, _Line], at: Stamp | None, odd: Counted) -> Reading:
+def _block(found: Mapping[str, _Line], at: Stamp | None, zone: str | None, odd: Counted) -> Reading:
     """The reading that fields of a block are; its first line has the host's name, if any has."""
     block = {name: one.value for name, one in found.items()}
     lines = {name: one.line for name, one in found.items()}
     line, host = min(lines.values()), next(iter(found.values())).label
-    own = _good(stamp(block.get("bmc_time")), "the BMC's time stamp", lines.get("bmc_time", line), odd)
+    own = stamp(block.get("bmc_time"))
+    own = _good(in_zone(own, zone) if own else None, "the BMC's time stamp", lines.get("bmc_time", line), odd)
     time = _good(at, "a line of time", line, odd)
     row: Reading = {
         "time": time or own,
@@ -280,21 +299,23 @@ def _of_listing(rows: Sequence[dict[str, Any]]) -> Iterator[Reading]:
             yield {**which, "watts": watts(row["value"]), "inlet_celsius": inlet}
 
 
-def read(source: Source) -> Recording:
-    """Reads readings printed once or many times over."""
+def read(source: Source, zone: str | None = None) -> Recording:
+    """Reads readings printed once or many times over; `zone` is that of times without one."""
     text = source.text().without_cut_line()
     unknown: list[tuple[int, str]] = []
-    found = list(_lines(text.lines(), unknown))
+    found = [_in_zone(line, zone) for line in _lines(text.lines(), unknown)]
     strange, odd = Counted(), Counted()
     timed = _timed(found, strange)
     listing = _listing(timed, odd)
-    readings = [*_blocks(timed, odd), *_of_listing(listing)]
+    readings = [*_blocks(timed, zone, odd), *_of_listing(listing)]
     power, notes = tables(readings)
     if not power:
         why = next(iter([*odd, *strange]), "no line of it is a reading")
         raise DamagedError(f"it has no power reading: {why}")
     if _follows(found):
         notes.say("each time is taken as that of the readings before it")
+    if zone and of_zone(zone) not in odd:
+        notes.warn(unused_zone(zone))
     sensors, more_notes = by_time("sensors", listing, schema("sensor str, value f64, unit status state str"))
     power |= sensors
     notes += more_notes

@@ -123,7 +123,7 @@ def _recording(tool: str, source: Source, day: date | None, order: DateOrder | N
     else:
         made, meta = _printed(parse(_uncut(text, notes), tool), tool, day, order, zone, notes)
     if zone and stamps.of_zone(zone) not in {note.message for note in notes}:
-        notes.warn(f"zone {zone} is not used: no time in the file is without a zone")
+        notes.warn(stamps.unused_zone(zone))
     numbers = {name: found for name, found in made.items() if name not in _EVENTS}
     if not numbers:
         why = next((f" ({note.message})" for note in notes if note.severity == "warning"), "")
