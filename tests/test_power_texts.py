@@ -248,6 +248,60 @@ def test_freeipmi_sensors(tmp_path):
     assert opened(tmp_path, text)["power"].collect()["watts"].to_list() == [168]
 
 
+ELIST = """\
+PS1 Status       | C8h | ok  | 10.1 | 110 Watts, Presence detected
+PS2 Status       | C9h | ok  | 10.2 | 0 Watts, Power Supply AC lost
+PS3 Status       | CAh | ns  | 10.3 | No Reading
+Fan Redundancy   | 75h | ok  |  7.1 | Fully Redundant
+VRM              | 76h | ok  |  7.1 | 0x01
+Airflow          | 77h | ok  |  7.1 | 12.50 CFM
+CPU              | 78h | ok  |  7.1 | 41 % degrees C
+Disk             | 79h | ns  |  7.1 | Disabled
+Pwr Consumption  | 7Ah | ok  |  7.1 | 168 (+/- 2) Watts
+"""
+
+
+def test_each_form_of_a_reading_is_a_number_or_its_words(tmp_path):
+    rec = opened(tmp_path, ELIST)
+    assert rec["power"].collect().select("sensor", "watts").rows() == [
+        ("PS1 Status", 110.0), ("PS2 Status", 0.0), ("Pwr Consumption", 168.0),
+    ]  # fmt: skip
+    assert rec["sensors"].collect().select("value", "unit", "state").rows() == [
+        (110.0, "Watts", "Presence detected"), (0.0, "Watts", "Power Supply AC lost"), (None, None, "No Reading"),
+        (None, None, "Fully Redundant"), (None, None, "0x01"), (12.5, "CFM", None), (41.0, "% degrees C", None),
+        (None, None, "Disabled"), (168.0, "Watts", None),
+    ]  # fmt: skip
+    assert [note.message for note in rec.notes if "state" in note.message] == [
+        "sensors without a number: their words are in column state (4 times)"
+    ]
+
+
+def test_a_listing_of_power_supplies_alone_is_recognised(tmp_path):
+    rec = opened(tmp_path, "".join(ELIST.splitlines(keepends=True)[:1]))
+    assert (rec.format, rec["power"].collect()["watts"].to_list()) == ("ipmi", [110.0])
+
+
+@pytest.mark.parametrize(
+    ("titles", "row"),
+    [
+        ("State | Reading | Units | Event", "Nominal | 168.00 | W | 'OK'"),
+        (
+            "Reading | Units | Lower NR | Lower C | Lower NC | Upper NC | Upper C | Upper NR | Event",
+            "168.00 | W | N/A | N/A | N/A | 896.00 | 980.00 | N/A | 'OK'",
+        ),
+        (
+            "State | Reading | Units | Lower NR | Lower C | Lower NC | Upper NC | Upper C | Upper NR | Event",
+            "Nominal | 168.00 | W | N/A | N/A | N/A | 896.00 | 980.00 | N/A | 'OK'",
+        ),
+    ],
+    ids=["state", "thresholds", "both"],
+)
+def test_columns_of_freeipmi(tmp_path, titles, row):
+    rec = opened(tmp_path, f"ID | Name | Type | {titles}\n9 | Pwr Consumption | Current | {row}\n", format="ipmi")
+    assert rec["power"].collect().select("sensor", "watts").rows() == [("Pwr Consumption", 168.0)]
+    assert rec["sensors"].collect()["status"].to_list() == ["'OK'"]
+
+
 @pytest.mark.parametrize(
     "text", ["214 Watts", "", "12:00", "ok", "2026-13-45T00:00:00Z", "99999999999999999999", "é" * 30]
 )
@@ -538,3 +592,25 @@ def test_dates_that_may_be_another_day_are_refused(tmp_path, stamps):
     file.write_text("time;watts\n" + "".join(f"{stamp};100,5\n" for stamp in stamps))
     with pytest.raises(ex.EsxparseError, match=r"may come first or last|in two forms"):
         ex.open(file)
+
+
+def test_the_zone_of_a_meter_can_be_given(tmp_path):
+    text = "Time,Power (W)\n2026-07-01 12:00:00,210\n2026-07-01 12:00:10,211\n"
+    rec = opened(tmp_path, text, "pdu.csv", zone="Europe/Berlin")
+    assert rec["power"].collect()["time"][0] == datetime(2026, 7, 1, 10, tzinfo=UTC)
+    assert any("those of Europe/Berlin, as requested" in note.message for note in rec.notes)
+    rec = opened(
+        tmp_path, text.replace("12:00:00", "12:00:00Z").replace("12:00:10", "12:00:10Z"), "z.csv", zone="+02:00"
+    )
+    assert rec["power"].collect()["time"][0] == datetime(2026, 7, 1, 12, tzinfo=UTC)
+    assert any("zone +02:00 is not used" in note.message for note in rec.notes if note.severity == "warning")
+
+
+def test_the_zone_of_a_bmc_can_be_given(tmp_path):
+    text = (
+        "2026-07-01 12:00:00\n    Instantaneous power reading:                   214 Watts\n"
+        "    IPMI timestamp:                           Wed Jul  1 11:59:58 2026\n"
+    )
+    (row,) = opened(tmp_path, text, zone="Europe/Berlin")["power"].collect().to_dicts()
+    assert row["time"] == datetime(2026, 7, 1, 10, tzinfo=UTC)
+    assert row["bmc_time"] == datetime(2026, 7, 1, 9, 59, 58, tzinfo=UTC)

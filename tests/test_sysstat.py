@@ -47,11 +47,13 @@ def recorded(tmp_path_factory):
 
 
 @pytest.mark.needs("sar", "sadf")
-def test_text_json_and_semicolons_of_one_file_of_sar_have_the_same_numbers(recorded, tmp_path):
+def test_all_forms_of_one_file_of_sar_have_the_same_numbers(recorded, tmp_path):
     printed = opened(tmp_path / "sar.txt", run("sar", "-f", str(recorded), *ACTIVITIES))
     others = (
         opened(tmp_path / "sadf.json", run("sadf", "-j", str(recorded), "--", *ACTIVITIES)),
         opened(tmp_path / "sadf.csv", run("sadf", "-d", str(recorded), "--", *ACTIVITIES)),
+        opened(tmp_path / "sadf.tsv", run("sadf", "-p", str(recorded), "--", *ACTIVITIES)),
+        opened(tmp_path / "sadf.xml", run("sadf", "-x", str(recorded), "--", *ACTIVITIES)),
     )
     assert len(printed) > 30
     for other in others:

@@ -74,3 +74,80 @@ def test_the_zone_of_the_clock_can_be_given(tmp_path):
     (tmp_path / "a").write_text(TITLES.replace("CEST", " IST") + rows(1))
     rec = ex.open(tmp_path / "a", zone="Asia/Kolkata")
     assert rec["vmstat"].collect()["time"][0] == datetime(2026, 7, 1, 6, 30, 0, tzinfo=UTC)
+
+
+COLUMNS = (
+    "runnable", "blocked", "swapped_kib", "free_kib", "buffers_kib", "cache_kib", "swapped_in_kib_per_s",
+    "swapped_out_kib_per_s", "read_kib_per_s", "written_kib_per_s", "interrupts_per_s", "context_switches_per_s",
+    "user_pct", "system_pct", "idle_pct", "iowait_pct", "steal_pct",
+)  # fmt: skip
+GROUPS = "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----"
+LANGUAGES = {
+    "de": "r b swpd frei buff Cache si so bi bo in cs us sy id wa st",
+    "fr": "r b swpd libre tampon cache si so bi bo in cs us sy id wa st",
+    "ko": "r b 스왑 가용 버퍼 캐시 입 출 입 출 in cs us sy id wa st",
+    "pl": "dz bl swap wolna bufor cache si so bi bo in cs uż sy be io sk",
+    "sv": "k b växl fritt buff cache vi vu bi bu avb ktxb an sy ia vä st",
+    "zh": "r b 交换 空闲 缓冲 缓存 si so bi bo in cs us sy id wa st",
+}
+NUMBERS = "2 1 3 18308524 201292 5128536 4 5 3561 6945 770 2750 60 12 28 6 7"
+
+
+@pytest.mark.parametrize("titles", LANGUAGES.values(), ids=LANGUAGES)
+def test_titles_of_any_language_are_the_columns_in_their_places(tmp_path, titles):
+    rec = opened(tmp_path / "a", f"{GROUPS}\n{titles}\n{NUMBERS}\n")
+    row = rec["vmstat"].collect().select(COLUMNS).row(0)
+    assert row == tuple(map(float, NUMBERS.split()))
+    assert not [note for note in rec.notes if note.severity == "warning"]
+
+
+def test_what_memory_is_split_into_is_left_open_where_no_title_says_it(tmp_path):
+    titles = "r b swpd vapaa puskuri kätkö si so bi bo in cs us sy id wa st"
+    rec = opened(tmp_path / "a", f"{GROUPS}\n{titles}\n{NUMBERS}\n")
+    frame = rec["vmstat"].collect()
+    assert frame.select("memory_4", "memory_5", "free_kib", "idle_pct").row(0) == (201292, 5128536, 18308524, 28)
+    assert "buffers_kib" not in frame.columns
+    assert [note.line for note in rec.notes if "another language" in note.message] == [2]
+
+
+@pytest.mark.needs("vmstat")
+@pytest.mark.parametrize("language", ["de", "fr", "ko", "pl", "ro", "sv", "uk", "vi", "zh_CN"])
+@pytest.mark.parametrize("option", ["-w", "-wt", "-a", "-d", "-s"])
+def test_the_real_tool_in_its_languages(tmp_path, language, option):
+    env = {"LC_ALL": "C.UTF-8", "LANGUAGE": language, "TZ": "UTC"}
+    done = subprocess.run([shutil.which("vmstat"), option], capture_output=True, text=True, check=True, env=env)
+    lines = done.stdout.splitlines()
+    rec = opened(tmp_path / "a", done.stdout)
+    if option == "-s":
+        counters = rec["counters"].collect()
+        assert counters.height == len(lines)
+        assert counters["unit"].to_list()[:10] == ["K"] * 10
+    elif option == "-d":
+        frame, last = rec["disk"].collect(), lines[-1].split()
+        assert frame.height == len(lines) - 2
+        assert frame.select("device", "reads", "written_sectors", "busy_s").row(-1) == (
+            last[0], float(last[1]), float(last[7]), float(last[10]),
+        )  # fmt: skip
+    else:
+        frame, cells = rec["vmstat"].collect(), [float(cell) for cell in lines[2].split()[:17]]
+        names = [*COLUMNS[:4], "inactive_kib", "active_kib", *COLUMNS[6:]] if option == "-a" else COLUMNS
+        assert frame.select(names).row(0) == tuple(cells)
+        assert ("time" in frame.columns) == (option == "-wt")
+
+
+def test_the_unit_of_counters_is_read_whatever_it_is(tmp_path):
+    names = ("total memory", "used memory", "active memory", "inactive memory", "free memory", "buffer memory")
+    lines = [f"{100 + n:>13} M {name}" for n, name in enumerate((*names, "swap cache", "total swap", "used swap"))]
+    frame = opened(tmp_path / "a", "\n".join([*lines, "        66409 non-nice user cpu ticks"]) + "\n")[
+        "counters"
+    ].collect()
+    assert frame.row(0) == ("total memory", 100.0, "M")
+    assert frame.row(-1) == ("non-nice user cpu ticks", 66409.0, "")
+
+
+def test_less_memory_than_any_machine_has_is_a_warning(tmp_path):
+    small = NUMBERS.replace("18308524 201292 5128536", "17879 196 5008")
+    rec = opened(tmp_path / "a", f"{GROUPS}\n{LANGUAGES['de']}\n{small}\n")
+    assert [note.severity for note in rec.notes if "points to -S m or -S M" in note.message] == ["warning"]
+    rec = opened(tmp_path / "b", f"{GROUPS}\n{LANGUAGES['de']}\n{NUMBERS}\n")
+    assert [note.severity for note in rec.notes if "in KiB" in note.message] == ["info"]

@@ -1,4 +1,4 @@
-"""vmstat (procps 3.2 to 4.0): its samples, also with -a, -w and -t; disks (-d); counters (-s).
+"""vmstat (procps 3.2 to 4.0), in any language: its samples, also with -a, -w and -t; disks (-d); counters (-s).
 
 Tables
 ------
@@ -15,27 +15,28 @@ vmstat      one row per sample
     user_pct, system_pct, idle_pct, iowait_pct, steal_pct, guest_pct  f64  of the processors' time
 disk        one row per disk and report, amounts since the machine was started: `report`, `time`, `device`, `reads`,
             `reads_merged`, `read_sectors` (512 bytes), `read_ms`, `writes` ..., `in_flight`, `busy_s`: f64
-counters    `counter` (str, as printed), `value` (f64), `unit` (str; K is 1024 bytes)
+counters    `counter` (str, as printed), `value` (f64), `unit` (str; K is 1024 bytes, k 1000, M 1024 ** 2, m 1000 ** 2)
 
-Nothing in a file tells the unit of memory that -S asked for: KiB is assumed, which a note says. A first report that was
-left out (-y) is not known either: the first that is there is marked. Titles come again after a screen of samples;
-where they come sooner, another run begins.
+A file does not have the unit of memory that -S set: KiB is assumed, with a note; with a warning if the memory would be
+less than any machine has. A first report that was left out (-y) is not known either: the first in the file is marked.
+Titles come again after a screen of samples; if they come sooner, another run begins.
 
-Source: vmstat.c of procps 3.2.8, 3.3 and 4.0; outputs of 4.0.2.
+Source: vmstat.c of procps 3.2.8, 3.3 and 4.0; outputs of 4.0.2 in all its languages.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Counted, Notes, left_out
 from esxparse.formats.kit.numbers import number
-from esxparse.formats.kit.stamps import in_utc, of_zone
+from esxparse.formats.kit.stamps import in_utc, of_zone, unused_zone
 from esxparse.formats.kit.tables import Row, data, frames, known, schema
 from esxparse.formats.power.readings import stamp
 from esxparse.formats.source import Source
@@ -43,7 +44,14 @@ from esxparse.recording import Recording
 
 FORMAT = "vmstat"
 
-_SAMPLE = data(__file__)
+_TITLES: dict[str, dict[str, frozenset[str]]] = {
+    part: {column: frozenset(titles.split()) for column, titles in columns.items()}
+    for part, columns in data(__file__).items()
+}
+_LAYOUTS = tuple(_TITLES["before"] | _TITLES[memory] | _TITLES["after"] for memory in ("memory", "memory_active"))
+"""The columns of samples in their order, without and with -a."""
+_SPLIT = tuple(_TITLES["memory"] | _TITLES["memory_active"])
+_EVERY = (*_TITLES["before"], *_SPLIT, *_TITLES["after"])
 _DISK = tuple(
     schema(
         "device reads reads_merged read_sectors read_ms writes writes_merged written_sectors write_ms f64, "
@@ -51,15 +59,18 @@ _DISK = tuple(
     )
 )
 _SCHEMAS = {
-    "vmstat": schema(f"report i64, since_boot bool, time time, interval_s {' '.join(_SAMPLE.values())} f64"),
+    "vmstat": schema(f"report i64, since_boot bool, time time, interval_s {' '.join(dict.fromkeys(_EVERY))} f64"),
     "disk": schema(f"report i64, time time, device str, {' '.join(_DISK[1:])} f64"),
     "counters": schema("counter str, value f64, unit str"),
 }
-_GROUPS = re.compile(r"^ *(?:procs ?-|-+procs-|disk- ?-)", re.MULTILINE)
-_TITLES = re.compile(r"\s*r\s+b\s+(?:w\s+)?swpd\s+free\s+\w+\s+\w+\s+si\s+so\s")
-_DISK_TITLES = re.compile(r"\s*total\s+merged\s+sectors\s+ms\s+total\s")
+_GROUPS = re.compile(r"(?!-+$)[^\d|+:=]*[^\W\d][^\d|+:=]*?-{2}[^\d|+:=]*-{2}[^\d|+:=]*")
+_FEWEST, _SURE = 16, 8
+"""Titles of a sample, at least; those among them that have to be known."""
+_SMALLEST_KIB = 1 << 16
+"""Memory that any machine with vmstat has."""
 _STAMP = re.compile(r"\s(\d{4}-\d{2}-\d{2}\s+\d{2}:\d{2}:\d{2})(?:\s+([A-Za-z]{1,5}|[+-]\d{2,4}))?\s*$")
-_COUNTER = re.compile(r"\s*(\d+)\s+(K\s+)?((?:[a-zA-Z][\w()/ -]*))")
+_COUNTER = re.compile(r"\s*(?P<value>\d+)\s+(?:(?P<unit>[kKmM])\s+)?(?P<name>[^\W\d][^:|]*)")
+_LABELLED = re.compile(r"(?P<name>[^\W\d][^:|]*):\s+(?P<value>\d+)(?:\s+(?P<unit>[kKmM]))?\s*")
 _FLOAT = schema("other f64")["other"]
 _MANY = 8
 _LOOKED_AT = 1 << 13
@@ -70,9 +81,43 @@ _SCREEN = 20
 def recognise(head: Head) -> bool:
     """Whether a file that begins so is of vmstat: near its beginning are its titles, or nothing but its counters."""
     lines = [line for line in head.text[:_LOOKED_AT].split("\n") if line.strip()]
-    if any(_TITLES.match(line) or _DISK_TITLES.match(line) for line in lines[:6]):
-        return any(_GROUPS.match(line) for line in lines[:6])
-    return len(lines) > _MANY and all(map(_COUNTER.fullmatch, lines[:_MANY])) and "K total memory" in lines[0]
+    if any(_GROUPS.fullmatch(above) and _kind(below.split()) for above, below in pairwise(lines[:6])):
+        return True
+    return len(lines) > _MANY and all(found and found["unit"] for found in map(_counter, lines[:_MANY]))
+
+
+def _counter(line: str) -> re.Match[str] | None:
+    """A counter of -s, with the label before or after its number."""
+    return _COUNTER.fullmatch(line) or _LABELLED.fullmatch(line)
+
+
+def _kind(titles: Sequence[str]) -> str:
+    """What a line of titles is above: samples, disks, or nothing."""
+    if any(map(str.isdecimal, titles)):
+        return ""
+    if len(titles) >= len(_DISK) - 1 and titles[:4] == titles[4:8]:
+        return "disk"
+    return "vmstat" if len(titles) >= _FEWEST and max(_known(titles, layout) for layout in _LAYOUTS) >= _SURE else ""
+
+
+def _known(titles: Sequence[str], layout: Mapping[str, frozenset[str]]) -> int:
+    """How many titles are those of the columns in their places."""
+    return sum(title in known for title, known in zip(_without_waiting(titles), layout.values(), strict=False))
+
+
+def _without_waiting(titles: Sequence[str]) -> list[str]:
+    """The titles without the `w` of old kernels: processes that are swapped out."""
+    return [title for at, title in enumerate(titles) if (at, title) != (2, "w")]
+
+
+def _columns(titles: Sequence[str]) -> tuple[str, ...]:
+    """The columns of samples below titles; what the memory is split into is left open if no title says it."""
+    layout = max(_LAYOUTS, key=lambda one: _known(titles, one))
+    bare = _without_waiting(titles)
+    open_split = not any(title in layout[name] for title, name in zip(bare, layout, strict=False) if name in _SPLIT)
+    names = [f"memory_{at}" if open_split and name in _SPLIT else name for at, name in enumerate(layout)]
+    found = [*names, *bare[len(names) :]][: len(bare)]
+    return tuple(found if len(bare) == len(titles) else (*found[:2], "w", *found[2:]))
 
 
 class _Reader:
@@ -89,26 +134,28 @@ class _Reader:
 
     def line(self, at: int, line: str) -> None:
         """Takes in a line."""
-        if _TITLES.match(line):
-            self._samples_begin(line.split())
-        elif _DISK_TITLES.match(line):
+        titles = line.split()
+        kind = _kind(titles)
+        if kind == "vmstat":
+            self._samples_begin(titles, at)
+        elif kind == "disk":
             self.kind, self.columns = "disk", _DISK
-            self.zone = line.rsplit(maxsplit=1)[-1] if line.rsplit(maxsplit=1)[-1] != "sec" else ""
+            self.zone = titles[-1] if len(titles) >= len(_DISK) else ""
             self.report += 1
-        elif _GROUPS.match(line):
+        elif _GROUPS.fullmatch(line):
             return
         elif self.kind:
             self._row(at, line)
-        elif (found := _COUNTER.fullmatch(line)) is not None:
-            said = {"counter": found[3].strip(), "value": number(found[1]), "unit": (found[2] or "").strip()}
-            self.rows["counters"].append(said)
+        elif (found := _counter(line)) is not None:
+            counter = {"counter": found["name"].strip(), "value": number(found["value"]), "unit": found["unit"] or ""}
+            self.rows["counters"].append(counter)
         else:
             self.left.append((at, line))
 
-    def _samples_begin(self, titles: Sequence[str]) -> None:
-        last = titles[-1]
-        self.zone = "" if last in _SAMPLE else last
-        self.columns = tuple(_SAMPLE.get(title, title) for title in titles[: len(titles) - bool(self.zone)])
+    def _samples_begin(self, titles: Sequence[str], at: int) -> None:
+        self.zone, self.columns = titles[-1], _columns(titles)
+        if any(name.startswith("memory_") for name in self.columns):
+            self.odd.say(f"{titles[4]} and {titles[5]} are titles of another language: kept as memory_4, memory_5", at)
         # Titles that come again before a screen is full are those of another run.
         if self.kind != "vmstat" or self.since_titles < max(_SCREEN, self.longest):
             self.report = 0
@@ -118,10 +165,12 @@ class _Reader:
     def _row(self, at: int, line: str) -> None:
         found = _STAMP.search(line)
         cells = (line[: found.start()] if found else line).split()
-        values: Row = dict(zip(self.columns, map(number, cells), strict=False))
+        # With -t the last title is the zone.
+        columns = self.columns[:-1] if found and len(cells) == len(self.columns) - 1 else self.columns
+        values: Row = dict(zip(columns, map(number, cells), strict=False))
         if self.kind == "disk":
-            values["device"] = cells[0]
-        if len(cells) != len(self.columns) or None in values.values():
+            values["device"] = cells[0] if cells else None
+        if len(cells) != len(columns) or None in values.values():
             self.odd.say("not the numbers that the titles above it name, left out", at)
             return
         time = self._time(found, at) if found else None
@@ -151,11 +200,18 @@ def read(source: Source, zone: str | None = None) -> Recording:
     if not any(rows.values()):
         raise DamagedError("vmstat output without a row of numbers: run it again, and let it finish")
     notes = Notes([*text.notes, *reader.assumed.notes(), *reader.odd.notes("warning"), *left_out(reader.left)])
+    if zone and of_zone(zone) not in reader.assumed:
+        notes.warn(unused_zone(zone))
     samples = rows["vmstat"]
     if samples:
         what = "the first report of each run is the mean since the machine was started (since_boot)"
         notes.say(f"{what}, unless it ran with -y")
-        notes.say("memory is taken to be in KiB, as without -S: the file does not tell")
+        small = max(sum(row.get(name) or 0.0 for name in ("free_kib", *_SPLIT)) for row in samples) < _SMALLEST_KIB
+        unit = "memory is taken to be in KiB, as without -S: the file does not have its unit"
+        if small:
+            notes.warn(f"{unit}, and so little memory points to -S m or -S M (10**6 or 1024**2 bytes)")
+        else:
+            notes.say(unit)
     times = [row["time"] for row in samples if row["time"]]
     steps = sorted(row["interval_s"] for row in samples if row["interval_s"])
     meta: dict[str, Any] = {

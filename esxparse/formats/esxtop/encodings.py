@@ -1,8 +1,8 @@
-r"""Captures in UTF-16, and files whose parts have different encodings, to text.
+"""Captures in several encodings: UTF-8, Windows-1252, UTF-16, or one after the other.
 
 PowerShell's `>` writes UTF-16, and its `>>` may append UTF-16 to a file in UTF-8: each part is decoded by its own
-encoding. A byte that is missing or added in UTF-16 shifts all bytes after it by half a letter. Decoding goes on with the
-next whole letter, and a NUL marks the place, so that readers leave the row out as one with NUL bytes.
+encoding. A byte that is missing or added in UTF-16 shifts all bytes after it by half a letter. Decoding goes on with
+the next whole letter, and a NUL marks the place, so that readers leave the row out as one with NUL bytes.
 """
 
 from __future__ import annotations

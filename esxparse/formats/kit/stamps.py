@@ -11,12 +11,15 @@ from esxparse.formats.opening import DateOrder, zone_of
 _DATE = re.compile(r"(?<![\d:])(\d{1,4})(?:([/.-])|\s?[年년])\s?(\d{1,2})(?:\2|\s?[月월])\s?(\d{1,4})(?![\d:])")
 _CLOCK = (
     r"(?P<before>上午|下午|午前|午後|오전|오후)?\s?(?P<hour>\d{1,2})(?P<mark>[:.,]|\s?[时時시]\s?)(?P<minute>\d{2})"
-    r"(?:[:.,]|\s?[分분]\s?)(?P<second>\d{2})\s?[秒초]?(?:\s?(?P<half>[AaPp]\.?\s?[Mm]\.?(?!\w)))?"
+    r"(?:[:.,]|\s?[分분]\s?)(?P<second>\d{2})\s?[秒초]?(?:\s?(?P<half>(?:[AaPp]\.?\s?[Mm]\.?|[πμ]μ)(?!\w)))?"
 )
 _ISO = re.compile(r"\s*\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:[+-]\d{2}:?\d{2}|Z)\s*$")
+_EPOCH = re.compile(r"\s*(\d{10})\s*$")
+_IN_UTC = re.compile(r".*\d(?: [AaPp][Mm])? (?:UTC|GMT)\s*$")
 _AT_START = re.compile(rf"{_CLOCK}(?!\S)")
 _ANYWHERE = re.compile(_CLOCK)
-_AFTERNOON = ("p", "下", "午後", "오후")
+_AFTERNOON = ("p", "μ", "下", "午後", "오후")
+_AFTER_DAY = "일日號. "
 SET_BACK_S = 3600.0
 """Seconds by which a clock is set back at the end of daylight saving: no midnight lies between two such samples."""
 _MONTHS, _CENTURY, _YEAR_DIGITS = 12, 2000, 4
@@ -47,6 +50,11 @@ def in_halves(text: str) -> bool:
     """Whether a time of day in a text is of a clock with AM and PM."""
     found = _ANYWHERE.search(text)
     return bool(found and (found["half"] or found["before"]))
+
+
+def has_clock(text: str) -> bool:
+    """Whether a time of day stands in a text."""
+    return bool(_ANYWHERE.search(text))
 
 
 def has_date(text: str) -> bool:
@@ -98,17 +106,39 @@ def day_of(text: str, order: DateOrder) -> date | None:
 
 
 def with_zone(text: str) -> bool:
-    """Whether a time is as ISO 8601 writes it, with an offset from UTC."""
-    return bool(_ISO.match(text))
+    """Whether a time needs no zone: ISO 8601 with an offset, seconds since 1970, or marked as UTC.
+
+    >>> with_zone("2026-11-22T20:42:24+0100"), with_zone("1795380141"), with_zone("2026-11-22 20:42:24 UTC")
+    (True, True, True)
+    """
+    return any(pattern.match(text) for pattern in (_ISO, _EPOCH, _IN_UTC))
+
+
+def is_moment(line: str) -> bool:
+    """Whether a line is a date and a time of day, with a zone at most.
+
+    >>> [is_moment(line) for line in ("2026년 11월 22일 20시 42분 05초", "11/22/26 08:42:05 PM IST", "sda 1.00")]
+    [True, True, False]
+    """
+    if _ISO.match(line) or _EPOCH.match(line):
+        return True
+    bare = line.strip()
+    if (day := _DATE.match(bare)) is None:
+        return False
+    rest = bare[day.end() :].lstrip(_AFTER_DAY)
+    found = clock(rest)
+    return found is not None and len(rest[found[1] :].split()) <= 1
 
 
 def moment(text: str, order: DateOrder, zone: str | None = None) -> datetime | None:
-    """The time in a text with a date and a time of day; one without an offset is of `zone`, or else of UTC.
+    """The time in a text: a date and a time of day, or seconds since 1970; without a zone in `zone`, or else in UTC.
 
     >>> moment("22.11.26 20:42:24", "dmy").isoformat(), moment("2026-11-22T20:42:24+0100", "ymd").isoformat()
     ('2026-11-22T20:42:24+00:00', '2026-11-22T19:42:24+00:00')
     """
-    if with_zone(text):
+    if epoch := _EPOCH.match(text):
+        return datetime.fromtimestamp(int(epoch[1]), UTC)
+    if _ISO.match(text):
         try:
             return datetime.fromisoformat(text.strip()).astimezone(UTC)
         except ValueError:
@@ -116,7 +146,9 @@ def moment(text: str, order: DateOrder, zone: str | None = None) -> datetime | N
     day, clocked = day_of(text, order), _ANYWHERE.search(text, getattr(_DATE.search(text), "end", int)())
     if day is None or clocked is None or not _is_one(clocked):
         return None
-    return in_utc(datetime.combine(day, time()) + timedelta(seconds=_seconds(clocked)), zone)
+    return in_utc(
+        datetime.combine(day, time()) + timedelta(seconds=_seconds(clocked)), None if with_zone(text) else zone
+    )
 
 
 def in_utc(moment: datetime, zone: str | None) -> datetime:
@@ -131,6 +163,18 @@ def in_utc(moment: datetime, zone: str | None) -> datetime:
 def of_zone(zone: str | None) -> str:
     """What a note says of times that have no zone."""
     return f"times have no zone: those of {zone}, as requested" if zone else "times have no zone: taken as UTC"
+
+
+def unused_zone(zone: str) -> str:
+    """The warning about a zone that is given in vain."""
+    return f"zone {zone} is not used: no time in the file is without a zone"
+
+
+def of_order(text: str, order: DateOrder) -> str:
+    """The warning about dates whose order is a guess."""
+    example = text[:20].split("\t", maxsplit=1)[0].strip()
+    first = "month" if order == "mdy" else "day"
+    return f"dates such as {example!r} are read with the {first} first: set date_order if that is wrong"
 
 
 def days(first: date, clocks: Sequence[float]) -> list[date]:

@@ -19,11 +19,13 @@ power       one row per reading
     interval_s      f64  s, the sampling period; on many BMCs since the last reset of the statistics instead
     and where there are any: inlet_celsius (degrees C, of an inlet or ambient sensor listed with it), bmc_time (UTC)
 power_undated   the same, of readings without a time where others have one
-sensors     time, sensor, value, unit, status: all lines of sensor listings
+sensors     time, sensor, value, unit, status, state: all lines of sensor listings; `state` is what a reading has beside
+            or instead of a number: `Presence detected`, `No Reading`, `0x01`
 sensors_undated     the same without time, of lines without one where others have it
 
 A time holds for one reading and one listing: what comes again below it has lost its own.
-Times without a zone are taken as UTC (ipmitool prints the BMC's clock, which most run in UTC); a note says so.
+Times without a zone are of the option `zone`, or else taken as UTC (ipmitool prints the BMC's clock, which most run in
+UTC), with a note.
 Sensors are told apart as system, supply or part by their names: an assumption.
 
 Source: lib/ipmi_dcmi.c, lib/ipmi_sdr.c and lib/ipmi_sensor.c of ipmitool; ipmi-dcmi of FreeIPMI.
@@ -34,13 +36,25 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Counted, left_out
+from esxparse.formats.kit.stamps import of_zone, unused_zone
 from esxparse.formats.kit.tables import data, schema
-from esxparse.formats.power.readings import Reading, Stamp, by_time, facts, kind_of, number, stamp, tables, watts
+from esxparse.formats.power.readings import (
+    Reading,
+    Stamp,
+    by_time,
+    facts,
+    in_zone,
+    kind_of,
+    number,
+    stamp,
+    tables,
+    watts,
+)
 from esxparse.formats.source import Source
 from esxparse.recording import Recording
 
@@ -58,15 +72,18 @@ _SEVERAL = re.compile(r"\s{2,}(?=(?:" + "|".join(_LABELS.values()) + r")\s*:)")
 _KNOWN = re.compile(
     r"(?:Exception [Aa]ctions?\s*+|Correction [Tt]ime\s*+|DCMI \w[^:,]*+|ipmiutil dcmi[^:,]*+)[:,].*|-{3,}"
 )
+_TITLES = re.compile(r"ID\s*[|,]\s*Name\b")
 _PERIOD = re.compile(
     r"0*(?P<length>\d+)\s*(?P<unit>ms|milliseconds?|s|sec|seconds?|minutes?|hours?|days?)\.?", re.IGNORECASE
 )
 _PERIODS = {"mi": 60.0, "ho": 3600.0, "da": 86400.0, "se": 1.0, "s": 1.0, "ms": 0.001}
 _INACTIVE = re.compile(r"deactivated|not (?:active|available)|inactive", re.IGNORECASE)
 _NO_LIMIT = re.compile(r"no active|inactive", re.IGNORECASE)
-_UNITS = re.compile(
-    r"(?P<value>-?[\d.]+|0x[0-9a-f]+)\s+(?P<unit>Watts?|W|degrees C|Volts|Amps|RPM|percent|unspecified)"
+_READING = re.compile(
+    r"(?!0x)(?P<value>-?\d+(?:\.\d+)?)(?:\s*\(\+/- [\d.]+\))?(?:\s*(?P<unit>[A-Za-z%(][^,|]*?))?"
+    r"(?:\s*,\s*(?P<state>.*))?"
 )
+_NO_NUMBER = frozenset({"", "na", "n/a"})
 _STATUS = re.compile(r"(?:0x)?[0-9a-f]{0,4}|ok|ns|nc|cr|nr|lnc|lcr|lnr|unc|ucr|unr|us|na|disabled", re.IGNORECASE)
 _INLET = re.compile(r"inlet|ambient|intake", re.IGNORECASE)
 
@@ -81,15 +98,18 @@ class _Line:
     label: str = ""
     unit: str = ""
     status: str = ""
+    state: str = ""
     stamp: Stamp | None = None
 
 
 def _sensor(cells: list[str], line: int) -> _Line | None:
     """A line of a sensor listing, by how many cells the tool gives it."""
     sdr_list, csv, sdr_elist, sensors, sensor = 3, 4, 5, 6, 10
-    name, value, unit, status = cells[0], "", "", ""
-    if len(cells) == sensors and cells[0].isdigit():
-        name, value, unit, status = cells[1], cells[3], cells[4], cells[5]
+    name, value, unit, status, state = cells[0], "", "", "", ""
+    if len(cells) >= sensors and cells[0].isdigit():
+        # FreeIPMI: with its column of states there is one more, with thresholds there are six more.
+        state, value, unit = cells[3:6] if len(cells) % sensors else ("", *cells[3:5])
+        name, status = cells[1], cells[-1]
     elif len(cells) >= sensor or (len(cells) == csv and _STATUS.fullmatch(cells[3])):
         value, unit, status = cells[1:4]
     elif len(cells) == sdr_elist and re.fullmatch(r"[0-9A-F]{2}h", cells[1]):
@@ -100,16 +120,19 @@ def _sensor(cells: list[str], line: int) -> _Line | None:
         return None
     if not name:
         return None
-    if match := _UNITS.fullmatch(value):
-        value, unit = match["value"], match["unit"]
-    return _Line(line, "sensor", value, name, "Watts" if unit.lower() in {"w", "watt", "watts"} else unit, status)
+    if match := _READING.fullmatch(value):
+        value, unit, state = match["value"], match["unit"] or unit, match["state"] or state
+    elif value.lower() not in _NO_NUMBER:
+        value, state = "", value
+    unit = "Watts" if unit.lower() in {"w", "watt", "watts"} else unit
+    return _Line(line, "sensor", value, name, unit, status, state)
 
 
 def _lines(lines: Sequence[str], strange: list[tuple[int, str]]) -> Iterator[_Line]:
     """What the lines mean; those that mean nothing go to `strange`."""
     each = ((line, text) for line, raw in enumerate(lines, 1) for text in _SEVERAL.split(raw.strip()))
     for line, text in each:
-        if not text:
+        if not text or _TITLES.match(text):
             continue
         if moment := stamp(text):
             yield _Line(line, "stamp", stamp=moment)
@@ -122,8 +145,12 @@ def _lines(lines: Sequence[str], strange: list[tuple[int, str]]) -> Iterator[_Li
             yield _Line(line, field, match["value"].strip(), before.rstrip(": "))
         elif sensor := _sensor([cell.strip() for cell in re.split(r"\||,(?! )", text)], line):
             yield sensor
-        elif not _KNOWN.fullmatch(text) and "Record ID" not in text and not text.startswith("ID "):
+        elif not _KNOWN.fullmatch(text) and "Record ID" not in text:
             strange.append((line, text))
+
+
+def _in_zone(line: _Line, zone: str | None) -> _Line:
+    return replace(line, stamp=in_zone(line.stamp, zone)) if line.stamp else line
 
 
 def _follows(found: Sequence[_Line]) -> bool:
@@ -200,7 +227,7 @@ def _good(moment: Stamp | None, what: str, line: int, odd: Counted) -> Any:
     return moment.time
 
 
-def _blocks(timed: Sequence[tuple[_Line, Stamp | None]], odd: Counted) -> Iterator[Reading]:
+def _blocks(timed: Sequence[tuple[_Line, Stamp | None]], zone: str | None, odd: Counted) -> Iterator[Reading]:
     """The DCMI readings: each begins with its reading of now, or with a field it has already."""
     block: dict[str, _Line] = {}
     at: Stamp | None = None
@@ -209,18 +236,19 @@ def _blocks(timed: Sequence[tuple[_Line, Stamp | None]], odd: Counted) -> Iterat
             continue
         starts = one.field in {"end", "watts", "limit_state"} or one.field in block or moment is not at
         if block and starts:
-            yield _block(block, at, odd)
+            yield _block(block, at, zone, odd)
             block = {}
         at = at if block else moment
         block[one.field] = one
 
 
-def _block(found: Mapping[str, _Line], at: Stamp | None, odd: Counted) -> Reading:
+def _block(found: Mapping[str, _Line], at: Stamp | None, zone: str | None, odd: Counted) -> Reading:
     """The reading that fields of a block are; its first line has the host's name, if any has."""
     block = {name: one.value for name, one in found.items()}
     lines = {name: one.line for name, one in found.items()}
     line, host = min(lines.values()), next(iter(found.values())).label
-    own = _good(stamp(block.get("bmc_time")), "the BMC's time stamp", lines.get("bmc_time", line), odd)
+    own = stamp(block.get("bmc_time"))
+    own = _good(in_zone(own, zone) if own else None, "the BMC's time stamp", lines.get("bmc_time", line), odd)
     time = _good(at, "a line of time", line, odd)
     row: Reading = {
         "time": time or own,
@@ -248,9 +276,11 @@ def _listing(timed: Sequence[tuple[_Line, Stamp | None]], odd: Counted) -> list[
     rows = []
     for one, moment in timed:
         if one.field == "sensor":
-            said = {"sensor": one.label, "unit": one.unit or None, "status": one.status or None}
-            time = _good(moment, "a line of time", one.line, odd)
-            rows.append({"time": time, **said, "value": number(one.value)})
+            words = {"unit": one.unit or None, "status": one.status or None, "state": one.state or None}
+            time, value = _good(moment, "a line of time", one.line, odd), number(one.value)
+            if value is None:
+                odd.say("sensors without a number: their words are in column state", one.line)
+            rows.append({"time": time, "sensor": one.label, "value": value, **words})
     return rows
 
 
@@ -269,22 +299,24 @@ def _of_listing(rows: Sequence[dict[str, Any]]) -> Iterator[Reading]:
             yield {**which, "watts": watts(row["value"]), "inlet_celsius": inlet}
 
 
-def read(source: Source) -> Recording:
-    """Reads readings printed once or many times over."""
+def read(source: Source, zone: str | None = None) -> Recording:
+    """Reads readings printed once or many times over; `zone` is that of times without one."""
     text = source.text().without_cut_line()
     unknown: list[tuple[int, str]] = []
-    found = list(_lines(text.lines(), unknown))
+    found = [_in_zone(line, zone) for line in _lines(text.lines(), unknown)]
     strange, odd = Counted(), Counted()
     timed = _timed(found, strange)
     listing = _listing(timed, odd)
-    readings = [*_blocks(timed, odd), *_of_listing(listing)]
+    readings = [*_blocks(timed, zone, odd), *_of_listing(listing)]
     power, notes = tables(readings)
     if not power:
         why = next(iter([*odd, *strange]), "no line of it is a reading")
         raise DamagedError(f"it has no power reading: {why}")
     if _follows(found):
         notes.say("each time is taken as that of the readings before it")
-    sensors, more_notes = by_time("sensors", listing, schema("sensor str, value f64, unit status str"))
+    if zone and of_zone(zone) not in odd:
+        notes.warn(unused_zone(zone))
+    sensors, more_notes = by_time("sensors", listing, schema("sensor str, value f64, unit status state str"))
     power |= sensors
     notes += more_notes
     told = [*left_out(unknown, "warning"), *strange.notes("warning")]

@@ -8,8 +8,8 @@ header leaves no doubt are recognised by themselves; others need `format="power_
 Tables
 ------
 power       one row per reading
-    time        datetime, UTC; times without a zone are taken as UTC, which a note says. Without the column where the
-                file has elapsed seconds instead: those are in `elapsed_s`
+    time        datetime, UTC; times without a zone are of the option `zone`, or else taken as UTC, with a note. No such
+                column if the file has elapsed seconds: those are in `elapsed_s`
     source      str  name of the column
     sensor      str  what was metered, where columns name it (host, outlet, index ..., or text that tells the readings
                      of one time apart); else the name of the column
@@ -37,9 +37,10 @@ from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.marks import COMMA, POINT, Marks, marks_of_cells
 from esxparse.formats.kit.notes import Counted
 from esxparse.formats.kit.numbers import number
+from esxparse.formats.kit.stamps import unused_zone
 from esxparse.formats.kit.text import cells_of
 from esxparse.formats.opening import Decimal
-from esxparse.formats.power.readings import WORDS, Reading, Stamp, facts, kind_of, stamp, tables, words
+from esxparse.formats.power.readings import WORDS, Reading, Stamp, facts, in_zone, kind_of, stamp, tables, words
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording, counted
 
@@ -315,12 +316,24 @@ def _merged(odd: Counted) -> list[Note]:
     ]
 
 
+def _in_zone(rows: Sequence[Reading], zone: str | None) -> Iterator[Note]:
+    """Puts times without a zone into `zone`, and gives the notes on zones."""
+    for row in (row for row in rows if zone and row.get("assumed")):
+        moment = in_zone(Stamp(row["time"], row["assumed"]), zone)
+        row |= {"time": moment.time, "assumed": moment.assumed}
+    assumed = sorted({one for row in rows if (one := row.pop("assumed", None))})
+    yield from map(Note, assumed[:_SHOWN])
+    if zone and not assumed:
+        yield Note(unused_zone(zone), severity="warning")
+
+
 def read(
     source: Source,
     time_column: str | None = None,
     value_column: str | None = None,
     date_order: str | None = None,
     decimal: Decimal | None = None,
+    zone: str | None = None,
 ) -> Recording:
     """Reads an export.
 
@@ -330,6 +343,7 @@ def read(
         value_column: The column of the watts, by name or number.
         date_order: Order of day, month and year, where the file does not tell.
         decimal: The decimal mark, if the file does not show it.
+        zone: The zone of times without one.
     """
     text = source.text().without_cut_line()
     table = _split(text.lines(), [name for name in (time_column, value_column) if name])
@@ -355,14 +369,14 @@ def read(
         why = next(iter(odd), "there is no line below the header")
         names = ", ".join(repr(table.header[at]) for at in (*columns, value))
         raise DamagedError(f"no readings in columns {names}: {why}")
-    assumed = sorted({said for row in rows if (said := row.pop("assumed", None))})
+    zones = list(_in_zone(rows, zone))
     power, notes = tables(rows)
     places = Counter((row.get("time", row.get("elapsed_s")), row["sensor"]) for row in rows)
     if doubtful := sum(many > 1 for many in places.values()):
         notes.warn(
             f"{doubtful:,} times have several readings, and no column tells whose they are: one series is made of them"
         )
-    notes += [Note(said) for said in assumed[:_SHOWN]]
+    notes += zones
     if not _SURE_WATTS.search(table.header[value]):
         notes.say(f"column {table.header[value]!r} has no unit: its numbers are taken as watts")
     return Recording(FORMAT, source.name, power, facts(rows), (*text.notes, *marks.notes, *_merged(odd), *notes))

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.stamps import in_utc, of_zone
 from esxparse.formats.kit.tables import Row, Schema, data, frame, frames, schema
 from esxparse.recording import Note, counted
 
@@ -117,6 +118,15 @@ def stamp(text: object) -> Stamp | None:
     except (ValueError, OverflowError):
         return None
     return None
+
+
+def in_zone(moment: Stamp, zone: str | None) -> Stamp:
+    """A time whose zone had to be assumed, by a clock of `zone` instead if one is given.
+
+    >>> in_zone(stamp("2026-07-01 12:00"), "Europe/Berlin").time.isoformat()
+    '2026-07-01T10:00:00+00:00'
+    """
+    return Stamp(in_utc(moment.time, zone), of_zone(zone)) if zone and moment.assumed else moment
 
 
 Reading = dict[str, Any]

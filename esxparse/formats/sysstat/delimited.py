@@ -1,14 +1,17 @@
-"""`sadf -d`: one line for each row, between semicolons, below a line of titles for each activity; `-p` is not read.
+"""`sadf -d`: one line for each row, between semicolons, below a line of titles for each activity.
 
-# hostname;interval;timestamp;CPU;%user;%nice;%system;%iowait;%steal;%idle
-web-01;600;2026-11-22 20:50:01 UTC;-1;0.12;0.00;0.05;0.00;0.00;99.83
+    # hostname;interval;timestamp;CPU;%user;%nice;%system;%iowait;%steal;%idle
+    web-01;600;2026-11-22 20:50:01 UTC;-1;0.12;0.00;0.05;0.00;0.00;99.83
+
+`sadf -p`: one line for each number, between tabs, with its title.
+
+    web-01  600     2026-11-22 20:50:01 UTC all     %user   0.12
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from esxparse.errors import EsxparseError
@@ -17,76 +20,125 @@ from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Counted, Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import Row
-from esxparse.formats.sysstat.tables import Layout, Sheets, add, layouts, value
+from esxparse.formats.sysstat.tables import Layout, Sheets, Table, add, column_of, layouts, of_sar, value
 
 _TITLES = re.compile(r"# ?hostname;interval;timestamp(?:;(.*))?")
 _BEGIN = re.compile(r"(?m)\A\s*# ?hostname;interval;timestamp(?:;|$)|\A[^;\n]{1,255};-1;[^;\n]+;LINUX-RESTART")
+_PAIRS = re.compile(
+    r"\A\s*[^\t\n]{1,255}\t-?\d+\t(?:\d{10}|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?: UTC)?)\t"
+    r"(?:LINUX-RESTART|COM |[^\t\n]+\t[^\t\n]+\t)"
+)
 _RESTART = re.compile(r"LINUX-RESTART(?:\s+\((\d+) CPU\))?")
 _FIRST = 3
-_ALL = "-1"
+_NONE = "-"
+_CPU = re.compile(r"all|cpu\d+")
+_NUMBERED = re.compile(r"(?:cpu|ttyS|fan|temp|in|bus|i0{0,2})(?=\d+$)")
+"""What -p writes before numbers that -d writes alone."""
+_NUMBERS = frozenset({"cpu", "tty", "fan", "bus", "interrupt"})
 
 
 def begins(head: Head) -> bool:
-    """Whether a file begins as `sadf -d` does."""
-    return _BEGIN.search(head.text[:2000]) is not None
+    """Whether a file begins as `sadf -d` or `sadf -p` does."""
+    begin = head.text[:2000]
+    return _BEGIN.search(begin) is not None or _PAIRS.match(begin) is not None
 
 
-def _moment(text: str, zone: str | None) -> datetime | None:
-    if text.isdecimal() and len(text) == len("1795380141"):
-        return datetime.fromtimestamp(int(text), UTC)
-    return stamps.moment(text, "ymd", None if text.endswith("UTC") else zone)
-
-
-def _titles(said: str) -> tuple[str, ...]:
-    if "[...]" in said:
+def _read_titles(text: str) -> tuple[str, ...]:
+    if "[...]" in text:
         msg = "written by sadf -h, where rows have all activities side by side: export it with sadf -d alone"
         raise EsxparseError(msg)
-    return tuple(said.split(";"))
+    return tuple(text.split(";"))
 
 
 class _Reader:
-    """Goes through the lines; the titles above a row say what it is."""
+    """Goes through the lines; the titles above or beside a number say what it is."""
 
-    def __init__(self, zone: str | None) -> None:
-        self.zone = zone
+    def __init__(self, separator: str, zone: str | None) -> None:
+        self.separator, self.zone = separator, zone
         self.sheets: Sheets = {}
         self.odd, self.local = Counted(), False
         self.left: list[tuple[int, str]] = []
         self.titles: tuple[str, ...] = ()
         self.layouts: tuple[Layout, ...] = ()
+        self.sample: Row = {}
+        self.row: tuple[str, Table | None, int] = ("", None, 0)
+        """Of -p: the object, table and place of the row that the last number is in."""
+        self.filled: set[str] = set()
+        """The columns of that row that have a value."""
 
     def line(self, at: int, line: str) -> None:
         """Takes in a line."""
-        if (said := _TITLES.fullmatch(line)) is not None:
-            self.titles = _titles(said[1] or "")
+        if (found := _TITLES.fullmatch(line)) is not None:
+            self.titles = _read_titles(found[1] or "")
             self.layouts = layouts(self.titles)
             return
-        cells = line.split(";")
-        moment = _moment(cells[2], self.zone) if len(cells) > _FIRST else None
+        cells = line.split(self.separator)
+        moment = stamps.moment(cells[2], "ymd", self.zone) if len(cells) > _FIRST else None
         if moment is None:
             self.left.append((at, line))
             return
-        # A number of seconds is UTC too.
-        self.local |= not cells[2].endswith("UTC") and not cells[2].isdecimal()
-        told: Row = {"host": cells[0], "time": moment, "interval_s": number(cells[1])}
-        if restart := _RESTART.match(cells[_FIRST]):
-            add(self.sheets, "restarts", told, {"cpus": whole(restart[1])})
+        self.local |= not stamps.with_zone(cells[2])
+        sample: Row = {"host": cells[0], "time": moment, "interval_s": number(cells[1])}
+        if restart := _RESTART.match(" ".join(cells[_FIRST:])):
+            add(self.sheets, "restarts", sample, {"cpus": whole(restart[1])})
         elif cells[_FIRST].startswith("COM "):
-            add(self.sheets, "comments", told, {"comment": cells[_FIRST][4:]})
+            add(self.sheets, "comments", sample, {"comment": cells[_FIRST][4:]})
+        elif self.separator == ";":
+            self._cells(at, sample, cells[_FIRST:])
         else:
-            self._cells(at, told, cells[_FIRST:])
+            self._pair(at, sample, cells[_FIRST:])
 
-    def _cells(self, at: int, told: Row, cells: Sequence[str]) -> None:
+    def _cells(self, at: int, sample: Row, cells: Sequence[str]) -> None:
         wide = _wide(self.titles, self.layouts, len(cells))
         if not wide:
             self.odd.say(f"not as many cells as the titles above ({';'.join(self.titles)[:40]}), left out", at)
         for layout in wide:
             for row in layout.rows(cells):
-                values = {name: _value(name, text, factor) for name, (_, text, factor) in row.items()}
-                add(self.sheets, layout.table.name, told, values)
-                for name, one in values.items():
-                    if one is None and row[name][1]:
-                        self.odd.say(f"no number in column {name}: {row[name][1][:20]!r}, left empty", at)
+                add(self.sheets, layout.table.name, sample, self._values(at, row))
+
+    def _values(self, at: int, row: dict[str, tuple[int, str, float]]) -> Row:
+        values = {name: value(name, text, factor) if text else None for name, (_, text, factor) in row.items()}
+        for name, one in values.items():
+            if one is None and row[name][1]:
+                self.odd.say(f"no number in column {name}: {row[name][1][:20]!r}, left empty", at)
+        return values
+
+    def _pair(self, at: int, sample: Row, cells: Sequence[str]) -> None:
+        """Takes in the title and the number of an object, in the row of the line above where it fits."""
+        if len(cells) != _FIRST:
+            self.odd.say("not an object, a title and a number, left out", at)
+            return
+        about, title, text = cells
+        if sample != self.sample:
+            self.sample, self.row = sample, ("", None, 0)
+        if _CPU.fullmatch(title) or title == "intr/s":
+            cpu, interrupt = (title, about) if title != "intr/s" else ("all", about)
+            row = {"cpu": (0, _number(cpu), 1.0), "interrupt": (0, _number(interrupt), 1.0)}
+            add(self.sheets, "interrupts", self.sample, self._values(at, row | {"interrupts_per_s": (0, text, 1.0)}))
+            return
+        last, current, place = self.row
+        table = of_sar(title, current if last == about else None, self.filled, single=about == _NONE)
+        column = table.titles.get(title) or column_of(title)
+        found = self._values(at, {column.name: (0, text, column.factor)})
+        if last == about and current is table and column.name not in self.filled:
+            self.sheets[table.name].put(place, found)
+            self.filled.add(column.name)
+            return
+        names = {} if about == _NONE else _names(table, about)
+        self.row = (about, table, add(self.sheets, table.name, self.sample, names | found))
+        self.filled = {column.name}
+
+
+def _names(table: Table, text: str) -> Row:
+    """What a row is about, as -d has it."""
+    column = table.per[0] if table.per else "instance"
+    if "mountpoint" in table.per and text.startswith("/") and not text.startswith("/dev/"):
+        column = "mountpoint"
+    return {column: value(column, _number(text) if column in _NUMBERS or "sensor" in table.per else text)}
+
+
+def _number(text: str) -> str:
+    return _NUMBERED.sub("", text, count=1)
 
 
 def read(lines: Sequence[str], zone: str | None, notes: Notes) -> tuple[Sheets, dict[str, Any]]:
@@ -95,7 +147,8 @@ def read(lines: Sequence[str], zone: str | None, notes: Notes) -> tuple[Sheets, 
     Raises:
         EsxparseError: It was written with `-h`.
     """
-    reader = _Reader(zone)
+    first = next((line for line in lines if line.strip()), "")
+    reader = _Reader("\t" if _PAIRS.match(first) else ";", zone)
     for at, line in enumerate(lines, 1):
         if line.strip():
             reader.line(at, line.strip())
@@ -108,12 +161,8 @@ def read(lines: Sequence[str], zone: str | None, notes: Notes) -> tuple[Sheets, 
 
 
 def _wide(titles: tuple[str, ...], found: tuple[Layout, ...], count: int) -> tuple[Layout, ...]:
-    """The tables of a row of so many cells; none where the titles are others."""
+    """The tables of a row of so many cells; none if the titles are others."""
     if titles[-1:] == ("CPU*",):
         # All processors, and each.
         return layouts((*titles[:-1], "all", *(f"CPU{cpu}" for cpu in range(count - len(titles)))))
     return found if count == len(titles) else ()
-
-
-def _value(name: str, text: str, factor: float) -> Any:
-    return "all" if name in {"cpu", "node"} and text == _ALL else value(name, text, factor) if text else None

@@ -25,10 +25,12 @@ from esxparse.formats.kit.tables import Row, known, schema
 from esxparse.formats.kit.text import Text
 from esxparse.formats.opening import DateOrder
 from esxparse.formats.source import Source
-from esxparse.formats.sysstat import delimited, documents
+from esxparse.formats.sysstat import delimited, documents, markup
+from esxparse.formats.sysstat.objects import Document
+from esxparse.formats.sysstat.recognition import tool_of
 from esxparse.formats.sysstat.tables import ROWS, Sheets, add, tables
-from esxparse.formats.sysstat.text import Parsed, Section, parse, tool_of
-from esxparse.recording import Recording, counted
+from esxparse.formats.sysstat.text import Parsed, Section, parse
+from esxparse.recording import Note, Recording, counted
 
 _RESTARTS = schema("host str, time time, cpus i64")
 _COMMENTS = schema("host str, time time, comment str")
@@ -51,12 +53,12 @@ class Tool:
     FORMAT: str
 
     def recognise(self, head: Head) -> bool:
-        """Whether a file that begins so is of the tool."""
+        """Whether a file that begins so is of the tool; sar takes, and refuses, tools that are not read."""
         if documents.begins(head):
-            return documents.tool_of(head.text) == self.FORMAT
-        if self.FORMAT == "sar" and (delimited.begins(head) or _OWN.match(head.content)):
+            return _reader(documents.tool_of(head.text)) == self.FORMAT
+        if self.FORMAT == "sar" and (delimited.begins(head) or markup.begins(head) or _OWN.match(head.content)):
             return True
-        return _printed_by(head.text[:_LOOKED_AT]) == self.FORMAT
+        return _reader(_printed_by(head.text[:_LOOKED_AT])) == self.FORMAT
 
     def read(
         self, source: Source, date: Day | None = None, date_order: DateOrder | None = None, zone: str | None = None
@@ -70,13 +72,31 @@ class Tool:
         return COLUMNS
 
 
-TOOLS = {name: Tool(name) for name in ("iostat", "mpstat", "pidstat", "sar")}
+_OTHERS = ("iostat", "mpstat", "pidstat")
+TOOLS = {name: Tool(name) for name in (*_OTHERS, "sar")}
 
 
 @lru_cache(maxsize=8)
 def _printed_by(begin: str) -> str | None:
-    """Which tool printed what begins so: each of them asks."""
+    """The tool that printed a text that begins so: each of them asks."""
     return tool_of(begin.split("\n"))
+
+
+def _reader(tool: str | None) -> str | None:
+    """The format of a tool's output."""
+    return tool if tool in TOOLS or tool is None else "sar"
+
+
+def _refuse_others(head: Head) -> None:
+    """Refuses the output of tools of sysstat that are not read.
+
+    Raises:
+        UnreadableError: It is one.
+    """
+    tool = documents.tool_of(head.text) if documents.begins(head) else _printed_by(head.text[:_LOOKED_AT])
+    if tool is not None and tool not in TOOLS and (not documents.begins(head) or documents.has_report(head.text)):
+        msg = f"output of {tool} (sysstat), which esxparse does not read: of sysstat it reads sar, {', '.join(_OTHERS)}"
+        raise UnreadableError(msg)
 
 
 def _recording(tool: str, source: Source, day: date | None, order: DateOrder | None, zone: str | None) -> Recording:
@@ -89,18 +109,21 @@ def _recording(tool: str, source: Source, day: date | None, order: DateOrder | N
     if _OWN.match(source.head.content):
         msg = "a file of sar's own, whose form differs by release and machine: export it with sadf -j FILE -- -A"
         raise UnreadableError(msg)
+    if tool == "sar":
+        _refuse_others(source.head)
     text = source.text()
     notes = Notes(text.notes)
-    if documents.begins(source.head):
-        sheets, meta = documents.read(text, tool, order, zone, notes)
-        made = _frames([(sheets, None)])
+    if documents.begins(source.head) or markup.begins(source.head):
+        document = Document(tool, order, day, zone, notes)
+        (documents if documents.begins(source.head) else markup).read(text, document)
+        made, meta = _frames([(document.sheets, None)]), document.meta
     elif tool == "sar" and delimited.begins(source.head):
         sheets, meta = delimited.read(_uncut(text, notes), zone, notes)
         made = _frames([(sheets, None)])
     else:
         made, meta = _printed(parse(_uncut(text, notes), tool), tool, day, order, zone, notes)
     if zone and stamps.of_zone(zone) not in {note.message for note in notes}:
-        notes.warn(f"zone {zone} is not used: no time in the file is without a zone")
+        notes.warn(stamps.unused_zone(zone))
     numbers = {name: found for name, found in made.items() if name not in _EVENTS}
     if not numbers:
         why = next((f" ({note.message})" for note in notes if note.severity == "warning"), "")
@@ -182,12 +205,7 @@ def _printed(
     )
     if any(sample["clock"] is not None for sample in samples) or not all(map(stamps.with_zone, dated)):
         notes.say(stamps.of_zone(zone), parsed.sections[0].line)
-        if not sure:
-            shown = next((text for text in texts if stamps.has_date(text)), "")[:20].split("\t")[0].strip()
-            said = "month" if order == "mdy" else "day"
-            notes.warn(f"dates such as {shown!r} are read with the {said} first: set date_order if that is wrong")
-        if day and any(stamps.day_of(section.date, order) for section in parsed.sections):
-            notes.warn(f"date {day} is not used: the file has dates")
+        notes += _doubtful_times(parsed, texts, None if sure else order, day, zone)
     if tool in _BOOT and any(sample.get("since_boot") for sample in samples):
         notes.say(_BOOT[tool])
     if parsed.averages:
@@ -197,13 +215,34 @@ def _printed(
         notes.say("numbers with units such as 1.2M are rounded", parsed.human)
     if parsed.wrapped is not None:
         notes.say("commands of several lines: their lines are joined with blanks", parsed.wrapped)
-    notes += [*parsed.odd.notes("warning"), *left_out(parsed.left)]
+    notes += [*_lost_times(parsed.left, tool), *parsed.odd.notes("warning"), *left_out(parsed.left)]
     heads = parsed.sections
     return made, {
         "host": next((one.host for one in heads if one.host), None),
         "kernel": next((one.kernel for one in heads if one.kernel), None),
         "cpus": next((one.cpus for one in heads if one.cpus), None),
     }
+
+
+def _doubtful_times(
+    parsed: Parsed, texts: Sequence[str], guess: DateOrder | None, day: date | None, zone: str | None
+) -> Notes:
+    """Warnings about zones that are not used, a guessed order of dates, and a day given in vain."""
+    notes = Notes()
+    if parsed.zones - {"UTC", "GMT"} and not zone:
+        notes.warn(f"the zone {min(parsed.zones)} of the times is not used: give it with zone= (Asia/Kolkata)")
+    if guess:
+        notes.warn(stamps.of_order(next(filter(stamps.has_date, texts)), guess))
+    if day and any(map(stamps.has_date, texts)):
+        notes.warn(f"date {day} is not used: the file has dates")
+    return notes
+
+
+def _lost_times(left: Sequence[tuple[int, str]], tool: str) -> Iterator[Note]:
+    """A warning about times of reports among the lines that are left out."""
+    if lost := [at for at, line in left if stamps.has_clock(line)] if tool == "iostat" else []:
+        what = f"{counted(len(lost), 'line')} with a time in words that cannot be read: those reports have no time"
+        yield Note(f"{what}, record with LC_TIME=C", lost[0], severity="warning")
 
 
 def _with_events(section: Section) -> Sheets:
@@ -252,7 +291,7 @@ def _intervals(rows: Sequence[Row], times: Sequence[datetime | None]) -> Iterato
     last: datetime | None = None
     for row, moment in zip(rows, times, strict=True):
         if moment is not None and moment != last:
-            before, clock = row.get("before"), row.get("clock")
+            before, clock = row.get("before"), row.get("epoch" if row.get("clock") is None else "clock")
             if before is not None and clock is not None and before != clock:
                 # Titles have the time of the sample before; after a restart, of what began anew.
                 passed = clock - before

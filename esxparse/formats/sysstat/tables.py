@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
@@ -17,6 +17,9 @@ _DATA = data(__file__)
 TEXTS = frozenset(_DATA["texts"])
 _WHOLES = frozenset(_DATA["wholes"])
 _PROCESS = "process_"
+_IDS = frozenset({"PID", "TGID", "TID"})
+_COUNTED, _ALL = frozenset({"cpu", "node"}), "-1"
+"""What sadf -d and JSON of sysstat 12.0 call all processors, or all nodes."""
 _SPACE = re.compile(r"\W+")
 _NUMBER = re.compile(r"([+-]?\d+(?:[.,]\d+)?(?:[eE][+-]?\d+)?)([sBkMGTP%])?")
 _KIB = {"s": 0.5, "B": 1 / 1024} | {unit: 1024.0**power for power, unit in enumerate("kMGTP")}
@@ -83,15 +86,22 @@ def _keys(titles: Mapping[str, Column]) -> dict[str, Column]:
     for title, column in titles.items():
         found.setdefault(title.removeprefix("kb").removesuffix("/s"), column)
     for title, column in titles.items():
-        found.setdefault(f"{title.removeprefix('%')}-percent", column)
-        found.setdefault(title.removeprefix("%"), column)
+        if title.startswith("%"):
+            found.setdefault(f"{title[1:]}-percent", column)
+            found.setdefault(title[1:], column)
     return found
+
+
+@cache
+def _shared() -> dict[str, Column]:
+    """The columns of whom a row of pidstat is about."""
+    return _columns(_DATA["shared"])
 
 
 @cache
 def tables() -> dict[str, Table]:
     """All tables by name."""
-    shared = _columns(_DATA["shared"])
+    shared = _shared()
     made = {}
     for name, told in _DATA["table"].items():
         process = name.startswith(_PROCESS)
@@ -110,11 +120,48 @@ def _of_json() -> dict[str, tuple[Table, ...]]:
     return {name: tuple(found) for name, found in names.items()}
 
 
+def in_json(name: str) -> bool:
+    """Whether JSON has an object of this name."""
+    return name in _of_json()
+
+
+def of_process(keys: Iterable[str]) -> dict[str, dict[str, Column]] | None:
+    """The tables of an object of pidstat, with the column of each of its keys; None for other objects."""
+    names = list(keys)
+    if _IDS.isdisjoint(names):
+        return None
+    every = [table for table in tables().values() if table.name.startswith(_PROCESS)]
+    shared = {key: _shared()[key] for key in names if key in _shared()}
+    found: dict[str, dict[str, Column]] = {}
+    for key in (key for key in names if key not in shared):
+        table = next((one for one in every if key in one.keys), None)
+        name = table.name if table else next(iter(found), "process")
+        found.setdefault(name, dict(shared))[key] = table.keys[key] if table else column_of(key)
+    return found
+
+
 def of_json(name: str, keys: Sequence[str]) -> tuple[Table, ...]:
     """The tables of a JSON object: those that know what it is about; a new one for an unknown object."""
     found = _of_json().get(name, ())
     about = tuple(table for table in found if table.per and keys and keys[0] in table.keys)
     return about or found or (Table(column_of(name).name, (), {}, {}),)
+
+
+def of_sar(title: str, current: Table | None, filled: Collection[str], *, single: bool) -> Table:
+    """The table of sar that has a title: the current one if its column is free, else the first, else a new one.
+
+    Args:
+        title: A title.
+        current: The table of the title before.
+        filled: The columns that its row has.
+        single: Whether a sample has one row of it: not one for each processor, disk ...
+    """
+    if current is not None and (column := current.titles.get(title)) is not None and column.name not in filled:
+        return current
+    for name, table in tables().items():
+        if title in table.titles and single != bool(table.per) and "json" in _DATA["table"][name]:
+            return table
+    return current or Table(column_of(title).name, (), {}, {})
 
 
 @dataclass(frozen=True)
@@ -149,7 +196,7 @@ def _every_title() -> frozenset[str]:
 @lru_cache(maxsize=256)
 def layouts(titles: tuple[str, ...]) -> tuple[Layout, ...]:
     """The tables that a line of titles begins; those of processes may stand side by side."""
-    if {"PID", "TID", "TGID"} & set(titles):
+    if not _IDS.isdisjoint(titles):
         found = [_layout(table, titles) for table in tables().values() if table.name.startswith(_PROCESS)]
         # A table without a number of its own only repeats the names.
         return tuple(one for one in found if any(column.name not in one.table.per for _, column in one.places))
@@ -197,10 +244,12 @@ def value(name: str, text: Any, factor: float = 1.0) -> Any:
 
     >>> value("util_pct", "12.3%"), value("util_pct", "12,30"), value("rx_kib_per_s", "1.5M"), value("fsused_mib", "2G")
     (12.3, 12.3, 1536.0, 2048.0)
+    >>> value("cpu", "-1"), value("cpu", 3)
+    ('all', '3')
     """
     if name in TEXTS:
         # A thread stands below its process.
-        return str(text).removeprefix("|__") or None
+        return "all" if name in _COUNTED and str(text) == _ALL else str(text).removeprefix("|__") or None
     if name in _WHOLES:
         return whole(text)
     if not isinstance(text, str):

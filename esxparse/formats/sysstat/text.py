@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from esxparse.errors import EsxparseError
 from esxparse.formats.kit import stamps
 from esxparse.formats.kit.notes import Counted
 from esxparse.formats.kit.tables import Row
@@ -22,15 +23,17 @@ from esxparse.formats.sysstat.tables import TEXTS, Layout, Sheets, add, known, l
 
 _BANNER = re.compile(r"\s*(?:Linux|SunOS|AIX)\s+(?P<kernel>\S+)\s+(?:\((?P<host>[^)]*)\)\s+)?(?P<date>\S.*)")
 _CPUS = re.compile(r"\((\d+)\s+\w+\)\s*$")
-_AVERAGE = re.compile(r"[^\W\d][^\d:|]{1,20}:\s")
-_RESTART = re.compile(r"LINUX RESTART(?:\s+\((\d+) CPU\))?")
-_EPOCH = re.compile(r"(\d{10})(?:\s+|$)")
-_CPU_HEAD = "avg-cpu:"
+_AVERAGE = re.compile(r"[^\W\d][^\d:\uff1a|]{1,20}[:\uff1a]\s")
+RESTART = re.compile(r"(?:[A-Z]{2,5}\s+)?LINUX RESTART(?:\s+\((\d+) CPU\))?")
+_EPOCH = re.compile(r"\s*(\d{10})(?:\s+|$)")
+_ZONE = re.compile(r"(?:[A-Z]{2,5}|[+-]\d{2}(?::?\d{2})?)(?!\S)")
+CPU_HEAD = "avg-cpu:"
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
-_TIME_HEAD = re.compile(r"#\s*Time\s")
+TIME_HEAD = re.compile(r"#\s*Time\s")
 _OLD_TIME = re.compile(r"Time:\s+")
 _NAMES = frozenset({"Device", "Filesystem", "CPU", "DEV", "IFACE", "TTY", "NODE", "UID", "PID", "Command"})
 """Titles of what a row is about: a line of them alone has no numbers below it."""
+_IDS = frozenset({"UID", "PID", "TGID"})
 _UNITS = frozenset("kMGTPB")
 _NAME, _NO_NAME = 15, frozenset(" /")
 _NO_VALUE = frozenset({"", "-", "N/A"})
@@ -47,8 +50,8 @@ class Section:
     cpus: int | None = None
     line: int = 1
     sheets: Sheets = field(default_factory=dict)
-    """Of a sample `clock` is the time of day in seconds, `before` that in the titles above it, `epoch` and `stamp` a
-    time with a date, `line` where it begins."""
+    """Of a sample `clock` is the time of day in seconds, `epoch` seconds since 1970, `before` the one or the other in
+    the titles above it, `stamp` a time with a date, `line` where it begins."""
     restarts: list[Row] = field(default_factory=list)
     comments: list[Row] = field(default_factory=list)
 
@@ -67,6 +70,8 @@ class Parsed:
     """The first line with rounded numbers such as 1.2M."""
     wrapped: int | None = None
     """The first line that goes on with a command of several lines."""
+    zones: set[str] = field(default_factory=set)
+    """Abbreviations of zones beside times of day."""
 
 
 def banner(line: str) -> re.Match[str] | None:
@@ -77,32 +82,33 @@ def banner(line: str) -> re.Match[str] | None:
 
 def titles_of(text: str) -> tuple[str, ...]:
     """The titles in a line without its time; empty where it has a number, or its words are no titles."""
-    plain = text.removeprefix(_CPU_HEAD).replace("Device:", "Device ").replace("Filesystem:", "Filesystem ")
+    plain = text.removeprefix(CPU_HEAD).replace("Device:", "Device ").replace("Filesystem:", "Filesystem ")
     words = tuple(plain.split())
-    if any(map(_is_number, words)):
+    if any(map(is_number, words)):
         return ()
     # Activities of a release to come have titles of rates or shares too; interrupts have a column for each processor.
     titles = sum(known(word) or word.endswith("/s") or word.startswith("%") for word in words)
     few = 2 * titles < len(words) or titles == sum(word in _NAMES for word in words)
     if few and "INTR" not in words:
         return ()
-    if text.startswith(_CPU_HEAD):
+    if text.startswith(CPU_HEAD):
         return ("CPU", *words)
     return words
 
 
-def _is_number(word: str) -> bool:
+def is_number(word: str) -> bool:
+    """Whether a word has digits, with a mark between them at most."""
     return word[0].isdigit() and word.replace(".", "").replace(",", "").isdigit()
 
 
-def _timed(line: str) -> tuple[float | None, float | None, str]:
+def timed(line: str) -> tuple[float | None, float | None, str]:
     """The time of day or the epoch that a line begins with, and the rest of it."""
     if (found := stamps.clock(line)) is not None:
         return found[0], None, line[found[1] :].strip()
     epoch = _EPOCH.match(line)
     if epoch is not None:
         return None, float(epoch[1]), line[epoch.end() :].strip()
-    return None, None, _TIME_HEAD.sub("", line).strip()
+    return None, None, TIME_HEAD.sub("", line).strip()
 
 
 class _Reader:
@@ -114,7 +120,9 @@ class _Reader:
         self.titles: tuple[str, ...] = ()
         self.layouts: tuple[Layout, ...] = ()
         self.sample: Row = {}
-        self.header_clock: float | None = None
+        self.header_time: float | None = None
+        self.zone: str | None = None
+        """The word between a time of day and the titles beside it: the abbreviation of a zone."""
         self.stamp: str | None = None
         self.clock: float | None = None
         self.report = 0
@@ -137,35 +145,36 @@ class _Reader:
             cpus = _CPUS.search(line)
             begun = Section(found["host"], found["kernel"], found["date"], int(cpus[1]) if cpus else None, at)
             self.parsed.sections.append(begun)
-            self.layouts, self.stamp, self.report, self.begun, self.header_clock = (), None, 0, set(), None
+            self.layouts, self.stamp, self.report, self.begun, self.header_time = (), None, 0, set(), None
             self.sample = {}
             return
-        if self.tool == "iostat" and self._is_stamp(line):
+        if self.tool == "iostat" and (stamps.is_moment(line) or _OLD_TIME.match(line)):
             # Before sysstat 9 the time had no date.
             old = stamps.clock(_OLD_TIME.sub("", line)) if _OLD_TIME.match(line) else None
             self.stamp, self.clock = (None, old[0]) if old else (line.strip(), None)
             self.parsed.halves |= stamps.in_halves(line)
             self._next_report()
             return
-        clock, epoch, rest = _timed(line)
+        clock, epoch, rest = timed(line)
+        rest = rest if clock is None else self._without_zone(rest)
         if self.tool == "pidstat" and self._goes_on(line, clock, epoch):
             self.command.lines.append((at, line))
             return
         average = _AVERAGE.match(line)
-        numbered = clock is not None or epoch is not None or average
-        self.end(within=bool(numbered) and not titles_of(line[average.end() :] if average else rest))
+        timed_line = clock is not None or epoch is not None
+        self.end(within=bool(timed_line or average) and not titles_of(line[average.end() :] if average else rest))
         if clock is not None and stamps.in_halves(line):
             self.parsed.halves = True
-        if clock is not None and (restart := _RESTART.match(rest)):
+        if clock is not None and (restart := RESTART.match(rest)):
             self.section.restarts.append({"clock": clock, "line": at, "cpus": int(restart[1]) if restart[1] else None})
         elif clock is not None and rest.startswith("COM "):
             self.section.comments.append({"clock": clock, "line": at, "comment": rest[4:].strip()})
-        elif (titles := titles_of(rest)) and (clock is not None or self.tool == "iostat" or line.startswith("#")):
-            self._header(titles, clock)
-        elif clock is None and epoch is None and not line.startswith(_CPU_HEAD) and average:
+        elif (titles := titles_of(rest)) and (timed_line or self.tool == "iostat" or TIME_HEAD.match(line)):
+            self._header(titles, epoch if clock is None else clock)
+        elif not timed_line and not line.startswith(CPU_HEAD) and average:
             self.parsed.averages.say("averages", at)
             self.command.begin([])
-        elif self.layouts and (clock is not None or epoch is not None or self.tool == "iostat"):
+        elif self.layouts and (timed_line or self.tool == "iostat"):
             self._cells(at, clock, epoch, rest if self.tool != "iostat" else line.strip())
         else:
             self.parsed.left.append((at, line))
@@ -175,11 +184,11 @@ class _Reader:
         if not self.command.may_go_on:
             return False
         if clock is None and epoch is None:
-            if _TIME_HEAD.match(line):
-                return not titles_of(_timed(line)[2])
+            if TIME_HEAD.match(line):
+                return not titles_of(timed(line)[2])
             average = _AVERAGE.match(line)
             return average is None or not (titles_of(rest := line[average.end() :]) or self._is_row(rest))
-        rest = _timed(line)[2]
+        rest = self._without_zone(timed(line)[2])
         damaged = (clock, epoch) == (self.sample["clock"], self.sample["epoch"]) if self.sample else False
         return not (damaged or titles_of(rest) or self._is_row(rest))
 
@@ -202,28 +211,55 @@ class _Reader:
             self.parsed.wrapped = self.parsed.wrapped or kept[0][0]
         self.parsed.left += left
 
-    def _is_stamp(self, line: str) -> bool:
-        if stamps.with_zone(line) or _OLD_TIME.match(line):
-            return True
-        words = line.split()
-        return (
-            bool(words) and stamps.has_date(words[0]) and stamps.clock(line.partition(words[0])[2].strip()) is not None
-        )
-
     def _next_report(self) -> None:
         self.report, self.begun, self.devices, self.sample = self.report + 1, set(), {}, {}
 
-    def _header(self, titles: tuple[str, ...], clock: float | None) -> None:
+    def _header(self, titles: tuple[str, ...], moment: float | None) -> None:
         if self.tool == "iostat":
             if not self.report or titles in self.begun:
                 self._next_report()
             self.begun.add(titles)
         if titles != self.titles or not self.layouts:
             self.titles, self.layouts = titles, layouts(titles)
-        self.header_clock = clock
+        self.header_time = moment
         self.sample = {}
 
+    def _without_zone(self, rest: str) -> str:
+        word, _, after = rest.partition(" ")
+        return after.strip() if word == self.zone else rest
+
+    def _find_zone(self, rest: str) -> str:
+        """The cells of the first row below titles, without the zone of a clock: titles and row begin with it then.
+
+        Raises:
+            EsxparseError: The word is not a zone: it may stand for AM or PM.
+        """
+        if self.header_time is None:
+            return self._zone_of_rows(rest)
+        word = self.titles[0]
+        if known(word) or rest.partition(" ")[0] != word:
+            return rest
+        if not _ZONE.match(word):
+            raise EsxparseError(f"a word beside its times is neither AM nor PM ({word!r}): record with LC_TIME=C")
+        self.zone = word
+        self.parsed.zones.add(word)
+        self.titles = self.titles[1:]
+        self.layouts = layouts(self.titles)
+        return self._without_zone(rest)
+
+    def _zone_of_rows(self, rest: str) -> str:
+        """The cells of a row of pidstat -h without the zone of a clock: its titles do not have it."""
+        words = rest.split()
+        at = next((at for at, title in enumerate(self.titles) if title in _IDS), len(words))
+        moved = at + 1 < len(words) and words[at] != "-" and not is_number(words[at]) and is_number(words[at + 1])
+        if moved and _ZONE.match(words[0]):
+            self.zone = words[0]
+            self.parsed.zones.add(words[0])
+        return self._without_zone(rest)
+
     def _cells(self, at: int, clock: float | None, epoch: float | None, rest: str) -> None:
+        if clock is not None and not self.sample:
+            rest = self._find_zone(rest)
         if self.tool == "iostat" and len(rest.split()) == 1 < len(self.titles) - 1 and self.name is None:
             # A long name stands on a line of its own, before its numbers.
             self.name = rest
@@ -245,12 +281,12 @@ class _Reader:
 
     def _sample(self, at: int, clock: float | None, epoch: float | None) -> Row:
         """What is said of all rows of a sample."""
-        sample: Row = {"line": at, "clock": clock, "epoch": epoch, "before": self.header_clock}
+        sample: Row = {"line": at, "clock": clock, "epoch": epoch, "before": self.header_time}
         if self.tool == "iostat":
             return sample | {"report": self.report, "stamp": self.stamp, "since_boot": self.report == 1}
-        if self.tool in {"mpstat", "pidstat"} and clock is not None and self.header_clock is not None:
-            # A line of titles without a time (-h) does not tell.
-            sample["since_boot"] = clock == self.header_clock
+        if self.tool in {"mpstat", "pidstat"} and self.header_time is not None:
+            # Titles without a time (-h) leave it open.
+            sample["since_boot"] = self.header_time == (epoch if clock is None else clock)
         return sample
 
     def _split(self, rest: str) -> list[str] | None:
@@ -313,45 +349,3 @@ def parse(lines: Sequence[str], tool: str) -> Parsed:
 def plain(lines: Sequence[str]) -> Iterator[str]:
     """The lines without the colours that S_COLORS=always puts into a file."""
     return (_COLOUR.sub("", line) if "\x1b" in line else line for line in lines)
-
-
-def tool_of(lines: Sequence[str]) -> str | None:
-    """Which tool printed the lines: told by the first titles that are followed by a row; None where there are none.
-
-    What a document quotes stands further down: only few other lines may come before.
-    """
-    found: str | None = None
-    other = begun = 0
-    for line in plain(lines):
-        if not line.strip():
-            continue
-        clock, epoch, rest = _timed(line)
-        if found and (begun := begun + 1) > _WITHIN:
-            return None
-        if found and rest[:1] and any(_is_number(word) for word in rest.split()):
-            return found
-        titles = titles_of(rest)
-        bare = rest.startswith((_CPU_HEAD, "Device", "Filesystem:")) or titles[-1:] == ("Device",)
-        if titles and (clock is not None or bare or _TIME_HEAD.match(line)):
-            found, begun = _tool(titles, bare), 0
-        elif banner(line) is None and not epoch and not stamps.has_date(line) and not _RESTART.match(rest):
-            other += 1
-            if other > _WITHIN:
-                return None
-    return None
-
-
-_WITHIN = 3
-"""Lines of something else that may stand before the first titles: a prompt, a warning of ssh."""
-
-
-def _tool(titles: tuple[str, ...], bare: bool) -> str:
-    if bare:
-        return "iostat"
-    if {"PID", "TID", "TGID"} & set(titles):
-        return "pidstat"
-    each = layouts(titles)[0].table.name
-    of_mpstat = titles[0] == "NODE" or (titles[0] == "CPU" and each in {"interrupts", "soft_interrupts"})
-    irq_before_steal = "%irq" in titles and "%steal" in titles and titles.index("%irq") < titles.index("%steal")
-    old = "%irq" in titles and "%steal" not in titles
-    return "mpstat" if of_mpstat or irq_before_steal or old or (titles[0] == "CPU" and "intr/s" in titles) else "sar"
