@@ -12,7 +12,9 @@ COLUMNS = [("Memory", "Free MBytes"), ("Group Cpu(1:a)", "% Used"), ("Physical D
 ROWS = [[f"{100 + n}.00", f"{n}.25", f"{n}.00"] for n in range(60)]
 WHOLE = compose.text(COLUMNS, ROWS)
 HEADER, *LINES = WHOLE.splitlines(keepends=True)
-OTHER = compose.text([("Memory", "Free MBytes"), ("Group Cpu(2:b)", "% Used"), COLUMNS[2]], ROWS).replace(" 08:", " 10:")
+OTHER = compose.text([("Memory", "Free MBytes"), ("Group Cpu(2:b)", "% Used"), COLUMNS[2]], ROWS).replace(
+    " 08:", " 10:"
+)
 LATER = [line.replace(" 08:", " 09:") for line in LINES]
 
 

@@ -131,8 +131,7 @@ def take(buffer: bytearray, span: tuple[int, int], place: Place, out: Out, colum
             row for row in follow if row < len(rows) and all_zero(bytes(buffer[slice(*rows[row][:2])]), columns.rates)
         ],
         short_headers=[
-            (place.first_line + line, moved + at, text)
-            for line, at, text in _short_headers(buffer, lines, short_lines)
+            (place.first_line + line, moved + at, text) for line, at, text in _short_headers(buffer, lines, short_lines)
         ],
         bare_end=bool(len(lines) and is_row[-1]) and last_byte not in b'\r\n",',
         nul_tail=int(lines[-1, 1] - lines[-1, 0]) if _all_nul(buffer, lines) else 0,

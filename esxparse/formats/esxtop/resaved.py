@@ -154,7 +154,10 @@ def _is_written(stamp: str) -> bool:
 
 def _month_first(body: str) -> bool:
     """Whether all time stamps are in quotes and as esxtop writes them, none with a day in the month's place."""
-    return all(_is_written(stamp) and "\0" not in stamp and int(stamp.strip('"')[:2]) <= _MONTHS for stamp in _LINE_STAMP.findall(body))
+    return all(
+        _is_written(stamp) and "\0" not in stamp and int(stamp.strip('"')[:2]) <= _MONTHS
+        for stamp in _LINE_STAMP.findall(body)
+    )
 
 
 def _rows(body: str, separator: str) -> list[list[str]]:
