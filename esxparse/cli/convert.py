@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from esxparse.cli.output import add_crew, add_force, add_opening, each_on, given_crew, given_opening, path_for
+from esxparse.cli.output import (
+    add_crew,
+    add_force,
+    add_opening,
+    counted_segments,
+    each_on,
+    fail,
+    given_crew,
+    given_opening,
+    path_for,
+)
 from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
 from esxparse.recording import counted, printable
@@ -17,7 +28,8 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """Writes each recording as Parquet files, one per table, into a directory of its own below DIR, with
 where it came from beside them. `esxparse info DIR/NAME`, reports and esxparse.open read that directory like the
-capture, in a fraction of the time. A recording appears only when complete; an existing one is not converted again."""
+capture, in a fraction of the time. A recording appears only when complete; an existing one is not converted again. If the columns of a capture change, each of its
+segments becomes a recording: NAME, NAME-segment2 and so on."""
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -90,8 +102,17 @@ def run(options: argparse.Namespace) -> int:
         for number, capture in enumerate(options.captures, 1)
     ]
 
-    def tell(made: Converted) -> None:
-        if not options.quiet:
-            print(printable(_told(made)))
+    unreadable: list[str] = []
 
-    return each_on(crew, jobs, options.captures, _converted, tell)
+    def tell(made: Converted) -> None:
+        recordings = [made, *made.others]
+        if not options.quiet:
+            for one in recordings:
+                print(printable(_told(one)))
+        if several := counted_segments([made.source] * len(recordings)):
+            print(printable(several), file=sys.stderr)
+        unreadable.extend(made.unreadable)
+        for why in made.unreadable:
+            fail(EsxparseError(why))
+
+    return each_on(crew, jobs, options.captures, _converted, tell) or (1 if unreadable else 0)

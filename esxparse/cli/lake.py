@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from esxparse.cli.output import add_crew, add_force, add_opening, fail, given_crew, given_opening
+from esxparse.cli.output import add_crew, add_force, add_opening, counted_segments, fail, given_crew, given_opening
 from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
 from esxparse.formats.opening import period
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from esxparse.lakes.entries import Entry
     from esxparse.lakes.merged import Merged
 
-_OF_ADD = ("member", "lazy", "segment")
+_OF_ADD = ("member", "lazy")
 _SHOWN = 20
 _GB = 1e9
 
@@ -112,7 +113,8 @@ def _add(options: argparse.Namespace) -> int:
     with Progress("lake", quiet=options.quiet) as progress:
 
         def told(capture: str, made: Added | str) -> None:
-            done.append(capture)
+            if capture not in done:
+                done.append(capture)
             progress.clear()
             if isinstance(made, str):
                 failed.append(capture)
@@ -136,6 +138,8 @@ def _add(options: argparse.Namespace) -> int:
     for pair in entries.overlaps(into.captures) if new else ():
         if new & {one.id for one in pair}:
             print(printable(_twice(pair)))
+    if several := counted_segments([one.source for one in made]):
+        print(printable(several), file=sys.stderr)
     return 1 if failed else 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import closing
 from typing import Any, Final, TypeVar, cast
@@ -25,6 +26,13 @@ R = TypeVar("R")
 def fail(error: EsxparseError) -> None:
     """Prints an error as one line."""
     print(f"esxparse: {printable(str(error))}", file=sys.stderr)
+
+
+def counted_segments(sources: Iterable[str]) -> str:
+    """What is said of files of which several captures were read, given the file of each capture; nothing of others."""
+    held = Counter(sources)
+    several = [f"{source} holds {count} captures with different columns" for source, count in held.items() if count > 1]
+    return f"esxparse: {'; '.join(several)}: each was read" if several else ""
 
 
 def each(things: Iterable[T], work: Callable[[T], None]) -> int:

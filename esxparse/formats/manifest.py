@@ -36,6 +36,7 @@ _META: dict[str, tuple[type, ...]] = {
     "samples": (int, _NONE),
     "columns": (int, _NONE),
     "pcpus": (int, _NONE),
+    "next_segment": (int, _NONE),
     "objects": (dict, _NONE),
     "vms": (tuple, list),
 }

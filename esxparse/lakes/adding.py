@@ -16,7 +16,7 @@ from esxparse.formats import manifest
 from esxparse.formats.opening import Opening
 from esxparse.formats.registry import reader_of, recognising
 from esxparse.formats.source import resolve
-from esxparse.lakes import entries
+from esxparse.lakes import entries, segments
 from esxparse.lakes.conversion import file_name, local, reading, sink, write_recording
 from esxparse.locations import is_url
 from esxparse.version import __version__
@@ -46,6 +46,8 @@ class Job:
     """Whether what is there of another host, or read with other options, is replaced."""
     opening: Mapping[str, Any] = field(default_factory=dict)
     """Options of `esxparse.open`, as text."""
+    every: bool = True
+    """Whether all captures are added of a file that holds several with different columns."""
 
 
 @dataclass(frozen=True)
@@ -63,18 +65,26 @@ class Added:
     """Of the capture, unpacked."""
     skipped: bool
     """It was there already."""
+    next_segment: int | None = None
+    """The number of the capture that follows in the file, if one does."""
 
 
-def add(job: Job) -> Added:
-    """Adds a capture; one that is there already is left as it is.
+def add(job: Job) -> tuple[list[Added], list[str]]:
+    """Adds the captures of a file, and gives why some were not added; those that are there already stay as they are.
 
     Raises:
-        EsxparseError: It cannot be read, names no host, is there as that of another host or read with other options, or
-            the lake cannot be written.
+        EsxparseError: None of them can be read or names a host, all are there as those of another host or read with
+            other options, or the lake cannot be written.
     """
     asked = Opening.of(job.opening)
     source = local(resolve(job.capture, asked.member, timeout=asked.timeout, memory_limit=asked.memory_limit))
-    content, size = _content(source)
+    content = _content(source)
+    return segments.each(source, asked, lambda one: _add(job, source, content, one), every=job.every)
+
+
+def _add(job: Job, source: Source, whole: tuple[str, int], asked: Opening) -> Added:
+    """Adds one capture of a file, whose content has that SHA-256 and so many bytes."""
+    content, size = whole
     key = entries.id_of(content, asked.segment)
     options = {name: value for name, value in reading(asked).items() if name not in _NOT_READ}
     try:
@@ -205,6 +215,7 @@ def _added(entry: entries.Entry, *, skipped: bool) -> Added:
         bytes=sum(one["bytes"] for one in tables),
         source_bytes=entry.origin["bytes"],
         skipped=skipped,
+        next_segment=entry.meta.get("next_segment"),
     )
 
 

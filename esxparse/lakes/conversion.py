@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 
@@ -23,6 +24,7 @@ from esxparse.formats.opening import Opening
 from esxparse.formats.registry import open_source, own_errors, refuse_foreign
 from esxparse.formats.source import resolve
 from esxparse.formats.unpack import unpacked
+from esxparse.lakes import segments
 from esxparse.version import __version__
 from esxparse.whole import Scratch, claimed, sha256, short_name
 
@@ -105,6 +107,8 @@ class Converted:
 
     folder: Path
     """Its directory: `esxparse.open` takes it."""
+    source: str
+    """The file it was made of."""
     tables: int
     rows: int
     bytes: int
@@ -113,6 +117,12 @@ class Converted:
     """Of the file it was made of."""
     skipped: bool
     """It was there already."""
+    next_segment: int | None = None
+    """The number of the capture that follows in the file, if one does."""
+    others: tuple[Converted, ...] = ()
+    """The file's further captures with other columns, each in a directory beside it: `NAME-segment2` and so on."""
+    unreadable: tuple[str, ...] = ()
+    """Why some of the file's captures were not converted."""
 
 
 def convert(
@@ -130,6 +140,9 @@ def convert(
     never taken for a recording, and is cleared by the next run. A recording that is there already, of the same file,
     read the same way by the same version, is left as it is.
 
+    A file may hold several captures with different columns. Each becomes a recording of its own: the second is
+    `NAME-segment2`. With `segment` only that one is converted.
+
     Args:
         capture: What `esxparse.open` takes.
         into: The directory that holds the recordings; made where it is missing.
@@ -144,7 +157,23 @@ def convert(
     lake = Path(into)
     asked = Opening.of(opening)
     source = resolve(capture, asked.member, timeout=asked.timeout, memory_limit=asked.memory_limit)
-    name = name or recording_name(source.name)
+    every = segments.wants_all(opening)
+    step = progress or (lambda _done, _total, _table: None)
+    source = local(source)
+
+    def work(one: Opening) -> Converted:
+        base = name or recording_name(source.name)
+        own = base if one.segment is None or (name and not every) else f"{base}-segment{one.segment}"
+        return _placed(source, lake, own, one, step, replace=replace)
+
+    (first, *others), unreadable = segments.each(source, asked, work, every=every)
+    return dataclasses.replace(first, others=tuple(others), unreadable=tuple(unreadable))
+
+
+def _placed(
+    source: Source, lake: Path, name: str, asked: Opening, step: Callable[[int, int, str], None], *, replace: bool
+) -> Converted:
+    """Writes one recording into a directory of that name."""
     if Path(name).name != name or name.startswith("."):
         msg = f"{name!r} is not a valid directory name in {lake}: use one without slashes or a leading dot"
         raise EsxparseError(msg)
@@ -156,7 +185,7 @@ def convert(
             if not mine:
                 msg = f"{target} is being written by another run: wait for it, or use another name (--name)"
                 raise EsxparseError(msg)
-            return _convert(source, target, asked, progress or (lambda _done, _total, _table: None), replace=replace)
+            return _convert(source, target, asked, step, replace=replace)
     except OSError as error:
         raise EsxparseError(f"{target} cannot be written: {error.strerror or error}") from error
     finally:
@@ -171,8 +200,7 @@ def _convert(
 ) -> Converted:
     options = reading(asked)
     with Scratch(_unfinished(target.name), target.parent) as scratch, ThreadPoolExecutor(1) as beside:
-        here = local(source)
-        running = beside.submit(_fingerprint, here)
+        running = beside.submit(_fingerprint, source)
         origin = {"name": source.name, "options": options}
         # Only what is there already has to be compared with it before anything is written.
         if target.exists() and (there := _there(target, origin | running.result(), replace=replace)):
@@ -180,7 +208,7 @@ def _convert(
         part = scratch / "tables"
         part.mkdir()
         with tempfile.TemporaryFile(dir=scratch) as aside:
-            rec = write_recording(here, part, asked, step, aside)
+            rec = write_recording(source, part, asked, step, aside)
         _seal(part, rec, origin | running.result())
         _put(part, target)
     return _described(target, skipped=False)
@@ -258,7 +286,7 @@ def write_recording(
             )
     if rec is None:
         rec = open_source(source, asked)
-        rec = replace(rec, tables={name: _by_instance(frame) for name, frame in rec.tables.items()})
+        rec = dataclasses.replace(rec, tables={name: _by_instance(frame) for name, frame in rec.tables.items()})
     write_tables(rec.tables, part, rec.format, step)
     return rec
 
@@ -297,11 +325,13 @@ def _described(target: Path, *, skipped: bool) -> Converted:
     tables = content["tables"].values()
     return Converted(
         folder=target,
+        source=content["source"],
         tables=len(tables),
         rows=sum(table["rows"] for table in tables),
         bytes=sum(table["bytes"] for table in tables),
         source_bytes=content["origin"]["bytes"],
         skipped=skipped,
+        next_segment=content["meta"].get("next_segment"),
     )
 
 

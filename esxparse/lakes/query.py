@@ -19,7 +19,7 @@ from esxparse import fleet
 from esxparse.errors import DamagedError, EsxparseError, MissingTableError, choose_from
 from esxparse.fleet import Crew
 from esxparse.formats.opening import Opening, moment
-from esxparse.lakes import entries, merged
+from esxparse.lakes import entries, merged, segments
 from esxparse.lakes.adding import Added, Job, add
 from esxparse.lakes.entries import Entry
 from esxparse.lakes.merged import Merged
@@ -323,12 +323,14 @@ class Lake:
     ) -> list[Added]:
         """Adds captures; those that are there already are left as they are, and what fails stops no other.
 
+        Of a file that holds several captures with different columns all are added, unless `segment` chooses one.
+
         Args:
             captures: What `esxparse.open` takes.
             host: Instead of the host that the captures name.
             replace: Whether one that is there as that of another host, or read with other options, is replaced.
             crew: Who does it: `Crew(jobs=4)`, `Crew(on="dask://scheduler:8786")`; this process unless told.
-            told: Called with each capture and what came of it, or why nothing did.
+            told: Called with each file and what came of a capture in it, or why nothing did.
             opening: Options of `esxparse.open`.
 
         Raises:
@@ -339,14 +341,16 @@ class Lake:
         options = Opening.of(opening).texts()
         given = [public(os.fspath(one)) for one in captures]
         names = [one if is_url(one) or one == "-" else os.path.abspath(one) for one in given]  # noqa: PTH100  links keep their names
-        jobs = [Job(name, self.store, host, replace, options) for name in names]
-        made = []
+        every = segments.wants_all(opening)
+        jobs = [Job(name, self.store, host, replace, options, every) for name in names]
+        made: list[Added] = []
         for done in fleet.run(add, jobs, crew):
-            if not done.why:
-                made.append(done.result)
+            name = given[done.place]
+            added, failed = ([], [done.why_of(name)]) if done.why else done.result
+            made += added
             if told is not None:
-                name = given[done.place]
-                told(name, done.why_of(name) if done.why else done.result)
+                for outcome in [*added, *failed]:
+                    told(name, outcome)
         return made
 
     def __repr__(self) -> str:

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 
     from esxparse.formats.esxtop.segments import Keep
     from esxparse.formats.kit.head import Head
-    from esxparse.formats.opening import DateOrder, Decimal
+    from esxparse.formats.opening import DateOrder, Decimal, Opening
     from esxparse.formats.source import Source
 
 FORMAT = "esxtop"
@@ -121,6 +121,7 @@ class _Judged:
             "objects": {name: len(shape.instances) for name, shape in shapes.items()},
             "vms": self._vms(),
             "pcpus": sum((instance or "").isdecimal() for instance in pcpus) or None,
+            "next_segment": self.segment.number + 1 if self.segment.other else None,
             "release": guessed,
             "release_evidence": evidence,
         }
@@ -147,8 +148,9 @@ def read(
     """Reads a capture: all its tables, its facts and its notes.
 
     `meta`: host; start, end (aware, UTC); interval (seconds, the median step); samples; columns (the time stamp's
-    included); objects (instances of each table); vms (names); pcpus (logical processors); release and
-    release_evidence (a guess, `esxparse.formats.esxtop.release`).
+    included); objects (instances of each table); vms (names); pcpus (logical processors); next_segment (the number
+    of the capture that follows in the file, if one does); release and release_evidence (a guess,
+    `esxparse.formats.esxtop.release`).
 
     Args:
         source: A capture.
@@ -242,6 +244,24 @@ def read_by_instance(
     runs = tables.runs_of(found.segment.body, found.samples)
     built = {table.shape.name: by_instance.scan(table, turned, runs, budget) for table in found.tables}
     return found.recording(source, built)
+
+
+def has_segment(source: Source, number: int, opening: Opening) -> bool:
+    """Whether a file holds a capture of that number, as far as its captures can be read."""
+    try:
+        content = _content(source) if opening.decimal else _resaved_content(source)
+        if content is None:
+            segments.find(source, number, False)
+            return True
+        with Scratch() as folder:
+            copy = folder / "capture.csv"
+            copy.write_bytes(
+                resaved.canonical(content, times.Dates(opening.date_order, opening.date), opening.decimal).content
+            )
+            segments.find(replace(source, path=copy), number, False)
+    except EsxparseError:
+        return False
+    return True
 
 
 def _at_once(

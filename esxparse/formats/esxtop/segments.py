@@ -16,7 +16,7 @@ from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import memory
 from esxparse.formats.esxtop import body, grammar, header, layout
 from esxparse.formats.source import problem
-from esxparse.recording import Note
+from esxparse.recording import Note, counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -52,19 +52,19 @@ class Other:
     start: int  # byte of the file
     row: int  # the first row that is not this capture's
     line: int  # the line after the first header being 0
-    header: bytes
+    text: bytes  # of the header
 
     def difference(self, own: Header) -> str:
         """How its header differs from the capture's own, in words."""
         try:
-            other = header.parse(self.header, 1)
+            other = header.parse(self.text, 1)
         except DamagedError:
             return "with a damaged header"
         columns, others = (list(zip(one.owners, one.counters, strict=True)) for one in (own, other))
+        if sorted(columns) != sorted(others):
+            return "with other columns"
         if columns != others:
-            return (
-                f"with {'the same columns in another order' if sorted(columns) == sorted(others) else 'other columns'}"
-            )
+            return "with the same columns in another order"
         if own.hosts != other.hosts:
             return f"of host {', '.join(other.hosts)}"
         return "with the same columns and another first cell in its header"
@@ -125,17 +125,8 @@ def _read(source: Source, number: int, origin: int, first_line: int, keep: Keep)
     ended = [Note(f"{cut}: what comes before is read", severity="warning")] if cut else []
     notes = [*begun.notes, *ended, *parsed.notes]
     first_line = begun.line + (not begun.same_line)
-    return Segment(
-        number,
-        begun.line,
-        parsed,
-        laid_out,
-        bytes_read,
-        first_line,
-        *_headers_again(bytes_read, begun.header),
-        notes,
-        status,
-    )
+    again, other = _headers_again(bytes_read, begun.header)
+    return Segment(number, begun.line, parsed, laid_out, bytes_read, first_line, again, other, notes, status)
 
 
 def find(source: Source, number: int, keep: Keep) -> Segment:
@@ -146,7 +137,9 @@ def find(source: Source, number: int, keep: Keep) -> Segment:
     where: tuple[int, int] | None = (0, 1)
     for passed in range(1, number + 1):
         if where is None:
-            msg = f"there is no segment {number}: the file holds {passed - 1} captures with different columns"
+            held = counted(passed - 1, "capture")
+            kinds = " with different columns" if passed - 1 > 1 else ""
+            msg = f"there is no segment {number}: the file holds {held}{kinds}"
             raise EsxparseError(msg)
         found = _read(source, passed, *where, keep if passed == number else False)
         where = (found.other.start, found.other.line + found.first_line) if found.other else None

@@ -85,7 +85,7 @@ def _other_capture(source: Lines, parsed: Header, rows: Rows, line: bytes, segme
     header = line[with_quote(line, line.find(MARK)) :]
     other = Other(0, 0, 0, header[: glued_row(header)])
     # A row may be on the header's line, before it or after it.
-    left = (other.header != header) + (len(header) < len(line))
+    left = (other.text != header) + (len(header) < len(line))
     texts = (text.rstrip(b"\r\n") for text in iter(source.line, b""))
     left += sum(bool(text.strip(BOM)) and not stands_in(text, rows.expected - 1) for text in texts)
     return another_capture(rows.line, other.difference(parsed), left, f"slice it with segment={segment + 1}")

@@ -1,0 +1,62 @@
+"""The captures of a file one after the other, where several with different columns were glued together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from esxparse.errors import EsxparseError
+from esxparse.formats import esxtop
+from esxparse.formats.registry import recognising
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from esxparse.formats.opening import Opening
+    from esxparse.formats.source import Source
+
+
+class _Made(Protocol):
+    @property
+    def next_segment(self) -> int | None:
+        """The number of the capture that follows in the file, if one does."""
+
+
+T = TypeVar("T", bound=_Made)
+
+
+def wants_all(opening: Mapping[str, object]) -> bool:
+    """Whether options of `esxparse.open` leave it open which capture of a file is read."""
+    return opening.get("segment") in {None, ""}
+
+
+def each(source: Source, asked: Opening, work: Callable[[Opening], T], *, every: bool) -> tuple[list[T], list[str]]:
+    """Works on the capture asked for, or on every one of the file; what came of them, and why some failed.
+
+    Raises:
+        EsxparseError: All of them failed: the first error.
+    """
+    made: list[T] = []
+    failed: list[EsxparseError] = []
+    number: int | None = asked.segment or 1
+    while number:
+        try:
+            made.append(work(replace(asked, segment=number if number > 1 else None)))
+            following = made[-1].next_segment
+        except EsxparseError as error:
+            failed.append(error)
+            following = number + 1 if every and _has(source, asked, number + 1) else None
+        number = following if every else None
+    if not made:
+        raise failed[0]
+    return made, list(map(str, failed))
+
+
+def _has(source: Source, asked: Opening, number: int) -> bool:
+    """Whether a file holds a capture of that number."""
+    try:
+        reader = recognising(source.head)
+        takes = reader is not None and "segment" in reader.options and asked.format in {None, reader.name}
+        return takes and esxtop.has_segment(source, number, asked)
+    except EsxparseError:
+        return False
