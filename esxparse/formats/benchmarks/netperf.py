@@ -32,7 +32,7 @@ from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import schema
 from esxparse.formats.source import Source
-from esxparse.recording import Recording
+from esxparse.recording import Recording, counted
 
 FORMAT = "netperf"
 
@@ -61,10 +61,21 @@ class Found:
     """Banners whose results are still to come."""
     used: text.Banner | None = None
     unit: tuple[float, str] | None = None
-    """The latest titles."""
+    """The unit in the latest titles, or of the latest command."""
+    commands: list[text.Command] = field(default_factory=list)
+    """Commands without a result below them."""
+    ordered: list[int] = field(default_factory=list)
+    """The lines of all commands."""
 
     def banner(self, family: str | None = None) -> text.Banner:
-        """The banner of a result that is there."""
+        """The banner of a result that is there, or what its command says."""
+        if not self.waiting and self.commands:
+            # Of several commands without a result it is not known whose this is.
+            tests = {one.banner.test for one in self.commands}
+            places = {one.banner.destination for one in self.commands}
+            test, place = (next(iter(some)) if len(some) == 1 else None for some in (tests, places))
+            self.waiting = [text.Banner(test, place)] if test else []
+        self.commands = []
         if self.groups and not self.groups[-1][1] and len(self.groups) <= len(self.failed):
             # Runs one after another: who has no result was there before those that have one.
             self.without_result(self.failed[len(self.groups) - 1])
@@ -78,6 +89,15 @@ class Found:
         for banner in self.waiting[:many]:
             self.notes.warn(f"{banner.test} has a banner and no result: the run failed, or was cut", banner.line)
         del self.waiting[:many]
+
+
+def _command(lines: Sequence[str], at: int, found: Found) -> int:
+    if (command := text.read_command(lines[at], at + 1)) is None:
+        return 0
+    found.commands.append(command)
+    found.ordered.append(at + 1)
+    found.unit, found.used = omni.unit_of(command.unit), None
+    return 1
 
 
 def _banner(lines: Sequence[str], at: int, found: Found) -> int:
@@ -118,10 +138,13 @@ def _classic(lines: Sequence[str], at: int, found: Found) -> int:
 
 def _alone(lines: Sequence[str], at: int, found: Found) -> int:
     match = text.ALONE.match(lines[at])
-    if not match or not found.waiting:
+    if not match or not (found.waiting or found.commands):
         return 0
-    found.results.append(text.read_omni({"THROUGHPUT": match[1]}, found.banner()))
-    found.notes.say("a result without a unit (-v 0): the test's default unit is assumed", at + 1)
+    unit = found.commands[-1].unit if found.commands else ""
+    if not unit:
+        found.notes.say("a result without a unit (-v 0): the test's default unit is assumed", at + 1)
+    fields = {"THROUGHPUT": match[1]} | ({"THROUGHPUT_UNITS": unit} if unit else {})
+    found.results.append(text.read_omni(fields, found.banner()))
     return 1
 
 
@@ -230,6 +253,7 @@ def _messages(lines: Sequence[str], at: int, found: Found) -> int:
 
 
 _KINDS: tuple[Callable[[Sequence[str], int, Found], int], ...] = (
+    _command,
     _banner,
     _classic,
     _interim,
@@ -259,6 +283,9 @@ def split(lines: Sequence[str], failed: tuple[int, ...] | None = None) -> Found:
     if failed is None and any(missing):
         return split(lines, missing)
     found.without_result(len(found.waiting))
+    if (missing_results := len(found.ordered) - len(found.results)) > 0:
+        many = f"{missing_results} of {counted(len(found.ordered), 'netperf command')}"
+        found.notes.warn(f"{many} have no result: those runs failed, or were cut", found.ordered[0])
     for line in [result.uncounted for result in found.results if result.uncounted is not None]:
         found.notes.warn("the histogram ends before the sum of its counts: lines of it are missing", line)
     bare = [result for result in found.results if result.run.test in text.FAMILY_NAMES.values() and not result.fields]
@@ -286,11 +313,11 @@ def recognise(head: Head) -> bool:
     """By its banner or titles, by omni's names, or (`-P 0`) because every line has the shape of a result."""
     begin = head.text
     first = begin.lstrip().split("\n", 1)[0]
-    if not (head.holds(*_MARKS) or omni.is_csv_titles(first) or text.is_part(first)):
+    if not (head.holds(*_MARKS) or omni.is_csv_titles(first) or text.is_part(first) or text.COMMAND.match(first)):
         return False
-    lines = [line for line in head.lines if line.strip()]
+    lines = [line for line in head.lines if line.strip() and not text.COMMAND.match(line)] or [first]
     return any(text.BANNER.match(line) or text.is_titles(line) for line in lines) or (
-        omni.is_key_value(lines) or omni.is_csv(lines) or text.is_bare(lines)
+        omni.is_key_value(lines) or omni.is_csv(lines) or text.is_bare([first, *lines])
     )
 
 
