@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from . import host_cpu, storage
+from . import host_cpu, over_time, storage
 from .frames import SAMPLE, names, placed
 from .units import mib_to_mb
 
@@ -51,8 +51,9 @@ def left_out(rows: pl.LazyFrame) -> pl.LazyFrame:
 
     Returns, sorted by device: device, left_out (why), iops (mean commands per second), failed_per_s.
     """
-    apart = rows.filter(pl.col("left_out").is_not_null())
-    return apart.group_by("device", "left_out").agg(pl.col("iops", "failed_per_s").mean()).sort("device")
+    apart = over_time.with_covered(rows.filter(pl.col("left_out").is_not_null()))
+    means = [over_time.mean(pl.col(name)).alias(name) for name in ("iops", "failed_per_s")]
+    return apart.group_by("device", "left_out").agg(means).sort("device")
 
 
 def io(rows: pl.LazyFrame) -> pl.LazyFrame:

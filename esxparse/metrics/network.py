@@ -18,7 +18,7 @@ import polars as pl
 
 from esxparse import toml
 
-from . import units
+from . import over_time, units
 from .frames import column, first_true, names, renamed, weighted_mean
 
 _MEGABITS = {"tx_mbits": "mbits_transmitted_per_sec", "rx_mbits": "mbits_received_per_sec"}
@@ -102,7 +102,7 @@ def ports(network_port: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def summary(ports: pl.LazyFrame, packet_floor: float = PACKET_FLOOR) -> pl.LazyFrame:
-    """Sum up each port over time, drop percentages weighted by packets.
+    """Sum up each port over time (`over_time`), drop percentages weighted by packets.
 
     Needs the columns of `ports`, the function. Returns one row per port, sorted by switch, port and client:
 
@@ -132,7 +132,8 @@ def summary(ports: pl.LazyFrame, packet_floor: float = PACKET_FLOOR) -> pl.LazyF
     """
     both = [aggregate for way in ("tx", "rx") for aggregate in _one_way(way, packet_floor)]
     return (
-        ports.group_by("switch", "port_id", "client", "kind")
+        over_time.with_covered(ports)
+        .group_by("switch", "port_id", "client", "kind")
         .agg(pl.len().cast(pl.Int64).alias("samples"), *both)
         .sort("switch", "port_id", "client")
         .select(
@@ -192,11 +193,11 @@ def _one_way(way: str, packet_floor: float) -> list[pl.Expr]:
     offered = pl.col(f"{way}_packets") + pl.col(f"{way}_dropped_per_s")
     enough = (offered >= packet_floor) | (offered.is_null() & (packet_floor <= 0))
     return [
-        pl.col(f"{way}_mbits").mean().alias(f"mean_{way}_mbits"),
+        over_time.mean(pl.col(f"{way}_mbits")).alias(f"mean_{way}_mbits"),
         pl.col(f"{way}_mbits").max().alias(f"max_{way}_mbits"),
-        pl.col(f"{way}_packets").mean(),
-        weighted_mean(pct, offered).alias(f"drop_{way}_pct"),
+        over_time.mean(pl.col(f"{way}_packets")).alias(f"{way}_packets"),
+        weighted_mean(pct, offered * over_time.seconds()).alias(f"drop_{way}_pct"),
         pct.filter(enough).max().alias(f"max_drop_{way}_pct"),
-        pl.col(f"{way}_dropped_per_s").mean(),
+        over_time.mean(pl.col(f"{way}_dropped_per_s")).alias(f"{way}_dropped_per_s"),
         (pct >= ALL).sum().cast(pl.Int64).alias(f"all_dropped_{way}_samples"),
     ]

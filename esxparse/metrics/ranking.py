@@ -9,6 +9,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError, choose_from
 
+from . import over_time
 from .frames import names, need, weighted_mean
 
 Order = Literal["mean", "p95", "max", "variability"]
@@ -31,8 +32,8 @@ def top(
     repeats the rows it would be ranked with. Returns at most `n` rows:
 
     *by
-    mean         arithmetic mean over the samples, or weighted by `weight`
-    p95          95th percentile, linear between the two nearest samples
+    mean         mean over time (`over_time`), or weighted by `weight` too
+    p95          95th percentile over time (`over_time.quantile`)
     max          largest sample
     variability  standard deviation / arithmetic mean (coefficient of variation); null where the mean is 0
     samples      i64  number of samples that have a value
@@ -42,8 +43,7 @@ def top(
     Idle and helper worlds are the caller's to leave out: `inventory.only_kinds(vcpu, "vcpu")` before ranking worlds.
     The average latency of a sample counts as often as the sample has commands: name the column of them as `weight`.
     Samples without any are left out where the value is 0 too: a port that drops all its packets has none that passed,
-    and drops 100 %. What never has a weight has the plain mean. The percentile and the deviation give every sample the
-    same weight.
+    and drops 100 %. What never has a weight has the mean over time. The deviation gives every sample the same weight.
 
     Raises EsxparseError: `n` is less than 1, `order` is unknown, or a column is not there.
 
@@ -54,16 +54,17 @@ def top(
     keys = [by] if isinstance(by, str) else list(by)
     _check(frame, keys, [value, *([weight] if weight else [])], n, order)
     number = pl.col(value).cast(pl.Float64)
-    mean = number.mean()
+    frame = over_time.with_covered(frame)
+    mean = over_time.mean(number)
     if weight is not None:
-        mean = pl.coalesce(weighted_mean(number, pl.col(weight)), mean)
+        mean = pl.coalesce(weighted_mean(number, pl.col(weight) * over_time.seconds()), mean)
         frame = frame.filter((pl.col(weight) > 0) | (number != 0))
     return (
         frame.filter(number.is_not_null() & number.is_not_nan(), *(pl.col(key).is_not_null() for key in keys))
         .group_by(keys)
         .agg(
             mean.alias("mean"),
-            number.quantile(0.95, interpolation="linear").alias("p95"),
+            over_time.quantile(number, 0.95).alias("p95"),
             number.max().alias("max"),
             pl.when(number.mean() != 0).then(number.std() / number.mean().abs()).alias("variability"),
             number.len().cast(pl.Int64).alias("samples"),

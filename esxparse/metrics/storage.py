@@ -27,6 +27,7 @@ import polars as pl
 
 from esxparse import toml
 
+from . import over_time
 from .frames import column, first_true, names, renamed, weighted_mean
 
 _RATES, _LATENCIES = (toml.beside(__file__, "counters.toml")["storage"][kind] for kind in ("rates", "latencies"))
@@ -147,18 +148,18 @@ def summary(latency: pl.LazyFrame, busy_above: float = 0.0) -> pl.LazyFrame:
     device
     samples        i64  number of samples
     busy_samples   i64  samples with more than `busy_above` good I/Os per second and a latency
-    mean_iops, max_iops  commands per second, idle samples counted as 0, samples without a rate not at all
+    mean_iops, max_iops  commands per second over time, idle samples counted as 0, samples without a rate not at all
     mean_mib_per_s read and written
     gavg_ms, davg_ms, kavg_ms, qavg_ms   sum(ms x good I/Os) / sum(good I/Os): the mean over I/Os, null without any
-    p95_gavg_ms    95th percentile of GAVG over the busy samples, each counted once, linear between neighbours
+    p95_gavg_ms    95th percentile of GAVG over the time of the busy samples (`over_time.quantile`)
     max_gavg_ms    largest GAVG of a busy sample
     max_queued     largest number of queued commands
     failed_per_s   failed commands per second, null where the capture does not tell
     gavg_all_ms    sum(ms x commands) / sum(commands) of commands of any kind, failed ones too
     left_out       str  why the device belongs in no mean over devices (`left_out`, the function); null where it does
 
-    The weight is a rate, so samples are taken to be equally long, as esxtop's are but for jitter. One slow command
-    in a quiet second makes a high p95 and maximum: raise `busy_above` to leave such samples out of those two.
+    A sample counts for the time it covers (`over_time`). One slow command in a quiet second makes a high p95 and maximum:
+    raise `busy_above` to leave such samples out of those two.
 
     >>> table = latency(pl.LazyFrame({
     ...     "time": [0, 1], "instance": ["naa.6"] * 2, "commands_per_sec": [900.0, 100.0],
@@ -171,21 +172,23 @@ def summary(latency: pl.LazyFrame, busy_above: float = 0.0) -> pl.LazyFrame:
     """
     iops, good = pl.col("iops"), pl.col("good_iops")
     gavg, failed = pl.col("gavg_ms"), pl.col("failed_per_s")
-    busy = gavg.filter((good > busy_above) & gavg.is_not_null())
+    busy = pl.when(good > busy_above).then(gavg)
+    done = good * over_time.seconds()
     return (
-        latency.group_by("device")
+        over_time.with_covered(latency)
+        .group_by("device")
         .agg(
             pl.len().cast(pl.Int64).alias("samples"),
-            busy.len().cast(pl.Int64).alias("busy_samples"),
-            iops.mean().alias("mean_iops"),
+            busy.count().cast(pl.Int64).alias("busy_samples"),
+            over_time.mean(iops).alias("mean_iops"),
             iops.max().alias("max_iops"),
-            (pl.col("read_mib_per_s") + pl.col("write_mib_per_s")).mean().alias("mean_mib_per_s"),
-            *(weighted_mean(pl.col(name), good).alias(name) for name in _LATENCIES),
-            busy.quantile(0.95, interpolation="linear").alias("p95_gavg_ms"),
+            over_time.mean(pl.col("read_mib_per_s") + pl.col("write_mib_per_s")).alias("mean_mib_per_s"),
+            *(weighted_mean(pl.col(name), done).alias(name) for name in _LATENCIES),
+            over_time.quantile(busy, 0.95).alias("p95_gavg_ms"),
             busy.max().alias("max_gavg_ms"),
             pl.col("queued").max().alias("max_queued"),
-            failed.mean(),
-            weighted_mean(pl.col("gavg_all_ms"), iops).alias("gavg_all_ms"),
+            over_time.mean(failed).alias("failed_per_s"),
+            weighted_mean(pl.col("gavg_all_ms"), iops * over_time.seconds()).alias("gavg_all_ms"),
             left_out(),
         )
         .sort("device")

@@ -23,6 +23,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
+from . import over_time
 from .frames import column, names, need, weighted_mean
 
 SMALL_BYTES: Final = 4096
@@ -192,7 +193,7 @@ def mean_and_peak(samples: pl.LazyFrame, columns: Sequence[str], by: Sequence[st
 
     by..., resource   str  name of the column
     samples           i64  with a number
-    mean, p95, peak   f64  in the unit of the column; p95 linear between neighbours
+    mean, p95, peak   f64  in the unit of the column, over time where there is a `time` (`over_time`)
     peak_to_mean      f64  null where the mean is 0
 
     Raises EsxparseError: The table lacks a column, or none is asked for.
@@ -205,16 +206,17 @@ def mean_and_peak(samples: pl.LazyFrame, columns: Sequence[str], by: Sequence[st
     if not columns:
         raise EsxparseError("no columns given to find the peaks of")
     keys: list[str | pl.Expr] = [*by] or [pl.lit(0).alias("_all")]
+    timed = over_time.with_covered(samples)
 
     def of(name: str) -> pl.LazyFrame:
         value = pl.col(name).cast(pl.Float64)
         return (
-            samples.group_by(keys, maintain_order=True)
+            timed.group_by(keys, maintain_order=True)
             .agg(
                 resource=pl.lit(name),
                 samples=value.count().cast(pl.Int64),
-                mean=value.mean(),
-                p95=value.quantile(0.95, interpolation="linear"),
+                mean=over_time.mean(value),
+                p95=over_time.quantile(value, 0.95),
                 peak=value.max(),
             )
             .drop("_all", strict=False)

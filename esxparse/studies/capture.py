@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from esxparse.metrics import host, host_cpu, inventory, memory, network, power, scheduling, steady, workload
+from esxparse.metrics import host, host_cpu, inventory, memory, network, over_time, power, scheduling, steady, workload
 from esxparse.metrics.frames import SAMPLE, names, placed, weighted_mean
 from esxparse.studies.columns import MEANS
 from esxparse.studies.views import VIEWS, measures
@@ -49,19 +49,19 @@ def metrics(tables: Tables, release: str | None) -> dict[str, Any]:
 
 
 def host_use(use: pl.LazyFrame) -> pl.LazyFrame:
-    """Used and util of the whole host, from `host.cpu`: means over samples of the means over PCPUs.
+    """Used and util of the whole host, from `host.cpu`: means over time of the means over PCPUs.
 
     >>> table = pl.LazyFrame({"time": [0, 1], "pcpu": [None, None], "pct_processor_time": [40.0, 60.0]})
     >>> host_use(host.cpu({"physical_cpu": table})).collect()["host_used_pct"].item()
     50.0
     """
     util = pl.col("util_pct")
-    return use.select(
+    return over_time.with_covered(use).select(
         pl.len().cast(pl.Int64).alias("samples"),
-        pl.col("used_pct").mean().alias("host_used_pct"),
-        util.mean().alias("host_util_pct"),
-        pl.col("core_util_pct").mean().alias("host_core_util_pct"),
-        util.quantile(0.95, interpolation="linear").alias("host_util_p95_pct"),
+        over_time.mean(pl.col("used_pct")).alias("host_used_pct"),
+        over_time.mean(util).alias("host_util_pct"),
+        over_time.mean(pl.col("core_util_pct")).alias("host_core_util_pct"),
+        over_time.quantile(util, 0.95).alias("host_util_p95_pct"),
         util.max().alias("host_util_max_pct"),
     )
 
@@ -69,8 +69,8 @@ def host_use(use: pl.LazyFrame) -> pl.LazyFrame:
 def _cpu(tables: Tables, use: pl.LazyFrame | None) -> list[pl.LazyFrame]:
     if use is None:
         return []
-    even = host_cpu.imbalance(host_cpu.pcpu(tables["physical_cpu"]))
-    return [host_use(use), even.select(pl.col("spread_pct").mean().alias("pcpu_util_spread_pct"))]
+    even = over_time.with_covered(host_cpu.imbalance(host_cpu.pcpu(tables["physical_cpu"])))
+    return [host_use(use), even.select(over_time.mean(pl.col("spread_pct")).alias("pcpu_util_spread_pct"))]
 
 
 def _vms(tables: Tables) -> list[pl.LazyFrame]:
@@ -90,24 +90,30 @@ def _vms(tables: Tables) -> list[pl.LazyFrame]:
     if "group_cpu" in tables:
         each = (
             scheduling.per_vcpu(tables["group_cpu"], vms, tables["vcpu"])
+            .pipe(over_time.with_covered)
             .group_by("group_id")
-            .agg(pl.col("vcpus").first(), pl.col(_PER_VCPU).mean(), pl.col("ready_from").unique())
+            .agg(
+                pl.col("vcpus").first(),
+                *(over_time.mean(pl.col(name)).alias(name) for name in _PER_VCPU),
+                pl.col("ready_from").unique(),
+            )
         )
         over_all = [weighted_mean(pl.col(name), pl.col("vcpus")).alias(name) for name in _PER_VCPU]
         worst = [pl.col(f"{name}_pct").max().alias(f"worst_vm_{name}_pct") for name in ("ready", "costop")]
         source = pl.col("ready_from").explode().unique().sort(descending=True).implode().list.join(" and ")
         queries.append(each.select(*over_all, *worst, source.replace("", None)))
     if "group_memory" in tables:
-        local, remote = pl.col("numa_local_mib").sum(), pl.col("numa_remote_mib").sum()
+        seconds = over_time.seconds()
+        local, remote = ((pl.col(f"numa_{where}_mib") * seconds).sum() for where in ("local", "remote"))
         share = pl.when(local + remote > 0).then(100 * local / (local + remote)).alias("numa_local_pct")
-        queries.append(memory.vms(tables["group_memory"], vms).select(share))
+        queries.append(memory.vms(tables["group_memory"], vms).pipe(over_time.with_covered).select(share))
     return queries
 
 
 def _of_views(tables: Tables, release: str | None) -> list[pl.LazyFrame]:
-    """Columns that are the mean over samples of a column of a view."""
+    """Columns that are the mean over time of a column of a view."""
     return [
-        rows.select(pl.col(of).mean().alias(name) for name, of in MEANS[view].items())
+        over_time.with_covered(rows).select(over_time.mean(pl.col(of)).alias(name) for name, of in MEANS[view].items())
         for view, rows in measures(MEANS, tables, release).items()
         if rows is not None
     ]
@@ -123,15 +129,18 @@ def _storage(tables: Tables, rows: pl.LazyFrame | None, by_sample: pl.LazyFrame 
         "host_write_mb_per_s": "write_mb_per_s",
         "left_out_iops": "left_out_iops",
     }
-    totals = by_sample.select(pl.col(old).mean().alias(new) for new, old in renamed.items())
-    serving = rows.filter(pl.col("left_out").is_null())
-    latencies = serving.select(weighted_mean(pl.col(name), pl.col("good_iops")).alias(name) for name in _LATENCIES)
+    totals = over_time.with_covered(by_sample).select(
+        over_time.mean(pl.col(old)).alias(new) for new, old in renamed.items()
+    )
+    serving = over_time.with_covered(rows.filter(pl.col("left_out").is_null()))
+    done = pl.col("good_iops") * over_time.seconds()
+    latencies = serving.select(weighted_mean(pl.col(name), done).alias(name) for name in _LATENCIES)
     listed = pl.concat_str("device", pl.lit(" ("), "left_out", pl.lit(")")).implode().list.join(", ").replace("", None)
     others = host.left_out(rows).select(listed.alias("left_out_devices"))
-    sides = pl.concat([workload.host_side(level) for level in host.disk_tables(tables)])
-    good, way = pl.col("good_iops"), pl.col("direction")
+    sides = over_time.with_covered(pl.concat([workload.host_side(level) for level in host.disk_tables(tables)]))
+    way = pl.col("direction")
     guest = sides.join(serving.select(name="device").unique(), on="name", how="semi").select(
-        weighted_mean(pl.col("latency_mean_ms").filter(way == one), good.filter(way == one)).alias(f"gavg_{one}_ms")
+        weighted_mean(pl.col("latency_mean_ms").filter(way == one), done.filter(way == one)).alias(f"gavg_{one}_ms")
         for one in ("read", "write")
     )
     return [totals, latencies, others, guest]
@@ -159,14 +168,16 @@ def _network(tables: Tables) -> list[pl.LazyFrame]:
         "tx_packets_per_s": "tx_packets",
         "rx_packets_per_s": "rx_packets",
     }
-    dropped = (pl.col("tx_dropped_per_s") + pl.col("rx_dropped_per_s")).mean().alias("dropped_packets_per_s")
-    return [by_sample.select(*(pl.col(old).mean().alias(new) for new, old in renamed.items()), dropped)]
+    dropped = pl.col("tx_dropped_per_s") + pl.col("rx_dropped_per_s")
+    means = {**{new: pl.col(old) for new, old in renamed.items()}, "dropped_packets_per_s": dropped}
+    return [over_time.with_covered(by_sample).select(over_time.mean(one).alias(name) for name, one in means.items())]
 
 
 def _power(tables: Tables) -> list[pl.LazyFrame]:
     if "power" not in tables or "p_state" not in names(tables["power"]):
         return []
-    return [power.host(tables["power"]).select(pl.col("watts").mean().alias("esxtop_watts"))]
+    drawn = over_time.with_covered(power.host(tables["power"]))
+    return [drawn.select(over_time.mean(pl.col("watts")).alias("esxtop_watts"))]
 
 
 def _series(by_sample: pl.LazyFrame | None, use: pl.LazyFrame | None) -> dict[str, pl.LazyFrame]:

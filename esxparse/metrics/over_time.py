@@ -1,0 +1,109 @@
+"""Means, shares and percentiles over time: each sample counts for the time that it covers.
+
+A row of esxtop holds rates since its previous sample, so it covers the time since the row before it. In a capture with
+one interval throughout every sample covers the same time, and a plain mean is right. Where the interval changes, it is
+not: 60 samples of 5 s at 10 % and one of 300 s at 90 % are 50.3 % of the time, and 11.3 % of the samples. The rules:
+
+- The interval of the first row is not known. It counts like the others if the interval is the same throughout, and not
+  at all if it changes.
+- A long step between two short ones is a gap, not a changed interval: rows are missing, and the sample after them
+  covers only the usual time. The same step at an end of the capture, or several long steps in a row, are a changed
+  interval. So is every step that no neighbour contradicts.
+- Jitter is no change. The interval is the same throughout if no sample is further from an even grid than a second (to
+  which esxtop cuts its time stamps), a fifth of the interval, or 2 % of the capture, gaps left out.
+- Without times of day all samples count alike.
+
+Call `with_covered` first, on the rows of a whole capture; the other functions aggregate expressions by what it adds.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from .frames import names, weighted_mean
+
+COVERED: Final = "covered_s"
+"""Seconds that a row covers; null in all rows of a capture with one interval throughout."""
+
+_LONGER: Final = 1.5
+"""A step of more than so many of either neighbour is a gap between them."""
+_JITTER_S: Final = 1.0
+_JITTER_SHARE: Final = 0.2
+_DRIFT: Final = 0.02
+
+
+def with_covered(rows: pl.LazyFrame, *hosts: str) -> pl.LazyFrame:
+    """Add `covered_s`, the time that each row covers, s: null in all rows if the interval is the same throughout.
+
+    Several rows may have one `time`; without that column nothing is known of intervals. `hosts`: columns that tell captures apart, if there are several.
+
+    >>> from datetime import datetime, timedelta
+    >>> at = [datetime(2026, 3, 2) + timedelta(seconds=second) for second in (0, 5, 10, 15, 315)]
+    >>> with_covered(pl.LazyFrame({"time": at})).collect()["covered_s"].to_list()
+    [0.0, 5.0, 5.0, 5.0, 300.0]
+    >>> with_covered(pl.LazyFrame({"time": at[:4]})).collect()["covered_s"].to_list()
+    [None, None, None, None]
+    """
+    if "time" not in names(rows):
+        return rows.with_columns(pl.lit(None, dtype=pl.Float64).alias(COVERED))
+    covered = pl.col("time").map_batches(_covered, return_dtype=pl.Float64)
+    return rows.with_columns((covered.over(hosts) if hosts else covered).alias(COVERED))
+
+
+def _covered(times: pl.Series) -> pl.Series:
+    unknown = pl.Series([None], dtype=pl.Float64).new_from_index(0, len(times))
+    if not isinstance(times.dtype, pl.Datetime) or times.null_count():
+        return unknown
+    moments = times.dt.epoch("us").to_numpy()
+    ends = np.unique(moments)
+    if len(ends) < 3:  # noqa: PLR2004  two steps
+        return unknown
+    steps = np.diff(ends) / 1e6
+    beside = np.concatenate(([np.inf], np.maximum(steps[:-2], steps[2:]), [np.inf]))
+    lengths = np.where(steps > _LONGER * beside, beside, steps)
+    total, usual = lengths.sum(), lengths.mean()
+    off = np.abs(np.cumsum(lengths) - usual * np.arange(1, len(lengths) + 1)).max()
+    if off <= max(_JITTER_S, _JITTER_SHARE * usual, _DRIFT * total):
+        return unknown
+    return pl.Series(np.concatenate(([0.0], lengths))[np.searchsorted(ends, moments)])
+
+
+def seconds() -> pl.Expr:
+    """Give the weight of each row beside another one: the seconds it covers, 1 if the interval is the same throughout.
+
+    A mean of latencies by commands takes `commands per second * seconds()`.
+    """
+    return pl.col(COVERED).fill_null(1.0)
+
+
+def mean(value: pl.Expr) -> pl.Expr:
+    """Aggregate by the mean over time.
+
+    >>> rows = pl.LazyFrame({"pct": [10.0, 10.0, 90.0], "covered_s": [0.0, 5.0, 300.0]})
+    >>> rows.select(mean(pl.col("pct")).round(1)).collect().item()
+    88.7
+    """
+    return pl.when(pl.col(COVERED).is_null().all()).then(value.mean()).otherwise(weighted_mean(value, seconds()))
+
+
+def share(condition: pl.Expr) -> pl.Expr:
+    """Aggregate by the share of the time, 0 to 1, in which a condition holds; rows where it is null do not count."""
+    return mean(condition.cast(pl.Float64))
+
+
+def quantile(value: pl.Expr, share: float) -> pl.Expr:
+    """Aggregate by the value that was not exceeded in a share of the time.
+
+    With one interval throughout it is interpolated between samples, as polars does; otherwise it is a sample's value.
+
+    >>> rows = pl.LazyFrame({"pct": [10.0, 10.0, 90.0], "covered_s": [0.0, 5.0, 300.0]})
+    >>> rows.select(quantile(pl.col("pct"), 0.5)).collect().item()
+    90.0
+    """
+    order = pl.struct(value.alias("value"), seconds().alias("weight")).filter(value.is_not_null()).sort()
+    reached = order.struct["weight"].cum_sum() >= share * order.struct["weight"].sum()
+    by_time = order.struct["value"].filter(reached).first()
+    return pl.when(pl.col(COVERED).is_null().all()).then(value.quantile(share, "linear")).otherwise(by_time)
