@@ -57,7 +57,8 @@ def answer(found: Found) -> Block:
     if lacking:
         text = f"{lacking} of {counted(found.runs.height, 'run')} with something missing: see"
         warned = [note(text, "warning", section="Data quality")]
-    return stack(*warned, points([*told[:_SENTENCES], *more]), *(note(text) for text in words.published(found)))
+    notes = [text for text in (words.comparisons(found), *words.published(found)) if text]
+    return stack(*warned, points([*told[:_SENTENCES], *more]), *map(note, notes))
 
 
 def published(found: Found) -> Block:
@@ -94,6 +95,7 @@ def compared(found: Found) -> Block:
         Column("runs", "Runs"),
         Column("mean", "Mean", significant=5),
         Column("baseline_mean", "Baseline", significant=5),
+        Column("difference", "Difference", significant=3),
         Column("ratio", "Ratio", digits=3),
         Column("ratio_low", "from", digits=3),
         Column("ratio_high", "to", digits=3),
@@ -214,7 +216,7 @@ def method(found: Found) -> Block:
         "Repetitions are runs with the same labels. Windows of one capture, and copies of a file, count as one.",
         "An interval tells chance from difference. Whatever else changed between the runs is part of the difference.",
     ]
-    alone = [name for name, part in found.compared.items() if part["ratio_low"].null_count() == part.height]
+    alone = [name for name, part in found.compared.items() if part["p_value"].null_count() == part.height]
     if alone:
         told.append("Configurations with a single run have no interval: such a difference may be chance.")
     if any(name.startswith("used_") for name in found.values):
