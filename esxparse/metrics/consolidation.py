@@ -18,7 +18,7 @@ from esxparse.errors import EsxparseError
 
 from . import host_cpu
 from ._series import half_unit_of
-from .frames import first_true, names, need
+from .frames import finite, first_true, names, need
 
 TOLERANCES: Final = {"p95_ms": 100.0, "host_cpu_pct": 90.0}
 """The study's: milliseconds of 95th-percentile response time, percent of the host's CPU."""
@@ -66,6 +66,7 @@ def largest_loads(
     >>> largest_loads(curve, "vms", {"p95_ms": 100.0}).select("largest_load", "status").collect().row(0)
     (470.0, 'interpolated')
     """
+    curve = finite(curve)
     chosen = TOLERANCES if limits is None else limits
     if not chosen:
         raise EsxparseError('a largest load needs a tolerance, such as {"p95_ms": 100}')
@@ -146,6 +147,7 @@ def largest_load(loads: pl.LazyFrame, by: Sequence[str] = ()) -> pl.LazyFrame:
     >>> largest_load(largest_loads(curve, "vms")).collect().row(0)
     (465.0, 'host_cpu_pct', 'interpolated')
     """
+    loads = finite(loads)
     size = pl.col("largest_load")
     return (
         loads.with_columns(pl.lit(0).alias("_all"))
@@ -174,6 +176,7 @@ def host_load(group_cpu: pl.LazyFrame, vms: pl.LazyFrame, physical_cpu: pl.LazyF
     >>> host_load(group_cpu, found, physical).collect().row(0)
     (0, 2, 6, 2, 60.0)
     """
+    group_cpu, vms, physical_cpu = finite(group_cpu), finite(vms), finite(physical_cpu)
     is_vm, vcpus = pl.col("_vm").is_not_null(), pl.col("vcpus")
     known = vms.select("group_id", "vcpus", pl.lit(value=True).alias("_vm"))
     running = (
@@ -229,6 +232,7 @@ def dense_mode(load: pl.LazyFrame, check_every_s: float = CHECK_S) -> pl.LazyFra
     >>> dense_mode(load).select("pcpu_util_pct", "eligible", "switched").collect().rows()
     [(51.0, True, 'on'), (49.0, False, 'off')]
     """
+    load = finite(load)
     if not (math.isfinite(check_every_s) and check_every_s > 0):
         msg = f"the time between checks must be a positive number of seconds, not {check_every_s!r} (60 is the default)"
         raise EsxparseError(msg)

@@ -28,7 +28,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError, choose_from
 
-from .frames import column, first_true, names
+from .frames import column, finite, first_true, names
 
 Measure = Literal["used", "util"]
 
@@ -125,6 +125,7 @@ def cost(runs: pl.LazyFrame, measure: Measure = "used", throughput: str = "mb_pe
     >>> run.pipe(cost).select(wanted).collect().row(0)
     (4800.0, 48.0, 3000000.0, 125.0)
     """
+    runs = finite(runs)
     if measure not in get_args(Measure):
         raise EsxparseError(f"unknown measure {measure!r}: {choose_from(measure, get_args(Measure))}")
     unit = "mib_per_s" if throughput.endswith("mib_per_s") else "mb_per_s"

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from .interval import Numbers, check_confidence, needs_scipy, usable_freedom
+from .interval import check_confidence, needs_scipy, usable_freedom
 
 EQUAL_PCT: Final = 2.0
 """Margin of equivalence: two means are equal if the interval of their ratio lies within so many percent of 1."""

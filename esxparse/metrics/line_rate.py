@@ -23,7 +23,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from .frames import column, names
+from .frames import column, finite, names
 from .interval import check_confidence, needs_scipy
 
 TCP_IP_BYTES: Final = 40
@@ -137,6 +137,7 @@ def against_line(ports: pl.LazyFrame, mtu: int = 1500, tcp_option_bytes: int = 0
     >>> round(row["tx_packet_bytes"]), round(row["tx_of_available_pct"], 1), row["rx_packet_bytes"]
     (9846, 99.0, None)
     """
+    ports = finite(ports)
     there = names(ports)
     full = payload_bytes(mtu, tcp_option_bytes)
     headers = _HEADER_BYTES + mtu - full
@@ -184,6 +185,7 @@ def cpu_by_nics(
     >>> cpu_by_nics(runs).select("points", "slope_pct_per_nic", "intercept_pct", "r_squared").collect().row(0)
     (4, 5.0, 1.0, 1.0)
     """
+    runs = finite(runs)
     check_confidence(confidence)
     keys: list[str | pl.Expr] = [*by] or [pl.lit(0).alias("_all")]
     nics, load = pl.col("nics").cast(pl.Float64), pl.col(cpu).cast(pl.Float64)

@@ -19,7 +19,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from .frames import column, names
+from .frames import column, finite, names
 from .scheduling import pct_to_ms
 
 HOURS_PER_YEAR: Final = 24 * 365
@@ -89,6 +89,7 @@ def yearly(runs: pl.LazyFrame) -> pl.LazyFrame:
     >>> yearly(runs).select("energy_kwh_per_year", "cost_per_year").collect().row(0)
     (44676.0, 11169.0)
     """
+    runs = finite(runs)
     there = names(runs)
     drawn = column(there, "hosts") * column(there, "watts")
     climate = column(there, "climate_factor") if "climate_factor" in there else pl.lit(1.0)

@@ -26,7 +26,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from .frames import column, names
+from .frames import column, finite, names
 from .units import convert
 
 _MINUTES_PER_DAY: Final = 1440.0
@@ -153,6 +153,7 @@ def plan(runs: pl.LazyFrame, *, evenly: bool = False) -> pl.LazyFrame:
     >>> plan(runs).select("rate_mb_per_s", pl.col("replication_min").round(1), "fits_rpo").collect().rows()
     [(112.625, 11.4, False), (55.0, 23.3, False)]
     """
+    runs = finite(runs)
     there = names(runs)
     size = _either(there, "vm_size_", ("mb", "mib"), "mb")
     rate = _either(there, "rate_", ("mb_per_s", "mbit_per_s"), "mb_per_s")

@@ -22,7 +22,7 @@ from polars import selectors
 from esxparse.errors import EsxparseError
 
 from ._series import half_unit_of
-from .frames import names, need
+from .frames import finite, names, need
 from .ratio import ratios
 
 TOLERANCE_PCT: Final = 5.0
@@ -48,6 +48,7 @@ def efficiency(curve: pl.LazyFrame, units: str, value: str, by: Sequence[str] = 
     >>> [round(share, 3) for share in table["efficiency"]], [round(desktops) for desktops in table["per_unit"]]
     ([1.0, 0.992, 1.006], [95, 95, 96])
     """
+    curve = finite(curve)
     need(
         names(curve),
         units,
@@ -155,6 +156,7 @@ def peak_load(records: pl.LazyFrame, load: str, rules: Mapping[str, pl.Expr], by
     >>> peak_load(records, "users", rules).collect().rows()
     [(3, 200, 300, 'p99', 0, 0)]
     """
+    records = finite(records)
     need(
         names(records),
         load,
