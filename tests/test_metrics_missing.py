@@ -32,7 +32,9 @@ def public():
             own = inspect.isfunction(function) and function.__module__ == module.__name__
             if own and not name.startswith("_") and not module.__name__.rpartition(".")[2].startswith("_"):
                 kinds = [str(one.annotation) for one in inspect.signature(function).parameters.values()]
-                if any("LazyFrame" in kind for kind in kinds) and "LazyFrame" in str(function.__annotations__["return"]):
+                if any("LazyFrame" in kind for kind in kinds) and "LazyFrame" in str(
+                    function.__annotations__["return"]
+                ):
                     found[f"{module.__name__.rpartition('.')[2]}.{name}"] = function
     return found
 

@@ -17,6 +17,7 @@ import polars as pl
 from esxparse.errors import EsxparseError
 
 from . import host_cpu
+from ._inputs import AT_LEAST_0, checked
 from ._series import half_unit_of
 from .frames import finite, first_true, names, need
 
@@ -60,13 +61,14 @@ def largest_loads(
     within_again       i64        higher loads that are within the limit again: if any, the curve is not monotonic
     unknown_loads      i64        loads without a value: whether they are within is not known
 
-    Raises EsxparseError: A column is missing, there are no limits, or one is not a number.
+    Raises EsxparseError: A column is missing, there are no limits, or one is not a number; on collecting, a load is
+    negative.
 
     >>> curve = pl.LazyFrame({"vms": [400, 450, 500], "p95_ms": [40.0, 80.0, 130.0]})
     >>> largest_loads(curve, "vms", {"p95_ms": 100.0}).select("largest_load", "status").collect().row(0)
     (470.0, 'interpolated')
     """
-    curve = finite(curve)
+    curve = checked(curve, {load: AT_LEAST_0})
     chosen = TOLERANCES if limits is None else limits
     if not chosen:
         raise EsxparseError('a largest load needs a tolerance, such as {"p95_ms": 100}')
@@ -222,7 +224,7 @@ def dense_mode(load: pl.LazyFrame, check_every_s: float = CHECK_S) -> pl.LazyFra
     switched           str  on or off, where this check changes it; before the first it is off, and a check of which
                             nothing is known leaves it as it was
 
-    Raises EsxparseError: The time between checks is not positive.
+    Raises EsxparseError: The time between checks is not positive; on collecting, a number is negative.
 
     >>> from datetime import datetime, timedelta
     >>> times = [datetime(2015, 11, 2) + timedelta(seconds=second) for second in (0, 60, 120)]
@@ -232,7 +234,7 @@ def dense_mode(load: pl.LazyFrame, check_every_s: float = CHECK_S) -> pl.LazyFra
     >>> dense_mode(load).select("pcpu_util_pct", "eligible", "switched").collect().rows()
     [(51.0, True, 'on'), (49.0, False, 'off')]
     """
-    load = finite(load)
+    load = checked(load, dict.fromkeys(("vms", "vcpus", "pcpus", "pcpu_util_pct"), AT_LEAST_0))
     if not (math.isfinite(check_every_s) and check_every_s > 0):
         msg = f"the time between checks must be a positive number of seconds, not {check_every_s!r} (60 is the default)"
         raise EsxparseError(msg)

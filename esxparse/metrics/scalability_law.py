@@ -26,6 +26,7 @@ import polars as pl
 from esxparse.errors import EsxparseError, choose_from
 from esxparse.schema import schema
 
+from ._inputs import AT_LEAST_0, checked
 from ._series import half_unit
 from .frames import names, need
 from .interval import Numbers, check_confidence, needs_scipy
@@ -319,7 +320,8 @@ def fits(
     Returns one row per sweep, in their order: *by, then the fields of `ScalabilityLaw`, each interval as `_low` and
     `_high` (null where unbounded), `warnings` as one text (null without any), and `gap`: why there is no fit.
 
-    Raises EsxparseError: A column is missing, `confidence` is invalid, or scipy is not installed.
+    Raises EsxparseError: A column is missing, `confidence` is invalid, or scipy is not installed; on collecting, a
+    number is negative.
 
     >>> sweep = pl.LazyFrame({"vms": [1, 2, 4, 8, 16, 32], "iops": [100.0, 190.0, 340.0, 560.0, 780.0, 890.0]})
     >>> fits(sweep, "vms", "iops").select(pl.col("contention", "r_squared").round(2)).collect().row(0)
@@ -328,6 +330,7 @@ def fits(
     need(names(curve), units, value, *by)
     check_confidence(confidence)
     needs_scipy()
+    curve = checked(curve, {units: AT_LEAST_0, value: AT_LEAST_0})
     chosen = curve.select(*by, pl.col(units).cast(pl.Float64).alias("_n"), pl.col(value).cast(pl.Float64).alias("_y"))
     if noise not in get_args(Noise):
         raise EsxparseError(f"unknown noise {noise!r}: {choose_from(noise, get_args(Noise))}")
