@@ -115,7 +115,7 @@ def test_unknown_measure():
         (lambda: cpu_cost.cycles_per_io(25, 8, 2400, 0), "IOPS is 0"),
         (lambda: cpu_cost.core_pct_per_1k_iops(25, 8, math.nan), "IOPS is nan"),
         (lambda: cpu_cost.core_pct_per_1k_iops(25, 0, 1000), "number of CPUs is 0"),
-        (lambda: cpu_cost.busy_mhz(25, 8, -1), "CPU frequency is -1"),
+        (lambda: cpu_cost.busy_mhz(25, 8, -1), "CPU frequency must be a number above 0, not -1"),
     ],
 )
 def test_scalars_refuse_what_cannot_be_divided_by(call, says):

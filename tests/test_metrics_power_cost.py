@@ -55,8 +55,8 @@ def test_one_kilowatt_for_a_year_is_8760_kwh():
         ((-1, 170, 0.25, 1.5), "hosts must be a number of 0 or more"),
         ((20, math.nan, 0.25, 1.5), "watts must be"),
         ((20, 170, -0.25, 1.5), "price_per_kwh must be"),
-        ((20, 170, 0.25, 0.5), "climate factor must be 1 or more"),
-        ((20, 170, 0.25, math.inf), "climate factor must be 1 or more"),
+        ((20, 170, 0.25, 0.5), "climate factor must be a number of 1 or more"),
+        ((20, 170, 0.25, math.inf), "climate factor must be a number of 1 or more"),
     ],
 )
 def test_numbers_that_cannot_be_are_refused(arguments, said):

@@ -34,14 +34,78 @@ def test_lower_latency_is_better_and_one_run_has_no_interval(tmp_path):
     runs = [({"filter": "none"}, {"latency_mean_ms": 4.0}), ({"filter": "null"}, {"latency_mean_ms": 3.0})]
     (sentence,) = told(made(tmp_path, runs, BASE))
     assert sentence == (
-        "null against none: latency mean is 25 % lower, which is better; with one run of each it may be chance."
+        "null against none: latency mean: the data do not show which is faster (-25 %): one run may be chance, "
+        "repeat both."
     )
 
 
 def test_what_chance_explains_is_no_difference(tmp_path):
     runs = [({"filter": name}, {"iops": iops}) for name in ("none", "null") for iops in (900.0, 1000.0, 1100.0)]
     (sentence,) = told(made(tmp_path, runs, BASE))
-    assert "no difference in IOPS is shown" in sentence
+    assert sentence == (
+        "null against none: IOPS: the data do not show which is higher (+0 % [-20.6, +25.9]): "
+        "about 394 runs of each (142 to more than 1,000) would show 2 %."
+    )
+
+
+def test_a_baseline_below_zero_keeps_the_direction_of_the_difference(tmp_path):
+    """From -10.7 to 20.7 is no "294 % lower"."""
+    runs = [
+        ({"filter": name}, {"score": at + step})
+        for name, at in (("none", -10.7), ("null", 20.7))
+        for step in (-0.1, 0, 0.1)
+    ]
+    found = gather.gather(made(tmp_path, runs, BASE), values=["score"])
+    (sentence,) = words.answer(found)
+    assert sentence.startswith("null against none: score is 31.4 higher [+31.")
+    assert sentence.endswith("(20.7 against -10.7).")
+    assert "%" not in sentence
+    row = found.compared["score"].row(0, named=True)
+    assert (row["ratio"], row["change_pct"], row["verdict"]) == (None, None, "higher")
+    assert row["gap"] == "the baseline's mean is below 0: no percentage of it, compare the difference"
+    assert "31.4" in tables.compared(found).text
+
+
+def test_several_baselines_below_zero_are_summed_up_without_a_percentage(tmp_path):
+    runs = [
+        ({"filter": name, "vms": vms}, {"score": at * vms + step})
+        for vms in (1, 2)
+        for name, at in (("none", -10.0), ("null", -30.0))
+        for step in (-0.1, 0, 0.1)
+    ]
+    (sentence,) = told(made(tmp_path, runs, 'axis = "vms"\n' + BASE), values=["score"])
+    assert sentence == "null against none: score is lower in 2 of 2 comparisons, by 20 to 40."
+
+
+def test_an_answer_says_how_many_comparisons_it_makes(tmp_path):
+    runs = [run for name in ("none", "a", "b", "c") for run in repeated({"filter": name}, 1000.0)]
+    found = gather.gather(made(tmp_path, runs, BASE))
+    assert words.comparisons(found).startswith("The verdicts allow for 3 comparisons: 1 in 20")
+    assert "allow for 3 comparisons" in tables.answer(found).text
+    (tmp_path / "one").mkdir()
+    single = gather.gather(
+        made(tmp_path / "one", repeated({"filter": "none"}, 1.0) + repeated({"filter": "x"}, 9.0), BASE)
+    )
+    assert words.comparisons(single) == ""
+
+
+def test_the_verdicts_of_one_answer_allow_for_all_its_values(tmp_path):
+    """One p-value of 0.02 alone is a difference; beside five values that show nothing it is none."""
+    one, other = (1000.0, 1010.0, 1020.0), (1030.0, 1040.0, 1050.0)
+    values = ["iops", "a", "b", "c", "d", "e"]
+    runs = [
+        ({"filter": name}, {value: (some if value == "iops" else one)[place] for value in values})
+        for name, some in (("none", one), ("null", other))
+        for place in range(3)
+    ]
+    path = made(tmp_path, runs, BASE)
+    alone, together = (
+        gather.gather(path, values=some).compared["iops"].row(0, named=True) for some in (["iops"], values)
+    )
+    assert 0.01 < alone["p_value"] == together["p_value"] < 0.05
+    assert (alone["verdict"], together["verdict"]) == ("higher", "no difference shown")
+    assert (alone["comparisons"], together["comparisons"]) == (1, 6)
+    assert "among 6 comparisons chance alone leaves 0 out like this" in together["undecided"]
 
 
 def test_the_one_configuration_that_differs_is_named(tmp_path):
@@ -53,7 +117,7 @@ def test_the_one_configuration_that_differs_is_named(tmp_path):
     ]
     (sentence,) = told(made(tmp_path, runs, 'axis = "vms"\n' + BASE))
     assert "IOPS is 99.9 % higher" in sentence or "IOPS is 100 % higher" in sentence
-    assert "at vms 1; no difference is shown in the other 2." in sentence
+    assert "at vms 1; equal within 2 % in 2 of 3." in sentence
 
 
 def test_a_sweep_says_how_far_it_is_from_a_straight_line(tmp_path):

@@ -18,7 +18,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from .frames import names, share_pct
+from .frames import finite, names, share_pct
 
 BOUNDARIES = (512, 1024, 2048, 4096, 65536)
 """Bytes: a sector, NTFS and ext blocks, a VMDK and server block of 4 KB, the usual stripe of 64 KB."""
@@ -55,6 +55,7 @@ def shares(requests: pl.LazyFrame, boundaries: Sequence[int] = BOUNDARIES) -> pl
     >>> shares(requests, [512, 4096]).collect().rows()
     [('WRITE', 512, 2, 2, 100.0, 100.0), ('WRITE', 4096, 2, 1, 50.0, 75.0)]
     """
+    requests = finite(requests)
     if any(boundary < 1 for boundary in boundaries):
         raise EsxparseError(f"a boundary must be 1 byte or more, not {min(boundaries)}")
     sized = pl.col("size_bytes").fill_null(0).cast(pl.Float64)
@@ -92,6 +93,7 @@ def remainders(requests: pl.LazyFrame, boundary: int = 4096) -> pl.LazyFrame:
     >>> remainders(requests).collect().rows()
     [('WRITE', 3584, 3, 75.0), ('WRITE', 0, 1, 25.0)]
     """
+    requests = finite(requests)
     if boundary < 1:
         raise EsxparseError(f"a boundary must be 1 byte or more, not {boundary}")
     return (
@@ -115,6 +117,7 @@ def off_size(requests: pl.LazyFrame) -> pl.LazyFrame:
     >>> off_size(requests).collect().rows()
     [('WRITE', 2, 50.0)]
     """
+    requests = finite(requests)
     size = pl.col("size_bytes").cast(pl.Int64)
     boundary = pl.min_horizontal(size & -size, pl.lit(4096))
     off = pl.col("offset_bytes") % boundary != 0
@@ -146,6 +149,7 @@ def latency(requests: pl.LazyFrame) -> pl.LazyFrame:
     >>> latency(requests).select("operation", "requests", "unanswered", "mean_ms", "max_ms", "bytes").collect().rows()
     [('READ', 2, 1, 2.0, 3.0, 8192), ('WRITE', 1, 0, 20.0, 20.0, 1024)]
     """
+    requests = finite(requests)
     answered = pl.col("latency_ms").is_not_null()
     value = pl.col("latency_ms").cast(pl.Float64)
     quantiles = [
@@ -189,6 +193,7 @@ def sequential(requests: pl.LazyFrame) -> pl.LazyFrame:
     >>> sequential(requests).collect().rows()
     [('a', 1, 'read', 3, 1, 50.0)]
     """
+    requests = finite(requests)
     there = names(requests)
     keys = next((pair for pair in _FILES if {*pair} <= there), None)
     if keys is None:

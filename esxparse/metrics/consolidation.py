@@ -17,8 +17,9 @@ import polars as pl
 from esxparse.errors import EsxparseError
 
 from . import host_cpu
+from ._inputs import AT_LEAST_0, checked
 from ._series import half_unit_of
-from .frames import first_true, names, need
+from .frames import finite, first_true, names, need
 
 TOLERANCES: Final = {"p95_ms": 100.0, "host_cpu_pct": 90.0}
 """The study's: milliseconds of 95th-percentile response time, percent of the host's CPU."""
@@ -60,12 +61,14 @@ def largest_loads(
     within_again       i64        higher loads that are within the limit again: if any, the curve is not monotonic
     unknown_loads      i64        loads without a value: whether they are within is not known
 
-    Raises EsxparseError: A column is missing, there are no limits, or one is not a number.
+    Raises EsxparseError: A column is missing, there are no limits, or one is not a number; on collecting, a load is
+    negative.
 
     >>> curve = pl.LazyFrame({"vms": [400, 450, 500], "p95_ms": [40.0, 80.0, 130.0]})
     >>> largest_loads(curve, "vms", {"p95_ms": 100.0}).select("largest_load", "status").collect().row(0)
     (470.0, 'interpolated')
     """
+    curve = checked(curve, {load: AT_LEAST_0})
     chosen = TOLERANCES if limits is None else limits
     if not chosen:
         raise EsxparseError('a largest load needs a tolerance, such as {"p95_ms": 100}')
@@ -146,6 +149,7 @@ def largest_load(loads: pl.LazyFrame, by: Sequence[str] = ()) -> pl.LazyFrame:
     >>> largest_load(largest_loads(curve, "vms")).collect().row(0)
     (465.0, 'host_cpu_pct', 'interpolated')
     """
+    loads = finite(loads)
     size = pl.col("largest_load")
     return (
         loads.with_columns(pl.lit(0).alias("_all"))
@@ -174,6 +178,7 @@ def host_load(group_cpu: pl.LazyFrame, vms: pl.LazyFrame, physical_cpu: pl.LazyF
     >>> host_load(group_cpu, found, physical).collect().row(0)
     (0, 2, 6, 2, 60.0)
     """
+    group_cpu, vms, physical_cpu = finite(group_cpu), finite(vms), finite(physical_cpu)
     is_vm, vcpus = pl.col("_vm").is_not_null(), pl.col("vcpus")
     known = vms.select("group_id", "vcpus", pl.lit(value=True).alias("_vm"))
     running = (
@@ -219,7 +224,7 @@ def dense_mode(load: pl.LazyFrame, check_every_s: float = CHECK_S) -> pl.LazyFra
     switched           str  on or off, where this check changes it; before the first it is off, and a check of which
                             nothing is known leaves it as it was
 
-    Raises EsxparseError: The time between checks is not positive.
+    Raises EsxparseError: The time between checks is not positive; on collecting, a number is negative.
 
     >>> from datetime import datetime, timedelta
     >>> times = [datetime(2015, 11, 2) + timedelta(seconds=second) for second in (0, 60, 120)]
@@ -229,6 +234,7 @@ def dense_mode(load: pl.LazyFrame, check_every_s: float = CHECK_S) -> pl.LazyFra
     >>> dense_mode(load).select("pcpu_util_pct", "eligible", "switched").collect().rows()
     [(51.0, True, 'on'), (49.0, False, 'off')]
     """
+    load = checked(load, dict.fromkeys(("vms", "vcpus", "pcpus", "pcpu_util_pct"), AT_LEAST_0))
     if not (math.isfinite(check_every_s) and check_every_s > 0):
         msg = f"the time between checks must be a positive number of seconds, not {check_every_s!r} (60 is the default)"
         raise EsxparseError(msg)

@@ -20,7 +20,6 @@ that it rests on used is assumed, the study does not say). Idle-subtracted cost 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Final, Literal, get_args
 
@@ -28,6 +27,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError, choose_from
 
+from ._inputs import AT_LEAST_0, Bound, check, checked
 from .frames import column, first_true, names
 
 Measure = Literal["used", "util"]
@@ -38,9 +38,19 @@ _RATES: Final = {"mb_per_s": "mhz_per_mbps", "mib_per_s": "mhz_per_mibps"}
 _OF_ONE: Final = {"used": "core", "util": "pcpu"}
 
 
-def _positive(value: float, what: str, why: str) -> None:
-    if not (math.isfinite(value) and value > 0):
-        raise EsxparseError(f"{what} is {value:g}: {why}")
+_CPUS: Final = Bound(above=True, hint="give the number of PCPUs in esxtop")
+_MHZ: Final = Bound(above=True, hint="give the nominal MHz of the host's CPUs")
+_WORK: Final = Bound(above=True, hint="a run without I/O has no CPU cost: check the run, or leave it out")
+_GIVEN: Final = (
+    "cpus",
+    "mhz",
+    "iops",
+    "load_hosts",
+    "host_used_pct",
+    "host_util_pct",
+    "idle_used_pct",
+    "idle_util_pct",
+)
 
 
 def busy_mhz(pct: float, cpus: float, mhz: float) -> float:
@@ -49,8 +59,8 @@ def busy_mhz(pct: float, cpus: float, mhz: float) -> float:
     >>> busy_mhz(25.0, cpus=8, mhz=2400)
     4800.0
     """
-    _positive(cpus, "the number of CPUs", "give the number of PCPUs in esxtop")
-    _positive(mhz, "the CPU frequency", "give the nominal MHz of the host's CPUs")
+    check("the number of CPUs", cpus, _CPUS)
+    check("the CPU frequency", mhz, _MHZ)
     return pct / 100 * cpus * mhz
 
 
@@ -65,7 +75,7 @@ def mhz_per_mbps(pct: float, cpus: float, mhz: float, mb_per_s: float) -> float:
     >>> mhz_per_mbps(25.0, cpus=8, mhz=2400, mb_per_s=100.0)
     48.0
     """
-    _positive(mb_per_s, "throughput", "a run without I/O has no CPU cost: check the run, or leave it out")
+    check("throughput", mb_per_s, _WORK)
     return busy_mhz(pct, cpus, mhz) / mb_per_s
 
 
@@ -77,7 +87,7 @@ def cycles_per_io(pct: float, cpus: float, mhz: float, iops: float) -> float:
     >>> cycles_per_io(25.0, cpus=8, mhz=2400, iops=48_000.0)
     100000.0
     """
-    _positive(iops, "IOPS", "a run without I/O has no CPU cost: check the run, or leave it out")
+    check("IOPS", iops, _WORK)
     return busy_mhz(pct, cpus, mhz) * _HERTZ / iops
 
 
@@ -91,8 +101,8 @@ def core_pct_per_1k_iops(pct: float, cpus: float, iops: float) -> float:
     >>> core_pct_per_1k_iops(10.0, cpus=32, iops=64_000.0)
     5.0
     """
-    _positive(cpus, "the number of CPUs", "give the number of PCPUs in esxtop")
-    _positive(iops, "IOPS", "a run without I/O has no CPU cost: check the run, or leave it out")
+    check("the number of CPUs", cpus, _CPUS)
+    check("IOPS", iops, _WORK)
     return pct * cpus / (iops / 1000)
 
 
@@ -118,13 +128,15 @@ def cost(runs: pl.LazyFrame, measure: Measure = "used", throughput: str = "mb_pe
 
     Null where what is divided by is not above 0. Idle-subtracted values below 0 are kept: the idle run was the busier.
 
-    Raises EsxparseError: `measure` is unknown, or the name of the throughput column says no unit known here.
+    Raises EsxparseError: `measure` is unknown, or the name of the throughput column ends in no known unit; on
+    collecting, a number is negative.
 
     >>> run = pl.LazyFrame({"host_used_pct": [25.0], "cpus": [8], "mhz": [2400], "mb_per_s": [100.0], "iops": [1600.0]})
     >>> wanted = ["used_mhz", "used_mhz_per_mbps", "used_cycles_per_io", "used_pct_of_core_per_1k_iops"]
     >>> run.pipe(cost).select(wanted).collect().row(0)
     (4800.0, 48.0, 3000000.0, 125.0)
     """
+    runs = checked(runs, dict.fromkeys((*_GIVEN, throughput), AT_LEAST_0))
     if measure not in get_args(Measure):
         raise EsxparseError(f"unknown measure {measure!r}: {choose_from(measure, get_args(Measure))}")
     unit = "mib_per_s" if throughput.endswith("mib_per_s") else "mb_per_s"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from .frames import names
+from .frames import finite, names
 
 LONGEST_GAP = 3.0
 """A distance between two readings of more than so many usual ones is a gap: nothing is known of the power in it."""
@@ -32,6 +32,7 @@ def energy(power: pl.LazyFrame) -> pl.LazyFrame:
     >>> energy(pl.LazyFrame({"time": times, "watts": [100.0, 200.0, 200.0]})).collect()["energy_joules"].item()
     3500.0
     """
+    power = finite(power)
     keys: list[str] = [name for name in ("source", "sensor") if name in names(power)]
     watts, time = pl.col("watts"), pl.col("time")
     step = time.diff().dt.total_microseconds() / 1e6
@@ -115,6 +116,7 @@ def watts_per_unit(table: pl.LazyFrame, rate: str, watts: str = "watts") -> pl.L
     >>> watts_per_unit(pl.LazyFrame({"watts": [300.0], "iops": [1500.0]}), "iops").collect().row(0)
     (300.0, 1500.0, 0.2, 5.0)
     """
+    table = finite(table)
     work, power = pl.col(rate).cast(pl.Float64), pl.col(watts).cast(pl.Float64)
     sound = (work > 0) & (power > 0)
     return table.with_columns(

@@ -14,7 +14,7 @@ from typing import Final
 
 import polars as pl
 
-from .frames import names, need
+from .frames import finite, names, need
 from .inventory import WORLD_OF_VCPU
 from .scheduling import contention
 
@@ -53,6 +53,7 @@ def ready(vcpu: pl.LazyFrame, *, limited: bool = True) -> pl.LazyFrame:
     >>> ready(worlds).select("host", "vm", "median_pct", "max_pct", "values").collect().rows()
     [('esx-01', 'db', 3.0, 8.0, 3)]
     """
+    vcpu = finite(vcpu)
     wait = pl.col("pct_ready")
     return (
         _vcpus(vcpu, limited=limited)

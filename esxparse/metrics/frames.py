@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 import polars as pl
+from polars import selectors
 
 from esxparse.errors import EsxparseError, did_you_mean
 
@@ -24,6 +25,16 @@ def names(frame: pl.LazyFrame) -> frozenset[str]:
     On a lazy frame this resolves the plan: ask once in a function and hand the answer on.
     """
     return frozenset(frame.collect_schema().names())
+
+
+def finite(frame: pl.LazyFrame) -> pl.LazyFrame:
+    """Give the frame with null for NaN and infinity: a value that was not measured is missing, however it is written.
+
+    >>> finite(pl.LazyFrame({"n": [1.0, float("nan"), float("inf")]})).collect()["n"].to_list()
+    [1.0, None, None]
+    """
+    number = selectors.float()
+    return frame.with_columns(pl.when(number.is_finite()).then(number))
 
 
 def need(there: Collection[str], *wanted: str, results: Collection[str] = ()) -> None:
@@ -95,6 +106,7 @@ def placed(rows: pl.LazyFrame, *instance: str) -> pl.LazyFrame:
     [3.0, 7.0]
     """
     # By instance alone, in order of time: groups by time and instance would be as many as there are rows.
+    rows = finite(rows)
     number, time = pl.int_range(pl.len()), pl.col("time")
     first = pl.when(time.ne_missing(time.shift(1))).then(number).forward_fill()
     place = (number - first).over(instance) if instance else number - first

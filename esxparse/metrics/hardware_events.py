@@ -14,7 +14,7 @@ import polars as pl
 
 from esxparse import toml
 
-from .frames import column, first_true, names
+from .frames import column, finite, first_true, names
 
 _TLB = ("tlb_miss_load", "tlb_miss_store", "tlb_miss_instruction")
 _PMU = r"^[\w-]+/"
@@ -63,6 +63,8 @@ def per_second(events: pl.LazyFrame, runs: pl.LazyFrame | None = None) -> pl.Laz
     >>> per_second(events, runs).select(pl.col("per_s").round()).collect().item()
     1139566.0
     """
+    events = finite(events)
+    runs = None if runs is None else finite(runs)
     there = names(events)
     ends = events.select("run", column(there, "elapsed_s").alias("elapsed_s")).unique().sort("run", "elapsed_s")
     lengths = ends.filter(pl.col("elapsed_s").is_not_null()).with_columns(
@@ -97,6 +99,7 @@ def per_instruction(events: pl.LazyFrame) -> pl.LazyFrame:
     >>> per_instruction(events).select("event", "per_instruction").collect().rows()
     [('cycles:u', 0.5), ('instructions:u', 1.0)]
     """
+    events = finite(events)
     keys = ["run", *(name for name in ("elapsed_s", "aggregate", "cgroup", "pmu") if name in names(events))]
     instructions = (
         events.filter(_class(pl.col("event")) == "instructions")
@@ -177,6 +180,7 @@ def vmkperf_totals(events: pl.LazyFrame) -> pl.LazyFrame:
     >>> vmkperf_totals(polls).collect().rows()
     [('tlb', None, None, 5.0)]
     """
+    events = finite(events)
     by_poll = (
         events.filter(pl.col("rate_per_s").is_not_null())
         .group_by("block", "poll", "event")
@@ -205,6 +209,7 @@ def compare(first: pl.LazyFrame, second: pl.LazyFrame) -> pl.LazyFrame:
     >>> compare(nested, shadow).select(pl.col("value_ratio", "rate_ratio").round(3)).collect().row(0)
     (1.767, 1.739)
     """
+    first, second = finite(first), finite(second)
 
     def named(frame: pl.LazyFrame, which: str) -> pl.LazyFrame:
         return frame.select("event", *(pl.col(name).alias(f"{which}_{name}") for name in ("value", "per_s")))

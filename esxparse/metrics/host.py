@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from . import host_cpu, over_time, storage
-from .frames import SAMPLE, names, placed
+from .frames import SAMPLE, finite, names, placed
 from .units import mib_to_mb
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ def io(rows: pl.LazyFrame) -> pl.LazyFrame:
     >>> io(disks({"physical_disk_scsi_device": disk})).collect().rows()
     [(0, 0, 100.0, 1.048576, 1.048576, 0.0)]
     """
+    rows = finite(rows)
     serves = pl.col("left_out").is_null()
 
     def total(name: str, of: pl.Expr) -> pl.Expr:

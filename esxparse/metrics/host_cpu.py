@@ -18,7 +18,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError, choose_from
 
-from .frames import SAMPLE, names, placed, renamed
+from .frames import SAMPLE, finite, names, placed, renamed
 
 _COUNTERS = {"used_pct": "pct_processor_time", "util_pct": "pct_util_time", "core_util_pct": "pct_core_util_time"}
 
@@ -41,6 +41,7 @@ def pcpu(physical_cpu: pl.LazyFrame) -> pl.LazyFrame:
     >>> pcpu(table).collect().rows()
     [(0, 0, 120.0, None, None), (0, None, 60.0, None, None)]
     """
+    physical_cpu = finite(physical_cpu)
     return physical_cpu.select("time", "pcpu", *renamed(names(physical_cpu), _COUNTERS))
 
 
@@ -62,6 +63,7 @@ def imbalance(pcpu: pl.LazyFrame, measure: Measure = "util_pct") -> pl.LazyFrame
     >>> imbalance(table).collect().rows()
     [(0, 2, 50.0, 10.0, 90.0, 80.0, 0)]
     """
+    pcpu = finite(pcpu)
     if measure not in _COUNTERS:
         raise EsxparseError(f"unknown measure {measure!r}: {choose_from(measure, _COUNTERS)}")
     value = pl.col(measure)

@@ -187,7 +187,7 @@ def differences(
     with np.errstate(all="ignore"):
         square = np.where(runs >= FEWEST, variance / runs, np.nan)
         base_square = np.where(base_runs >= FEWEST, base_variance / base_runs, np.nan)
-        # Fieller's interval leaves 1 out if it does so for the two means that rounding allows nearest to each other.
+        # Fieller leaves 1 out if it does so for the pair of means that rounding allows nearest to each other.
         nearest, base_nearest = mean - sign * own, base_mean + sign * base
         weight = np.where(base_nearest > 0, (nearest / base_nearest) ** 2, 1.0)
         freedom = usable_freedom(square, weight * base_square, runs, base_runs)

@@ -13,7 +13,7 @@ import polars as pl
 from esxparse.errors import EsxparseError
 from esxparse.worlds import IDLE_WORLD
 
-from .frames import first_true
+from .frames import finite, first_true
 
 KINDS = ("vcpu", "vm helper", "idle", "system")
 
@@ -113,6 +113,7 @@ def vms(vcpu: pl.LazyFrame) -> pl.LazyFrame:
     >>> vms(worlds).collect().rows()
     [(7, 'db', 2), (9, 'old', 1)]
     """
+    vcpu = finite(vcpu)
     return (
         vcpu.select("group_id", "group", "world")
         .unique(maintain_order=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from .frames import names, share_pct
+from .frames import finite, names, share_pct
 
 _WHOSE = ("sample", "world_group_id", "handle_id", "disk", "vm")
 
@@ -43,6 +43,7 @@ def size_mix(histograms: pl.LazyFrame) -> pl.LazyFrame:
     >>> size_mix(lengths).select("to_bytes", "share_pct").collect().rows()
     [(4095, 25.0), (4096, 75.0)]
     """
+    histograms = finite(histograms)
     by = [*_by(histograms), "direction"]
     return histograms.filter(pl.col("histogram") == "io_length").select(
         *by,
@@ -70,6 +71,7 @@ def read_share(histograms: pl.LazyFrame) -> pl.LazyFrame:
     >>> read_share(lengths).collect().rows()
     [(1, 70, 30, 70.0)]
     """
+    histograms = finite(histograms)
     by = _by(histograms)
 
     def commands(direction: str) -> pl.Expr:
@@ -108,6 +110,7 @@ def sequential_share(histograms: pl.LazyFrame, near_blocks: int = 128) -> pl.Laz
     >>> sequential_share(distances).select("sequential_pct", "near_pct", "random_pct").collect().rows()
     [(50.0, 10.0, 40.0)]
     """
+    histograms = finite(histograms)
     by = [*_by(histograms), "direction"]
     kind = pl.col("histogram")
     plain = kind == "seek_distance"
@@ -161,6 +164,7 @@ def alignment_hints(histograms: pl.LazyFrame, multiple_bytes: int = 4096, sector
     >>> alignment_hints(lengths).select("multiple_pct", "no_multiple_pct", "unknown_pct").collect().rows()
     [(70.0, 10.0, 20.0)]
     """
+    histograms = finite(histograms)
     by = [*_by(histograms), "direction"]
 
     def within(size: int) -> pl.Expr:

@@ -16,14 +16,14 @@ of a 1500 byte packet); IEEE 802.3 for the 38 bytes, RFC 7323 for the 12 of time
 
 from __future__ import annotations
 
-import math
 from typing import Final
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from .frames import column, names
+from ._inputs import ABOVE_0, check
+from .frames import column, finite, names
 from .interval import check_confidence, needs_scipy
 
 TCP_IP_BYTES: Final = 40
@@ -33,11 +33,6 @@ TIMESTAMP_BYTES: Final = 12
 _HEADER_BYTES: Final = 14
 _ROUNDING: Final = 0.01
 """Counters are rounded: a mean size this little above one packet is one packet."""
-
-
-def _positive(what: str, value: float) -> None:
-    if not (math.isfinite(value) and value > 0):
-        raise EsxparseError(f"{what} must be a number above 0, not {value!r}")
 
 
 def payload_bytes(mtu: int = 1500, tcp_option_bytes: int = 0) -> int:
@@ -74,7 +69,7 @@ def available_mbit_per_s(line_mbit_per_s: float, mtu: int = 1500, tcp_option_byt
     >>> round(available_mbit_per_s(10_000)), round(available_mbit_per_s(10_000, tcp_option_bytes=TIMESTAMP_BYTES))
     (9493, 9415)
     """
-    _positive("the speed of the line in Mbit/s", line_mbit_per_s)
+    check("the speed of the line in Mbit/s", line_mbit_per_s, ABOVE_0)
     return line_mbit_per_s * payload_share(mtu, tcp_option_bytes)
 
 
@@ -86,7 +81,7 @@ def packets_per_s(mbit_per_s: float, packet_payload_bytes: float) -> float:
     >>> round(packets_per_s(9400, payload_bytes()))  # published: 800K per second and NIC
     804795
     """
-    _positive("the data in a packet in bytes", packet_payload_bytes)
+    check("the data in a packet in bytes", packet_payload_bytes, ABOVE_0)
     return mbit_per_s * 125_000 / packet_payload_bytes
 
 
@@ -98,7 +93,7 @@ def packet_bytes(mbit_per_s: float, per_s: float) -> float:
     >>> round(packet_bytes(9400, 120_000))  # published: TSO packets of close to 10K
     9792
     """
-    _positive("the number of packets per second", per_s)
+    check("the number of packets per second", per_s, ABOVE_0)
     return mbit_per_s * 125_000 / per_s
 
 
@@ -137,6 +132,7 @@ def against_line(ports: pl.LazyFrame, mtu: int = 1500, tcp_option_bytes: int = 0
     >>> round(row["tx_packet_bytes"]), round(row["tx_of_available_pct"], 1), row["rx_packet_bytes"]
     (9846, 99.0, None)
     """
+    ports = finite(ports)
     there = names(ports)
     full = payload_bytes(mtu, tcp_option_bytes)
     headers = _HEADER_BYTES + mtu - full
@@ -184,6 +180,7 @@ def cpu_by_nics(
     >>> cpu_by_nics(runs).select("points", "slope_pct_per_nic", "intercept_pct", "r_squared").collect().row(0)
     (4, 5.0, 1.0, 1.0)
     """
+    runs = finite(runs)
     check_confidence(confidence)
     keys: list[str | pl.Expr] = [*by] or [pl.lit(0).alias("_all")]
     nics, load = pl.col("nics").cast(pl.Float64), pl.col(cpu).cast(pl.Float64)

@@ -12,7 +12,7 @@ import polars as pl
 
 from esxparse import toml
 
-from .frames import column, names, renamed
+from .frames import column, finite, names, renamed
 
 _HOST, _VM = (toml.beside(__file__, "counters.toml")["memory"][whose] for whose in ("host", "vm"))
 _SWAP_RATES = {"swap_in_mib_per_s": "swap_mbytes_read_per_sec", "swap_out_mib_per_s": "swap_mbytes_write_per_sec"}
@@ -71,6 +71,7 @@ def host(memory: pl.LazyFrame, release: str | None = None) -> pl.LazyFrame:
     >>> host(table, release="6.5").select("free_mib", "state", "state_name", "balloon_mib").collect().rows()
     [(500.0, 1.0, 'clear', None)]
     """
+    memory = finite(memory)
     there = names(memory)
     swap = {metric: f"{counter}_2" if f"{counter}_2" in there else counter for metric, counter in _SWAP_RATES.items()}
     state = column(there, "kernel_state")
@@ -114,6 +115,7 @@ def vms(group_memory: pl.LazyFrame, vms: pl.LazyFrame) -> pl.LazyFrame:
     >>> vms(table, found).select("vm", "balloon_mib", "numa_local_pct").collect().rows()
     [('db', 1230.57, None), ('web', 0.0, 0.0)]
     """
+    group_memory, vms = finite(group_memory), finite(vms)
     there = names(group_memory)
     local = column(there, "numa_local_memory_mbytes")
     remote = column(there, "numa_remote_memory_mbytes")

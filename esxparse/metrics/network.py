@@ -19,7 +19,7 @@ import polars as pl
 from esxparse import toml
 
 from . import over_time, units
-from .frames import column, first_true, names, renamed, weighted_mean
+from .frames import column, finite, first_true, names, renamed, weighted_mean
 
 _MEGABITS = {"tx_mbits": "mbits_transmitted_per_sec", "rx_mbits": "mbits_received_per_sec"}
 _TRAFFIC: dict[str, str] = toml.beside(__file__, "counters.toml")["network"]
@@ -80,6 +80,7 @@ def ports(network_port: pl.LazyFrame) -> pl.LazyFrame:
     >>> ports(table).select("kind", "rx_packets", "drop_rx_pct", "rx_dropped_per_s", "tx_packets").collect().rows()
     [('vm', 990.0, 1.0, 10.0, None)]
     """
+    network_port = finite(network_port)
     there = names(network_port)
     return network_port.select(
         "time",
@@ -130,6 +131,7 @@ def summary(ports: pl.LazyFrame, packet_floor: float = PACKET_FLOOR) -> pl.LazyF
     >>> round(one["drop_rx_pct"].item(), 3), one["max_drop_rx_pct"].item()  # 1 of 1001, and 50 % is no peak
     (0.1, 0.0)
     """
+    ports = finite(ports)
     both = [aggregate for way in ("tx", "rx") for aggregate in _one_way(way, packet_floor)]
     return (
         over_time.with_covered(ports)
@@ -178,6 +180,7 @@ def link_speeds(network_port: pl.LazyFrame | None) -> pl.LazyFrame | None:
     >>> link_speeds(table).collect().rows()
     [('vSwitch0', 2, 'vmnic0', 10000.0)]
     """
+    network_port = None if network_port is None else finite(network_port)
     if network_port is None or _LINK_SPEED not in names(network_port):
         return None
     return (

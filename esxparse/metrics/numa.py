@@ -18,7 +18,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from .frames import column, names
+from .frames import column, finite, names
 
 LOCAL_PCT: Final = 80.0
 """N%L below this is poor (Epping, esxtop thresholds)."""
@@ -106,6 +106,7 @@ def node_fits(vms: pl.LazyFrame, cores_per_node: int, node_memory_mib: float) ->
     >>> node_fits(vms, cores_per_node=6, node_memory_mib=49152).select("vm", "fits", "wide", "nodes").collect().rows()
     [('web', True, False, 1), ('db', False, True, 2)]
     """
+    vms = finite(vms)
     _at_least_1(cores_per_node=cores_per_node, node_memory_mib=node_memory_mib)
     there = names(vms)
     vcpus, memory = column(there, "vcpus"), column(there, "memory_mib")
@@ -135,6 +136,7 @@ def node_size(nodes: pl.LazyFrame, threads_per_core: int = 1) -> pl.LazyFrame:
     >>> node_size(nodes, threads_per_core=2).collect().row(0)
     (2, 2, 24320.0)
     """
+    nodes = finite(nodes)
     _at_least_1(threads_per_core=threads_per_core)
     return nodes.filter(pl.col("cpus").list.len() > 0).select(
         pl.len().cast(pl.Int64).alias("nodes"),
@@ -275,6 +277,7 @@ def locality(vms: pl.LazyFrame, below_pct: float = LOCAL_PCT) -> pl.LazyFrame:
     >>> locality(vms).collect().row(0)
     ('db', 2, 70.0, 50.0, 500.0, 1)
     """
+    vms = finite(vms)
     there = names(vms)
     local, remote = column(there, "numa_local_mib"), column(there, "numa_remote_mib")
     counted = (local + remote) > 0

@@ -38,7 +38,8 @@ _DRIFT: Final = 0.02
 def with_covered(rows: pl.LazyFrame, *hosts: str) -> pl.LazyFrame:
     """Add `covered_s`, the time that each row covers, s: null in all rows if the interval is the same throughout.
 
-    Several rows may have one `time`; without that column nothing is known of intervals. `hosts`: columns that tell captures apart, if there are several.
+    Several rows may have one `time`; without that column nothing is known of intervals. `hosts`: columns that tell
+    captures apart, if there are several.
 
     >>> from datetime import datetime, timedelta
     >>> at = [datetime(2026, 3, 2) + timedelta(seconds=second) for second in (0, 5, 10, 15, 315)]

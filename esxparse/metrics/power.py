@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from .frames import names, renamed
+from .frames import finite, names, renamed
 
 _COUNTERS = {"watts": "power_usage_now_watts", "cap_watts": "power_usage_cap_watts"}
 
@@ -29,6 +29,7 @@ def host(power: pl.LazyFrame) -> pl.LazyFrame:
     >>> host(table).collect().rows()
     [(0, 230.0, None)]
     """
+    power = finite(power)
     there = names(power)
     return power.filter(pl.col("p_state").is_null()).select(
         "time", *(value.replace(0.0, None) for value in renamed(there, _COUNTERS))

@@ -19,6 +19,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
+from ._inputs import AT_LEAST_0, Bound, check, checked
 from .frames import column, names
 from .scheduling import pct_to_ms
 
@@ -27,10 +28,8 @@ READY_TARGET_PCT: Final = 3.0
 COSTOP_TARGET_PCT: Final = 0.0
 
 
-def _at_least_0(**values: float) -> None:
-    for what, value in values.items():
-        if not (math.isfinite(value) and value >= 0):
-            raise EsxparseError(f"{what} must be a number of 0 or more, not {value!r}")
+_CLIMATE: Final = Bound(least=1.0, hint="1.5 is 50 % on top for cooling")
+_BOUNDS: Final = dict.fromkeys(("hosts", "watts", "price_per_kwh", "units"), AT_LEAST_0) | {"climate_factor": _CLIMATE}
 
 
 def energy_kwh_per_year(hosts: float, watts: float, climate_factor: float = 1.0) -> float:
@@ -41,10 +40,9 @@ def energy_kwh_per_year(hosts: float, watts: float, climate_factor: float = 1.0)
     >>> energy_kwh_per_year(20, 170), energy_kwh_per_year(20, 170, climate_factor=1.5)
     (29784.0, 44676.0)
     """
-    _at_least_0(hosts=hosts, watts=watts)
-    if not (math.isfinite(climate_factor) and climate_factor >= 1):
-        msg = f"the climate factor must be 1 or more, not {climate_factor!r}: 1.5 is 50 % on top for cooling"
-        raise EsxparseError(msg)
+    check("hosts", hosts)
+    check("watts", watts)
+    check("the climate factor", climate_factor, _CLIMATE)
     return hosts * watts * HOURS_PER_YEAR * climate_factor / 1000
 
 
@@ -56,7 +54,7 @@ def cost_per_year(hosts: float, watts: float, price_per_kwh: float, climate_fact
     >>> cost_per_year(20, 170, 0.25, 1.5), cost_per_year(20, 230, 0.25, 1.5)
     (11169.0, 15111.0)
     """
-    _at_least_0(price_per_kwh=price_per_kwh)
+    check("price_per_kwh", price_per_kwh)
     return energy_kwh_per_year(hosts, watts, climate_factor) * price_per_kwh
 
 
@@ -68,7 +66,8 @@ def watts_per_unit(hosts: float, watts: float, units: float) -> float:
     >>> watts_per_unit(20, 170, 1000), watts_per_unit(20, 230, 1000)
     (3.4, 4.6)
     """
-    _at_least_0(hosts=hosts, watts=watts)
+    check("hosts", hosts)
+    check("watts", watts)
     if not (math.isfinite(units) and units > 0):
         msg = f"power cannot be divided by {units!r} units: give their number, or the rate of the work done"
         raise EsxparseError(msg)
@@ -85,10 +84,13 @@ def yearly(runs: pl.LazyFrame) -> pl.LazyFrame:
     cost_per_year         f64  in the currency of the price
     watts_per_unit        f64  hosts x watts / units, without cooling; null without units
 
+    Raises EsxparseError: On collecting, a number is negative, or a climate factor below 1.
+
     >>> runs = pl.LazyFrame({"hosts": [20], "watts": [170.0], "price_per_kwh": [0.25], "climate_factor": [1.5]})
     >>> yearly(runs).select("energy_kwh_per_year", "cost_per_year").collect().row(0)
     (44676.0, 11169.0)
     """
+    runs = checked(runs, _BOUNDS)
     there = names(runs)
     drawn = column(there, "hosts") * column(there, "watts")
     climate = column(there, "climate_factor") if "climate_factor" in there else pl.lit(1.0)

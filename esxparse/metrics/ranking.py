@@ -10,7 +10,7 @@ import polars as pl
 from esxparse.errors import EsxparseError, choose_from
 
 from . import over_time
-from .frames import names, need, weighted_mean
+from .frames import finite, names, need, weighted_mean
 
 Order = Literal["mean", "p95", "max", "variability"]
 
@@ -51,6 +51,7 @@ def top(
     >>> top(ready, "vm", "ready_pct", n=2).collect().rows()
     [('b', 9.0, 9.0, 9.0, None, 1), ('c', 9.0, 9.0, 9.0, None, 1)]
     """
+    frame = finite(frame)
     keys = [by] if isinstance(by, str) else list(by)
     _check(frame, keys, [value, *([weight] if weight else [])], n, order)
     number = pl.col(value).cast(pl.Float64)

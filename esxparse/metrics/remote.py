@@ -22,7 +22,7 @@ import polars as pl
 from esxparse.errors import EsxparseError
 
 from .energy import LONGEST_GAP
-from .frames import names
+from .frames import finite, names
 from .units import factor
 
 _RATES: Final = ("kb_per_s", "kib_per_s", "mb_per_s", "mbit_per_s", "kbit_per_s")
@@ -82,6 +82,7 @@ def by_activity(samples: pl.LazyFrame) -> pl.LazyFrame:
     >>> by_activity(samples).select("activity", "duration_s", "volume_mb", "mean_kb_per_s").collect().rows()
     [('typing', 40.0, 56.0, 1400.0), ('video', 20.0, 60.0, 3000.0)]
     """
+    samples = finite(samples)
     there = names(samples)
     measured = [name for name in ("bytes", *_RATES) if name in there]
     if len(measured) != 1:

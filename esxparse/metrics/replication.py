@@ -19,13 +19,13 @@ Administration, 5.5 to 8.2, "How the Recovery Point Objective Affects Replicatio
 
 from __future__ import annotations
 
-import math
 from typing import Final, NamedTuple
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
 
+from ._inputs import ABOVE_0, AT_LEAST_0, check, checked
 from .frames import column, names
 from .units import convert
 
@@ -50,11 +50,6 @@ class RpoFit(NamedTuple):
     """The rate at which it would just fit, MB/s of 10**6 bytes."""
 
 
-def _check(what: str, value: float, *, zero: bool = False) -> None:
-    if not (math.isfinite(value) and (value > 0 or (zero and value == 0))):
-        raise EsxparseError(f"{what} must be a number {'of 0 or more' if zero else 'above 0'}, not {value!r}")
-
-
 def transfer_s(size_mb: float, rate_mb_per_s: float) -> float:
     """Give the seconds that a transfer takes: size / rate, both of the same megabyte.
 
@@ -63,8 +58,8 @@ def transfer_s(size_mb: float, rate_mb_per_s: float) -> float:
     >>> round(transfer_s(76_800, 112.625) / 60, 1), round(transfer_s(76_800, 55) / 60, 1)
     (11.4, 23.3)
     """
-    _check("the size in MB", size_mb, zero=True)
-    _check("the rate of the transfer in MB/s", rate_mb_per_s)
+    check("the size in MB", size_mb)
+    check("the rate of the transfer in MB/s", rate_mb_per_s, ABOVE_0)
     return size_mb / rate_mb_per_s
 
 
@@ -76,7 +71,7 @@ def initial_sync_s(vms: float, vm_size_mb: float, rate_mb_per_s: float) -> float
     >>> round(initial_sync_s(15, 102_400, 112.625) / 3600, 2), round(initial_sync_s(15, 102_400, 55) / 3600, 2)
     (3.79, 7.76)
     """
-    _check("the number of VMs", vms, zero=True)
+    check("the number of VMs", vms)
     return transfer_s(vms * vm_size_mb, rate_mb_per_s)
 
 
@@ -91,7 +86,7 @@ def daily_change_mb(vms: float, vm_size_mb: float, change_pct_per_day: float) ->
     76800.0
     """
     for what, value in (("VMs", vms), ("MB of a VM", vm_size_mb), ("percent changed a day", change_pct_per_day)):
-        _check(f"the number of {what}", value, zero=True)
+        check(f"the number of {what}", value)
     return vms * vm_size_mb * change_pct_per_day / 100
 
 
@@ -105,7 +100,7 @@ def window_share(rpo_min: float) -> float:
     >>> daily_change_mb(15, 102_400, 5) * window_share(15)
     800.0
     """
-    _check("the RPO in minutes", rpo_min)
+    check("the RPO in minutes", rpo_min, ABOVE_0)
     return min(rpo_min / _MINUTES_PER_DAY, 1.0)
 
 
@@ -118,7 +113,7 @@ def rpo_fit(change_mb: float, rate_mb_per_s: float, rpo_min: float) -> RpoFit:
     >>> fit.fits, round(fit.needed_min, 1), round(fit.headroom_min, 1), round(fit.needed_mb_per_s, 2)
     (False, 23.3, -15.8, 170.67)
     """
-    _check("the RPO in minutes", rpo_min)
+    check("the RPO in minutes", rpo_min, ABOVE_0)
     needed, allowed = transfer_s(change_mb, rate_mb_per_s) / 60, _SHARE_OF_RPO * rpo_min
     left = allowed - needed
     return RpoFit(needed, allowed, needed <= allowed, left, left / allowed * 100, change_mb / (allowed * 60))
@@ -144,7 +139,7 @@ def plan(runs: pl.LazyFrame, *, evenly: bool = False) -> pl.LazyFrame:
     `runs`: one row per setup. `evenly`: the day's change is spread over all its windows, instead of falling into one as
     in the study.
 
-    Raises EsxparseError: Size or rate is lacking, or given twice in different units.
+    Raises EsxparseError: Size or rate is lacking, or there in two units; on collecting, a number is negative.
 
     >>> runs = pl.LazyFrame({
     ...     "vms": [15, 15], "vm_size_mb": [102_400.0] * 2, "change_pct_per_day": [5.0] * 2, "rpo_min": [15.0] * 2,
@@ -153,6 +148,7 @@ def plan(runs: pl.LazyFrame, *, evenly: bool = False) -> pl.LazyFrame:
     >>> plan(runs).select("rate_mb_per_s", pl.col("replication_min").round(1), "fits_rpo").collect().rows()
     [(112.625, 11.4, False), (55.0, 23.3, False)]
     """
+    runs = checked(runs, _BOUNDS)
     there = names(runs)
     size = _either(there, "vm_size_", ("mb", "mib"), "mb")
     rate = _either(there, "rate_", ("mb_per_s", "mbit_per_s"), "mb_per_s")
@@ -173,6 +169,12 @@ def plan(runs: pl.LazyFrame, *, evenly: bool = False) -> pl.LazyFrame:
         ((allowed - took) / allowed * 100).alias("headroom_pct"),
         (changed * 8 / (allowed * 60)).alias("needed_mbit_per_s"),
     )
+
+
+_BOUNDS: Final = dict.fromkeys(
+    ("vms", "change_pct_per_day", "rpo_min", "vm_size_mb", "vm_size_mib", "rate_mb_per_s", "rate_mbit_per_s"),
+    AT_LEAST_0,
+)
 
 
 def _either(there: frozenset[str], begin: str, units: tuple[str, ...], to: str) -> pl.Expr:

@@ -5,7 +5,10 @@
 rate is the value of one unit, contention the share that is done one at a time (Amdahl's law has it alone), coherency
 the cost of each pair of units agreeing. With coherency above 0 the curve has a peak at sqrt((1 - contention) /
 coherency) units and falls beyond it. Values that rise faster than units, or fall from the first unit on, follow no such
-curve: `verdict` tells.
+curve; see `verdict`.
+
+Noise alone gives half of all curves without a peak a coherency above 0. So a sweep peaks only if the peak lies among
+the units measured and the interval of the coherency lies above 0. `benchmarks/coverage.py` counts the verdicts.
 
 Source: N. J. Gunther, "Guerrilla Capacity Planning" (2007), chapters 4 to 6, with the advice of at least six points.
 """
@@ -23,6 +26,7 @@ import polars as pl
 from esxparse.errors import EsxparseError, choose_from
 from esxparse.schema import schema
 
+from ._inputs import AT_LEAST_0, checked
 from ._series import half_unit
 from .frames import names, need
 from .interval import Numbers, check_confidence, needs_scipy
@@ -37,7 +41,7 @@ _DOUBT: Final = 0.99
 """How sure it has to be that no law comes near, before a sweep is called superlinear or a misfit."""
 
 Noise = Literal["relative", "absolute"]
-Verdict = Literal["peaks", "rises", "falls", "superlinear", "does not fit"]
+Verdict = Literal["peaks", "no peak within the data", "falls", "superlinear", "does not fit"]
 
 
 @dataclass(frozen=True)
@@ -53,13 +57,14 @@ class ScalabilityLaw:
     coherency: float
     coherency_interval: tuple[float, float]
     peak_units: float | None
-    """Where the curve is highest: the smallest units measured where it falls from there; none if it rises for ever, or
-    is superlinear as far as was measured."""
+    """Where the curve is highest, if the verdict is `peaks` or the values show a peak; the smallest units if it falls
+    from there; else None. A peak beyond the data is in `warnings`."""
     peak_value: float | None
     r_squared: float
     verdict: Verdict
-    """`peaks`, at `peak_units`; `rises` without a peak; `falls`, or gains nothing, from the smallest point on;
-    `superlinear`: values rise faster than units; `does not fit`: no law comes near the values."""
+    """`peaks`, at `peak_units`; `no peak within the data`: the peak lies beyond the largest units, or the interval of
+    the coherency includes 0; `falls`, or gains nothing, from the smallest point on; `superlinear`: values rise faster
+    than units; `does not fit`: no law comes near the values."""
     warnings: tuple[str, ...]
     """Why not to trust it, one sentence each."""
 
@@ -118,10 +123,8 @@ def fit(
     # By the curve, or by the values themselves: a peak between the first two points is none that was seen.
     at_first = n == n.min()
     falls = any(row[at_first].mean() >= row[~at_first].max() * (1 - _NOTHING) for row in (fitted, y))
-    peak = float(n.min()) if falls else _peak(contention, coherency)
-    if superlinear and peak is not None and peak > n.max():
-        # A curve that stands for values it has no place for says nothing of those beyond them.
-        peak = None
+    fitted_peak = _peak(contention, coherency)
+    certain = bounds.coherency[0] > 0 and fitted_peak is not None and fitted_peak <= n.max()
     verdict: Verdict = (
         "superlinear"
         if superlinear
@@ -129,10 +132,11 @@ def fit(
         if misfit
         else "falls"
         if falls
-        else "rises"
-        if peak is None
         else "peaks"
+        if certain
+        else "no peak within the data"
     )
+    peak = float(n.min()) if falls else fitted_peak if certain else None
     spread = float(((y - y.mean()) ** 2).sum())
     found = ScalabilityLaw(
         points=points,
@@ -149,7 +153,7 @@ def fit(
         warnings=(),
     )
     scatter = float(np.sqrt(np.mean((y / fitted - 1) ** 2)))
-    return replace(found, warnings=tuple(_warnings(found, freedom, n, scatter)))
+    return replace(found, warnings=tuple(_warnings(found, freedom, n, scatter, fitted_peak)))
 
 
 def _checked(units: Sequence[float], values: Sequence[float], confidence: float, noise: str) -> tuple[Numbers, Numbers]:
@@ -271,16 +275,17 @@ def _gains_per_unit(n: Numbers, y: Numbers) -> bool:
     return slope > _NOTHING and slope**2 > _t2(len(n) - 2, _DOUBT) * error
 
 
-def _warnings(law: ScalabilityLaw, freedom: int, n: Numbers, scatter: float) -> list[str]:
-    found, peak, largest = [], law.peak_units, float(n.max())
+def _warnings(law: ScalabilityLaw, freedom: int, n: Numbers, scatter: float, peak: float | None) -> list[str]:
+    """Reasons for doubt; `peak` is where the fitted curve is highest, within the data or beyond."""
+    found, largest = [], float(n.max())
     if law.points < ENOUGH:
         found.append(f"only {law.points} different numbers of units: {ENOUGH} or more are advised")
     if not freedom:
         found.append("as many parameters as points: the curve passes through all points, so its error is unknown")
     if law.verdict == "superlinear":
         found.append(
-            "superlinear: values rise faster than units, which the law has no place for; contention or coherency below "
-            "0 stand for it, and neither means what it says"
+            "superlinear: values rise faster than units, which the law excludes; contention or coherency below 0 stand "
+            "for it, and neither means contention or coherency"
         )
     if law.verdict == "does not fit":
         found.append("the law does not fit: no contention and coherency give a curve of this shape")
@@ -288,10 +293,10 @@ def _warnings(law: ScalabilityLaw, freedom: int, n: Numbers, scatter: float) -> 
         found.append(f"values are typically {scatter:.0%} off the curve: the law may not apply")
     if law.verdict == "falls":
         found.append("values fall from the smallest point on: there is no gain and no peak")
-    elif peak is not None and peak > largest:
-        found.append(f"the peak at {peak:.4g} units lies beyond the largest measured, {largest:g}: an extrapolation")
-    elif peak is not None and freedom and law.coherency_interval[0] <= 0:
-        found.append("the interval of the coherency includes 0: a peak is not proven")
+    elif law.verdict == "no peak within the data" and peak is not None and peak > largest:
+        found.append(f"the curve peaks at {peak:.4g} units, beyond the largest measured, {largest:g}: an extrapolation")
+    elif law.verdict == "no peak within the data" and peak is not None and freedom:
+        found.append("the interval of the coherency includes 0: the curve's peak may be chance")
     return found
 
 
@@ -315,7 +320,8 @@ def fits(
     Returns one row per sweep, in their order: *by, then the fields of `ScalabilityLaw`, each interval as `_low` and
     `_high` (null where unbounded), `warnings` as one text (null without any), and `gap`: why there is no fit.
 
-    Raises EsxparseError: A column is missing, `confidence` is invalid, or scipy is not installed.
+    Raises EsxparseError: A column is missing, `confidence` is invalid, or scipy is not installed; on collecting, a
+    number is negative.
 
     >>> sweep = pl.LazyFrame({"vms": [1, 2, 4, 8, 16, 32], "iops": [100.0, 190.0, 340.0, 560.0, 780.0, 890.0]})
     >>> fits(sweep, "vms", "iops").select(pl.col("contention", "r_squared").round(2)).collect().row(0)
@@ -324,6 +330,7 @@ def fits(
     need(names(curve), units, value, *by)
     check_confidence(confidence)
     needs_scipy()
+    curve = checked(curve, {units: AT_LEAST_0, value: AT_LEAST_0})
     chosen = curve.select(*by, pl.col(units).cast(pl.Float64).alias("_n"), pl.col(value).cast(pl.Float64).alias("_y"))
     if noise not in get_args(Noise):
         raise EsxparseError(f"unknown noise {noise!r}: {choose_from(noise, get_args(Noise))}")

@@ -12,7 +12,6 @@ Part 2" (VMs per host). The fit of a curve is in `scalability_law`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -21,8 +20,9 @@ from polars import selectors
 
 from esxparse.errors import EsxparseError
 
+from ._inputs import ABOVE_0, AT_LEAST_0, check, checked
 from ._series import half_unit_of
-from .frames import names, need
+from .frames import finite, names, need
 from .ratio import ratios
 
 TOLERANCE_PCT: Final = 5.0
@@ -43,11 +43,14 @@ def efficiency(curve: pl.LazyFrame, units: str, value: str, by: Sequence[str] = 
 
     Null where there is no value, or what is divided by is not above 0.
 
+    Raises EsxparseError: A column is missing; on collecting, a number of units is negative.
+
     >>> vdi = pl.LazyFrame({"hosts": [3, 5, 8], "desktops": [286, 473, 767]})
     >>> table = efficiency(vdi, "hosts", "desktops").collect()
     >>> [round(share, 3) for share in table["efficiency"]], [round(desktops) for desktops in table["per_unit"]]
     ([1.0, 0.992, 1.006], [95, 95, 96])
     """
+    curve = checked(curve, {units: AT_LEAST_0})
     need(
         names(curve),
         units,
@@ -155,6 +158,7 @@ def peak_load(records: pl.LazyFrame, load: str, rules: Mapping[str, pl.Expr], by
     >>> peak_load(records, "users", rules).collect().rows()
     [(3, 200, 300, 'p99', 0, 0)]
     """
+    records = finite(records)
     need(
         names(records),
         load,
@@ -222,8 +226,7 @@ def scale_up_efficiency(units: float, value: float, base_units: float, base_valu
     0.95
     """
     for number, what in ((units, "units"), (base_units, "base units"), (base_value, "base value")):
-        if not (math.isfinite(number) and number > 0):
-            raise EsxparseError(f"the {what} of a scale-up must be above 0, not {number!r}")
+        check(f"the {what} of a scale-up", number, ABOVE_0)
     return (value / base_value) / (units / base_units)
 
 

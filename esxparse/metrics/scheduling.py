@@ -19,7 +19,7 @@ import polars as pl
 from esxparse import toml
 from esxparse.errors import EsxparseError
 
-from .frames import column, names, placed, renamed
+from .frames import column, finite, names, placed, renamed
 from .inventory import vcpu_worlds
 
 STATES: Final[dict[str, str]] = toml.beside(__file__, "counters.toml")["scheduling"]
@@ -82,6 +82,8 @@ def per_vcpu(group_cpu: pl.LazyFrame, vms: pl.LazyFrame, vcpu: pl.LazyFrame | No
     >>> per_vcpu(group_cpu, found).select(wanted).collect().rows()
     [('db', 4.5, 3.5, 'group')]
     """
+    group_cpu, vms = finite(group_cpu), finite(vms)
+    vcpu = None if vcpu is None else finite(vcpu)
     there = names(group_cpu)
     rows = (
         placed(group_cpu, "group_id")
@@ -147,6 +149,7 @@ def each_vcpu(vcpu: pl.LazyFrame) -> pl.LazyFrame:
     >>> each_vcpu(worlds).select(wanted).collect().rows()
     [('db', 0, 6.0, 3.5)]
     """
+    vcpu = finite(vcpu)
     there = names(vcpu)
     return (
         vcpu_worlds(vcpu, "vcpu")

@@ -28,7 +28,7 @@ import polars as pl
 from esxparse import toml
 
 from . import over_time
-from .frames import column, first_true, names, renamed, weighted_mean
+from .frames import column, finite, first_true, names, renamed, weighted_mean
 
 _RATES, _LATENCIES = (toml.beside(__file__, "counters.toml")["storage"][kind] for kind in ("rates", "latencies"))
 _QUEUE = {"active": "active_commands", "queued": "queued_commands"}
@@ -71,6 +71,7 @@ def latency(device_frame: pl.LazyFrame) -> pl.LazyFrame:
     >>> latency(device).select("device", "iops", "gavg_ms", "davg_ms", "kavg_ms").collect().rows()
     [('naa.6', 50.0, 4.5, 4.0, None), ('naa.6', 0.0, None, None, None)]
     """
+    device_frame = finite(device_frame)
     there = names(device_frame)
     iops, gavg = column(there, _RATES["iops"]), column(there, _LATENCIES["gavg_ms"].format("command"))
     idle = iops.fill_null(0.0) == 0 if _RATES["iops"] in there else pl.lit(value=False)
@@ -158,8 +159,8 @@ def summary(latency: pl.LazyFrame, busy_above: float = 0.0) -> pl.LazyFrame:
     gavg_all_ms    sum(ms x commands) / sum(commands) of commands of any kind, failed ones too
     left_out       str  why the device belongs in no mean over devices (`left_out`, the function); null where it does
 
-    A sample counts for the time it covers (`over_time`). One slow command in a quiet second makes a high p95 and maximum:
-    raise `busy_above` to leave such samples out of those two.
+    A sample counts for the time it covers (`over_time`). One slow command in a quiet second makes a high p95 and
+    maximum: raise `busy_above` to leave such samples out of those two.
 
     >>> table = latency(pl.LazyFrame({
     ...     "time": [0, 1], "instance": ["naa.6"] * 2, "commands_per_sec": [900.0, 100.0],
@@ -170,6 +171,7 @@ def summary(latency: pl.LazyFrame, busy_above: float = 0.0) -> pl.LazyFrame:
     >>> summary(table).select("mean_iops", "mean_mib_per_s", "gavg_ms", "davg_ms", "kavg_ms").collect().rows()
     [(500.0, 4.0, 2.0, 1.4, 0.6)]
     """
+    latency = finite(latency)
     iops, good = pl.col("iops"), pl.col("good_iops")
     gavg, failed = pl.col("gavg_ms"), pl.col("failed_per_s")
     busy = pl.when(good > busy_above).then(gavg)

@@ -24,7 +24,7 @@ import polars as pl
 from esxparse.errors import EsxparseError
 
 from . import over_time
-from .frames import column, names, need, weighted_mean
+from .frames import column, finite, names, need, weighted_mean
 
 SMALL_BYTES: Final = 4096
 """Largest block that counts as a small I/O."""
@@ -95,6 +95,7 @@ def check_gavg(latency: pl.LazyFrame, tolerance_ms: float = ROUNDING_MS) -> pl.L
     >>> check_gavg(rows).select("gavg_residual_ms", "gavg_agrees").collect().rows()
     [(0.0, True), (4.5, False)]
     """
+    latency = finite(latency)
     there = names(latency)
     residual = column(there, "gavg_ms") - (column(there, "davg_ms") + column(there, "kavg_ms"))
     return latency.with_columns(
@@ -122,6 +123,7 @@ def check_outstanding(results: pl.LazyFrame, tolerance_pct: float = 10.0) -> pl.
     >>> check_outstanding(results).select(wanted).collect().rows()
     [(64.0, 100.0, True), (32.0, 50.0, False)]
     """
+    results = finite(results)
     there = names(results)
     latency = next((name for name in ("latency_mean_ms", "gavg_all_ms", "gavg_ms") if name in there), None)
     if "outstanding" in there:
@@ -166,6 +168,7 @@ def upper_bounds(results: pl.LazyFrame, by: Sequence[str] = (), small_bytes: int
     >>> upper_bounds(results).select("small_iops", "mb_per_s", "latency_mean_ms", "latency_max_ms").collect().row(0)
     (30000.0, 262.144, 1.5, 80.0)
     """
+    results = finite(results)
     there = names(results)
     block, iops, bandwidth = (pl.col(name) for name in ("block_size_bytes", "iops", "bandwidth_bytes_per_s"))
     small = (block <= small_bytes).fill_null(value=False)
@@ -202,6 +205,7 @@ def mean_and_peak(samples: pl.LazyFrame, columns: Sequence[str], by: Sequence[st
     >>> mean_and_peak(samples, ["used_pct"]).select("resource", "mean", "peak", "peak_to_mean").collect().rows()
     [('used_pct', 40.0, 100.0, 2.5)]
     """
+    samples = finite(samples)
     need(names(samples), *columns, *by)
     if not columns:
         raise EsxparseError("no columns given to find the peaks of")
@@ -246,6 +250,7 @@ def normalised_to_lowest(
     >>> normalised_to_lowest(results, "response_ms").collect()["response_ms_normalised"].to_list()
     [1.0, 1.05, 1.25, 1.225]
     """
+    results = finite(results)
     there = names(results)
     need(there, value, load, *by)
     number = pl.col(value).cast(pl.Float64)

@@ -22,7 +22,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError, choose_from
 
-from .frames import names, need
+from .frames import finite, names, need
 
 Number = TypeVar("Number", float, pl.Expr)
 """A number, or a polars expression of numbers."""
@@ -162,6 +162,7 @@ def in_unit(table: pl.LazyFrame, column: str, to: str) -> pl.LazyFrame:
     >>> in_unit(pl.LazyFrame({"run": [1], "tx_mbit_per_s": [901.0]}), "tx_mbit_per_s", "mb_per_s").collect().to_dicts()
     [{'run': 1, 'tx_mb_per_s': 112.625}]
     """
+    table = finite(table)
     unit = unit_of(column)
     there = names(table)
     need(there, column)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from .frames import column, names
+from .frames import column, finite, names
 
 
 def median_read_latency(results: pl.LazyFrame) -> pl.LazyFrame:
@@ -31,6 +31,7 @@ def median_read_latency(results: pl.LazyFrame) -> pl.LazyFrame:
     >>> median_read_latency(results).collect().rows()
     [(1, 3, 2.0)]
     """
+    results = finite(results)
     there = names(results)
     by = [name for name in ("run", "test") if name in there]
     did_read = (column(there, "read_iops").fill_null(1.0) > 0) & column(there, "read_latency_mean_ms").is_not_null()

@@ -31,7 +31,7 @@ import polars as pl
 from esxparse.errors import EsxparseError
 from esxparse.schema import schema
 
-from .frames import column, names, weighted_mean
+from .frames import column, finite, names, weighted_mean
 
 COLUMNS: Final = schema(
     "test direction pattern str, block_size_bytes outstanding workers i64, iops bandwidth_bytes_per_s f64, "
@@ -105,6 +105,7 @@ def from_fio(jobs: pl.LazyFrame) -> pl.LazyFrame:
     >>> from_fio(jobs).select("pattern", "outstanding", "iops", "latency_mean_ms", "p99_ms").collect().row(0)
     ('random', 32, 40.0, 1.75, None)
     """
+    jobs = finite(jobs)
     there = names(jobs)
     keys = ["document", "group", "hostname", "job", "_spell", "direction"]
     weight = pl.coalesce(column(there, "ios"), column(there, "iops"))

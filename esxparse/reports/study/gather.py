@@ -78,14 +78,15 @@ def gather(
     if not about:
         msg = f"{found.path}: no run has a number to report on; {_first_gap(runs)}"
         raise EsxparseError(msg)
-    compared = {}
+    with_figures = found.results is not None and len(found.baseline) == 1 and not (values or found.asked.values)
+    compared, figures = {}, None
     if found.baseline:
+        found = found.answering(about, figures=with_figures)
         for name in about:
-            table = found.compare(name).filter(~pl.col("is_baseline"), pl.col("ratio").is_not_null()).collect()
+            table = found.compare(name).filter(~pl.col("is_baseline"), pl.col("difference").is_not_null()).collect()
             if table.height:
                 compared[name] = table
-    figures = None
-    if found.results is not None and len(found.baseline) == 1 and not (values or found.asked.values):
+    if with_figures:
         figures = found.virtual_to_native().filter(~pl.col("is_baseline")).collect()
     sweep = found.asked.sweep or _sweep(found, runs)
     if sweep and sweep not in found.labels:

@@ -59,8 +59,8 @@ def answer(found: Found) -> Block:
         warned = [note(text, "warning", section="Data quality")]
     if refusal := inputs.refusal(found.inputs):
         warned.append(note(refusal, "warning"))
-    said = [*inputs.origins(found.inputs), *beside.sentences(found.published)]
-    return stack(*warned, points([*told[:_SENTENCES], *more]), *(note(text) for text in said))
+    said = [*inputs.origins(found.inputs), words.comparisons(found), *beside.sentences(found.published)]
+    return stack(*warned, points([*told[:_SENTENCES], *more]), *(note(text) for text in said if text))
 
 
 def published(found: Found) -> Block:
@@ -83,6 +83,7 @@ def compared(found: Found) -> Block:
         Column("runs", "Runs"),
         Column("mean", "Mean", significant=5),
         Column("baseline_mean", "Baseline", significant=5),
+        Column("difference", "Difference", significant=3),
         Column("ratio", "Ratio", digits=3),
         Column("ratio_low", "from", digits=3),
         Column("ratio_high", "to", digits=3),
@@ -204,7 +205,7 @@ def method(found: Found) -> Block:
         "Repetitions are runs with the same labels. Windows of one capture, and copies of a file, count as one.",
         "An interval tells chance from difference. Whatever else changed between the runs is part of the difference.",
     ]
-    alone = [name for name, part in found.compared.items() if part["ratio_low"].null_count() == part.height]
+    alone = [name for name, part in found.compared.items() if part["p_value"].null_count() == part.height]
     if alone:
         told.append("Configurations with a single run have no interval: such a difference may be chance.")
     if any(name.startswith("used_") for name in found.values):

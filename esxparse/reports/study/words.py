@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from esxparse.metrics import ratio, scaling, units
+from esxparse.metrics import evidence, ratio, scaling, units
 from esxparse.recording import counted
 from esxparse.reports.blocks import rounded
 from esxparse.reports.study import shaped
@@ -25,6 +24,7 @@ _LINE_PCT: Final = 25.0
 """A sweep that reaches less than this of a straight line is not described by one."""
 _RULES: Final = 2
 """Rules that are named of those that a load breaks."""
+_SEVERAL: Final = 2
 _SAME: Final = 5e-4
 """Less is no difference to anybody."""
 
@@ -119,7 +119,7 @@ def _figures(found: Found, figures: pl.DataFrame) -> list[str]:
         same = part.filter(pl.col("verdict") == "no difference shown").height
         alone = part.height - sum(counted.values()) - same
         pieces = [f"{count} {side}" for side, count in counted.items() if count]
-        pieces += [f"{same} without a difference shown"] if same else []
+        pieces += [f"the data do not show which is better in {same}"] if same else []
         pieces += [f"{alone} of single runs"] if alone else []
         ends = part.filter(pl.col("performance") > 0).sort("performance")
         told = ""
@@ -137,36 +137,69 @@ def _figure(row: Mapping[str, Any]) -> str:
     return f"{100 * row['performance']:.3g} % ({what})"
 
 
+def comparisons(found: Found) -> str:
+    """How many comparisons the answer makes, and what its verdicts allow for; empty for one."""
+    family = found.study.family
+    if family is None or family.comparisons < _SEVERAL:
+        return ""
+    return (
+        f"The verdicts allow for {family.comparisons} comparisons: on average, 1 in 20 differences is false. "
+        "Each 95 % interval stands for itself."
+    )
+
+
 def _compared(found: Found, who: str, base: str, value: str, part: pl.DataFrame) -> str:
     name, better = name_of(found, value), named(found.study, value).better
+    decided = part.filter(pl.col("verdict").is_in(["higher", "lower"]))
     if part.height == 1:
         row = part.row(0, named=True)
-        if row["verdict"] == "no difference shown":
-            return f"{who} against {base}: no difference in {name} is shown ({_change(row['ratio'])}{_interval(row)})."
-        return f"{who} against {base}: {name} is {_told(row, better)}."
-    told = part.filter(pl.col("verdict") != "no difference shown")
-    unsure = part.filter(pl.col("verdict").is_null()).height
-    same = part.height - told.height - unsure
-    if told.height == 1 and not unsure:
-        row = told.row(0, named=True)
-        at = _at(part, row, who)
-        others = f"the other {same}" if same > 1 else "the other"
-        return f"{who} against {base}: {name} is {_told(row, better)}, at {at}; no difference is shown in {others}."
+        told = f"{name} is {_told(row, better)}" if decided.height else f"{name}: {row['undecided']}"
+        return f"{who} against {base}: {told}."
+    open_ = _undecided(part)
+    if decided.height == 1 and part["verdict"].null_count() == 0:
+        row = decided.row(0, named=True)
+        return f"{who} against {base}: {name} is {_told(row, better)}, at {_at(part, row, who)}; {open_}."
     sides = []
-    for side, rows in (("higher", told.filter(pl.col("ratio") > 1)), ("lower", told.filter(pl.col("ratio") < 1))):
+    for side in ("higher", "lower"):
+        rows = decided.filter(verdict=side)
         if rows.height:
-            mean = ratio.geometric_mean(rows["ratio"].to_list()) if (rows["ratio"] > 0).all() else math.nan
-            span = _span(rows["ratio"].to_list())
             worth = "" if not better else ", which is better" if side == better else ", which is worse"
             at = f"in {rows.height} of {part.height} comparisons"
-            sides.append(f"{side} {at}, by {span}{_mean(mean, rows.height)}{worth}")
-    if unsure:
-        alone = "1 comparison of single runs, which" if unsure == 1 else f"{unsure} comparisons of single runs, which"
-        sides.append(f"{_span_of(part)} in {alone} may be chance")
+            sides.append(f"{side} {at}, by {_span(rows)}{_mean(rows)}{worth}")
     if not sides:
-        return f"{who} against {base}: no difference in {name} is shown in any of {part.height} comparisons."
-    more = f"; no difference is shown in {same}" if same else ""
-    return f"{who} against {base}: {name} is {', '.join(sides)}{more}."
+        return f"{who} against {base}: {name}: {open_}."
+    return f"{who} against {base}: {name} is {', '.join(sides)}{f'; {open_}' if open_ else ''}."
+
+
+def _undecided(part: pl.DataFrame) -> str:
+    """The comparisons that show no difference, in the words of `evidence`: open, equal, or of single runs."""
+    rows = part.filter(~pl.col("verdict").is_in(["higher", "lower"]).fill_null(value=False))
+    equal, single = rows.filter(evidence.is_equal()), rows.filter(pl.col("verdict").is_null())
+    left = rows.filter(~evidence.is_equal(), pl.col("verdict").is_not_null())
+    pieces = []
+    if left.height:
+        needed = sorted(left["runs_needed"].drop_nulls().to_list())
+        runs = " to ".join(f"{one:,}" for one in dict.fromkeys([needed[0], needed[-1]])) if needed else ""
+        advice = f" (about {runs} runs of each would)" if runs else ""
+        pieces.append(f"the data do not show which is {_which(rows)} in {_share(left, part, 'any')}{advice}")
+    if equal.height:
+        pieces.append(f"equal within {evidence.EQUAL_PCT:g} % in {_share(equal, part, 'all')}")
+    if single.height:
+        alone = "1 comparison of single runs" if single.height == 1 else f"{single.height} comparisons of single runs"
+        pieces.append(f"{_span(single, signed=True)} in {alone}, which may be chance")
+    return "; ".join(pieces)
+
+
+def _which(rows: pl.DataFrame) -> str:
+    """What stays open, as `ratio.ratios` words it for this value."""
+    faster = rows["undecided"].drop_nulls().str.contains("which is faster", literal=True).any()
+    return "faster" if faster else "higher"
+
+
+def _share(rows: pl.DataFrame, part: pl.DataFrame, whole: str) -> str:
+    if rows.height == part.height:
+        return f"{whole} of {part.height} comparisons"
+    return f"{rows.height} of {part.height}"
 
 
 def _at(part: pl.DataFrame, row: Mapping[str, Any], who: str) -> str:
@@ -192,32 +225,38 @@ def _interval(row: Mapping[str, Any]) -> str:
 
 
 def _told(row: Mapping[str, Any], wanted: str) -> str:
-    """A difference: how much, how sure, and whether it is for the better."""
-    worth = (
-        "" if not wanted else ", which is better" if (wanted == "higher") == (row["ratio"] > 1) else ", which is worse"
-    )
-    alone = "" if row["ratio_low"] is not None else "; with one run of each it may be chance"
-    return f"{_change(row['ratio'])}{_interval(row)}{worth}{alone}"
+    """A difference that is shown: how much, how sure, and whether it is for the better."""
+    worth = "" if not wanted else ", which is better" if wanted == row["verdict"] else ", which is worse"
+    if row["ratio"] is None:
+        # There is no percentage of a baseline at or below 0: the means and their difference say it.
+        span = f" [{row['difference_low']:+.3g}, {row['difference_high']:+.3g}]"
+        means = f"{rounded(row['mean'])} against {rounded(row['baseline_mean'])}"
+        return f"{abs(row['difference']):.3g} {row['verdict']}{span} ({means}){worth}"
+    return f"{_change(row['ratio'])}{_interval(row)}{worth}"
 
 
-def _span(ratios: Sequence[float]) -> str:
-    changes = sorted(abs(100 * (one - 1)) for one in ratios)
-    low, high = f"{changes[0]:.3g}", f"{changes[-1]:.3g}"
-    return f"{low} %" if low == high else f"{low} to {high} %"
-
-
-def _span_of(part: pl.DataFrame) -> str:
-    shown = sorted(part.filter(pl.col("verdict").is_null())["ratio"].to_list())
-    low, high = _signed(shown[0]), _signed(shown[-1])
-    return f"{low} %" if low == high else f"{low} to {high} %"
+def _span(rows: pl.DataFrame, *, signed: bool = False) -> str:
+    """The smallest to the largest change of rows, in percent, or as differences if a baseline is not above 0."""
+    relative = rows["ratio"].null_count() == 0
+    changes = [100 * (one - 1) for one in rows["ratio"]] if relative else rows["difference"].to_list()
+    unit = " %" if relative else ""
+    if signed:
+        low, high = f"{min(changes):+.3g}", f"{max(changes):+.3g}"
+    else:
+        low, high = f"{min(map(abs, changes)):.3g}", f"{max(map(abs, changes)):.3g}"
+    return f"{low}{unit}" if low == high else f"{low} to {high}{unit}"
 
 
 def _signed(factor: float) -> str:
     return f"{100 * (factor - 1):+.3g}"
 
 
-def _mean(mean: float, count: int) -> str:
-    return f" (geometric mean {abs(100 * (mean - 1)):.3g} %)" if count > 1 and math.isfinite(mean) else ""
+def _mean(rows: pl.DataFrame) -> str:
+    """The geometric mean of several ratios, if each is above 0."""
+    ratios = rows["ratio"].to_list()
+    if len(ratios) == 1 or any(one is None or one <= 0 for one in ratios):
+        return ""
+    return f" (geometric mean {abs(100 * (ratio.geometric_mean(ratios) - 1)):.3g} %)"
 
 
 def _along(found: Found, value: str, sweep: str) -> list[str]:
