@@ -105,3 +105,70 @@ def drawn(
             f"{value}_max": highest(numbers),
         }
     return made
+
+
+def student(freedom: float, share: float = 0.975) -> float:
+    """The quantile of Student's t, by halving; its distribution by the incomplete beta function."""
+    low, high = 0.0, 1e6
+    for _ in range(200):
+        middle = (low + high) / 2
+        tail = _beta(freedom / 2, 0.5, freedom / (freedom + middle * middle)) / 2
+        low, high = (middle, high) if 1 - tail < share else (low, middle)
+    return (low + high) / 2
+
+
+def _beta(a: float, b: float, x: float) -> float:
+    """The regularised incomplete beta function, by its continued fraction (Lentz)."""
+    if x <= 0 or x >= 1:
+        return float(x >= 1)
+    if x > (a + 1) / (a + b + 2):
+        return 1 - _beta(b, a, 1 - x)
+    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log(1 - x))
+    tiny, c, d = 1e-300, 1.0, 1 / (1 - (a + b) * x / (a + 1))
+    whole = d
+    for m in range(1, 500):
+        for number in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            d, c = 1 / (1 + number * d or tiny), 1 + number / c or tiny
+            whole *= d * c
+        if abs(d * c - 1) < 1e-15:
+            break
+    return front * whole / a
+
+
+def fieller(values: Sequence[float], baseline: Sequence[float]) -> tuple[float, float] | None:
+    """The 95 % interval of mean(values) / mean(baseline); each mean may be off by half of the last decimal there is."""
+    if min(len(values), len(baseline)) < 2:
+        return None
+    half = _half([*values, *baseline])
+    ends = [_fieller(values, baseline, one * half, other * half) for one in (-1, 1) for other in (-1, 1)]
+    if None in ends:
+        return None
+    return min(low for low, _ in ends), max(high for _, high in ends)
+
+
+def _fieller(values: Sequence[float], baseline: Sequence[float], up: float, down: float) -> tuple[float, float] | None:
+    y, x = mean(values) + up, mean(baseline) + down
+    square, base = (_variance(one) / len(one) for one in (values, baseline))
+    scaled = (y / x) ** 2 * base
+    spread = square**2 / (len(values) - 1) + scaled**2 / (len(baseline) - 1)
+    t2 = student((square + scaled) ** 2 / spread if spread else 1.0) ** 2
+    divisor = x * x - t2 * base
+    if divisor <= 0:
+        return None
+    root = math.sqrt(t2 * max(square * divisor + y * y * base, 0.0))
+    return (y * x - root) / divisor, (y * x + root) / divisor
+
+
+def _variance(numbers: Sequence[float]) -> float:
+    middle = mean(numbers)
+    return math.fsum((one - middle) ** 2 for one in numbers) / (len(numbers) - 1)
+
+
+def _half(numbers: Sequence[float]) -> float:
+    for decimals in range(10):
+        if all(abs(one - round(one, decimals)) <= 1e-12 * abs(one) for one in numbers):
+            return 0.5 * 10.0**-decimals
+    return 0.0

@@ -10,9 +10,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from absolute.capture import MIB
+
 from page_oracle.arithmetic import drawn, highest, lowest, mean, median, plus, quantile, span
 from page_oracle.compare import Expected, Rows
-from page_oracle.host import DEVICE, VOLUME, Host, clocks_and_states
+from page_oracle.host import DEVICE, VOLUME, Host
+from page_oracle.host_charts import clocks_and_states
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,9 +75,16 @@ def expected(path: Path) -> Expected:
         found.texts = [(text, slope[0], " W per % util (correlation ", slope[2], ")")]
     found.may = [(f"Measured by: {load.get('name')}; the axis does not start at 0",)]
     found.may += [(f"Load: {load.get('what')}; the axis does not start at 0",)]
-    found.may += [(f"{word}: {one.name}{end}",) for one in sensors for word in ("Sensor", "Measured by") for end in ("", "; the axis does not start at 0")]
+    found.may += [
+        (f"{word}: {one.name}{end}",)
+        for one in sensors
+        for word in ("Sensor", "Measured by")
+        for end in ("", "; the axis does not start at 0")
+    ]
     found.may += [(f"Of {one.name}; part of the host's power",) for one in sensors]
-    found.may.append(("Energy, by the trapezoidal rule between readings; gaps longer than 3 typical intervals are left out",))
+    found.may.append(
+        ("Energy, by the trapezoidal rule between readings; gaps longer than 3 typical intervals are left out",)
+    )
     return found
 
 
@@ -96,9 +105,7 @@ def _capture(path: Path) -> tuple[list[Sensor], dict, list[Rows]]:
         "used": used,
         "GHz of CPU work": [one / 100 * len(host.pcpus) * clock / 1000 for one in used] if clock else None,
         "1,000 I/Os per second": [None if one is None else one / 1000 for one in plus(*(disk.iops for disk in disks))],
-        "MB per second of storage": [
-            None if one is None else one * MIB for one in plus(*(disk.mib for disk in disks))
-        ],
+        "MB per second of storage": [None if one is None else one * MIB for one in plus(*(disk.mib for disk in disks))],
     }
     return [sensor], load, clocks_and_states(host)
 
@@ -149,7 +156,10 @@ def _redfish(path: Path) -> tuple[list[Sensor], dict, list[Rows]]:
             one.watts.append(control["PowerConsumedWatts"])
             period = control["PowerMetrics"]
             one.more["BMC's average W"] = period["AverageConsumedWatts"]
-            for word, statistic, of in (("minimum", lowest, "MinConsumedWatts"), ("maximum", highest, "MaxConsumedWatts")):
+            for word, statistic, of in (
+                ("minimum", lowest, "MinConsumedWatts"),
+                ("maximum", highest, "MaxConsumedWatts"),
+            ):
                 one.more[f"BMC's {word} W"] = statistic([one.more.get(f"BMC's {word} W"), period[of]])
             one.more["BMC's period s"] = 60.0 * period["IntervalInMin"]
         for supply in document["PowerSupplies"]:
@@ -165,7 +175,13 @@ def _redfish(path: Path) -> tuple[list[Sensor], dict, list[Rows]]:
         for key in about.keys() - {"ms"}:
             about[key].append(metric.get(key))
     main = next(iter(found.values()))
-    load = {"name": main.name, "what": "CPU utilisation, reported by the BMC", "ms": main.ms, "watts": main.watts, "util": about["CpuUtil"]}
+    load = {
+        "name": main.name,
+        "what": "CPU utilisation, reported by the BMC",
+        "ms": main.ms,
+        "watts": main.watts,
+        "util": about["CpuUtil"],
+    }
     pieces = {
         "Component": {word: about[one] for one, word in PARTS.items() if any(about[one])},
         "Inlet temperature": {main.name: about["AmbTemp"]},
@@ -180,7 +196,10 @@ def _lines(title: str, ms: Sequence[int], series: dict[str, list]) -> Rows:
     return Rows(
         title,
         ("label", "time"),
-        {key: {"value": one["value"], "low": one["value_min"], "high": one["value_max"]} for key, one in points.items()},
+        {
+            key: {"value": one["value"], "low": one["value_min"], "high": one["value_max"]}
+            for key, one in points.items()
+        },
         ordered=False,
     )
 
@@ -191,7 +210,9 @@ def _tiles(sensors: Sequence[Sensor], load: dict) -> dict:
     outlets = [one for one in sensors if one.kind == "whole host"]
     if len(outlets) > 1:
         name = f"sum of {len(outlets)}: {', '.join(one.name for one in outlets)}"
-        main = Sensor(name, main.kind, main.ms, [math.fsum(row) for row in zip(*(one.watts for one in outlets), strict=True)])
+        main = Sensor(
+            name, main.kind, main.ms, [math.fsum(row) for row in zip(*(one.watts for one in outlets), strict=True)]
+        )
     kwh, over = main.joules / 3.6e6, span(main.covered)
     readings = sum(len(one.watts) for one in outlets)
     made: dict = {
@@ -216,7 +237,10 @@ def _sensors(sensors: Sequence[Sensor]) -> Rows:
             "Mean W": mean(one.watts) if one.kind else None,
             "Lowest W": lowest(one.watts),
             "Highest W": highest(one.watts),
-            **{head: one.more.get(head) for head in ("BMC's average W", "BMC's minimum W", "BMC's maximum W", "BMC's period s", "Cap W")},
+            **{
+                head: one.more.get(head)
+                for head in ("BMC's average W", "BMC's minimum W", "BMC's maximum W", "BMC's period s", "Cap W")
+            },
         }
         for one in sensors
     }
@@ -244,7 +268,9 @@ def _per_unit(load: dict) -> Rows:
     works = {"% of host util": load.get("util")}
     works |= {name: load.get(name) for name in ("GHz of CPU work", "1,000 I/Os per second", "MB per second of storage")}
     for name, work in works.items():
-        pairs = [(watts, done) for watts, done in zip(load["watts"], work, strict=True) if watts and done] if work else []
+        pairs = (
+            [(watts, done) for watts, done in zip(load["watts"], work, strict=True) if watts and done] if work else []
+        )
         if pairs:
             each = [watts / done for watts, done in pairs]
             rows[name,] = {
@@ -292,13 +318,19 @@ def _line(load: dict) -> tuple[float, float, float] | None:
 def _load_charts(load: dict) -> list[Rows]:
     if not load:
         return []
-    dots = {(at,): {"watts": w, "util_pct": u} for at, w, u in zip(load["ms"], load["watts"], load["util"], strict=True)}
+    dots = {
+        (at,): {"watts": w, "util_pct": u} for at, w, u in zip(load["ms"], load["watts"], load["util"], strict=True)
+    }
     made = [
         _lines("Power and load", load["ms"], {load["name"]: load["watts"]}),
         Rows("Power against load", ("time",), dots, ordered=False),
         _marks(load),
     ]
-    both = {"Util (not halted)": load["util"], "Used (work, at nominal clock)": load["used"]} if "used" in load else {load["what"]: load["util"]}
+    both = (
+        {"Util (not halted)": load["util"], "Used (work, at nominal clock)": load["used"]}
+        if "used" in load
+        else {load["what"]: load["util"]}
+    )
     made.append(_lines("Load", load["ms"], both))
     if line := _line(load):
         ends = {(round(at, 3),): {"watts": line[1] + line[0] * at} for at in (min(load["util"]), max(load["util"]))}
@@ -315,7 +347,10 @@ def _marks(load: dict) -> Rows:
     ordered = sorted(zip(load["util"], load["watts"], strict=True), key=lambda pair: pair[0])
     count = max(1, round(len(ordered) * 0.05))
     found = {}
-    for place, part, words in (("low", ordered[:count], ("lowest load", "idle")), ("high", ordered[-count:], ("highest load", "full load"))):
+    for place, part, words in (
+        ("low", ordered[:count], ("lowest load", "idle")),
+        ("high", ordered[-count:], ("highest load", "full load")),
+    ):
         util, watts = mean(u for u, _ in part), mean(w for _, w in part)
         extreme = util <= 5 if place == "low" else util >= 95
         found[place, f"{words[extreme]}: {watts:,.0f} W at {util:.0f} %"] = {"util_pct": util, "watts": watts}

@@ -146,7 +146,8 @@ def _iometer_run(row: dict[str, str], specs: dict, run: int) -> list[dict]:
         workers, queue = int(row["# Workers"]), int(row["Queue Depth"])
         disks = int(row["# Disks"])
         made.append({
-            "test": test, "run": run, "direction": way.lower(), "pattern": "random" if int(share) == 100 else "sequential",
+            "test": test, "run": run, "direction": way.lower(),
+            "pattern": "random" if int(share) == 100 else "sequential",
             "size": int(size), "outstanding": queue * disks, "workers": workers,
             "iops": float(row[f"{way} IOps"]), "bytes": float(rate) * mega,
             "mean": float(row[f"Average {way} Response Time"]), "highest": float(row[f"Maximum {way} Response Time"]),
@@ -201,7 +202,7 @@ def _charts(results: Sequence[dict]) -> list[Rows]:
         for one in results:
             bars.setdefault((one["test"], one["direction"]), {column: []})[column].append(one[what] * factor)
         made.append(Rows(f"{name} of each test", ("test", "direction"), bars, some=True, ordered=False, once=True))
-        for title, place, words in (("block size", "size", False), ("outstanding I/Os", "outstanding", True)):
+        for title, words in (("block size", False), ("outstanding I/Os", True)):
             points = {}
             for one in sorted(results, key=lambda row: row["iops"]):
                 label = [one["setting"], f"{one['pattern']} {one['direction']}"]
