@@ -56,7 +56,10 @@ def figures(capture: Capture, start: datetime, end: datetime, wrong: str = "") -
         "host_util_pct": capture.total("Physical Cpu", "% Util Time", inside, "^_Total$"),
         **_disks(capture, [at for at in inside if at], wrong),
         **_ports(capture, inside),
+        "dropped_packets_per_s": _dropped(capture, inside),
         "ready_pct": _ready(capture, inside, wrong),
+        "costop_pct": _costop(capture, inside),
+        "numa_local_pct": _local(capture, inside),
         "esxtop_watts": capture.total("Power", "Power Usage Now Watts", inside, "^$"),
     }
     if wrong == "used for util" and found["host_util_pct"] is not None:
@@ -106,6 +109,40 @@ def _ports(capture: Capture, inside: list[int]) -> dict[str, float | None]:
         found[f"{way}_mbit_per_s"] = None if bits is None else bits * MIB
         found[f"{way}_packets_per_s"] = capture.total("Network Port", f"Packets {word}/sec", inside, r":vmnic\d+$")
     return found
+
+
+def _dropped(capture: Capture, inside: list[int]) -> float | None:
+    """Packets dropped at the ports of VMs: passed x share / (100 - share), of both ways."""
+    whole = None
+    for way, share in (("Transmitted", "Outbound"), ("Received", "Received")):
+        for name in capture.places.get(("Network Port", f"% {share} Packets Dropped"), ()):
+            if not re.match(r"[^:]*:\d+:\d+:", name):
+                continue
+            dropped = capture.cells("Network Port", f"% {share} Packets Dropped", name, inside)
+            passed = capture.cells("Network Port", f"Packets {way}/sec", name, inside)
+            each = [rate * pct / (100 - pct) for rate, pct in zip(passed, dropped, strict=True) if pct < 100]
+            whole = (whole or 0.0) + sum(each) / len(inside)
+    return whole
+
+
+def _costop(capture: Capture, inside: list[int]) -> float | None:
+    """%CSTP of all vCPUs by their number, from their own worlds."""
+    worlds = [name for name in capture.objects.get("Vcpu", ()) if WORLD_OF_VCPU.search(name)]
+    whole = capture.total("Vcpu", "% CoStop", inside, WORLD_OF_VCPU.pattern)
+    return None if whole is None else whole / len(worlds)
+
+
+def _local(capture: Capture, inside: list[int]) -> float | None:
+    """The share of the VMs' memory that is on their home node, by their memory."""
+    vms = {name.split(":")[0] for name in capture.objects.get("Vcpu", ()) if WORLD_OF_VCPU.search(name)}
+    groups = [name for name in capture.objects.get("Group Memory", ()) if name.split(":")[0] in vms]
+    if not groups or ("Group Memory", "Numa Local Memory MBytes") not in capture.places:
+        return None
+    near, far = (
+        sum(sum(capture.cells("Group Memory", f"Numa {where} Memory MBytes", name, inside)) for name in groups)
+        for where in ("Local", "Remote")
+    )
+    return 100 * near / (near + far) if near + far else None
 
 
 def _ready(capture: Capture, inside: list[int], wrong: str) -> float | None:

@@ -44,15 +44,21 @@ def _of_run(run: dict, wrong: str) -> dict[str, float]:
         found |= tools.perf(files["perf"][0])
     if "vmkperf" in files:
         found |= tools.vmkperf(files["vmkperf"][0], run["files"]["vmkperf"][1])
+    if "results_csv" in files:
+        found |= tools.columns(files["results_csv"])
     span = found.pop("span", None)
     if "esxtop" in files:
         host = _of_host(run, capture(files["esxtop"][0]), span, wrong)
+        if "iops" not in found and not files.keys() & {"results_csv"} and host["host_iops"] is not None:
+            found["iops"] = host["host_iops"]
+            found["mb_per_s"] = host["host_read_mb_per_s"] + host["host_write_mb_per_s"]
         # Of a cluster, one host is captured: its CPU is no cost of the others' I/O.
         one_host = len(files.get("iometer", [1])) == 1
         found = host | found | (_cost(run, files, host | found, wrong) if one_host else {})
         found["watts"] = found.pop("esxtop_watts")
     if "power" in files:
-        found["watts"] = tools.ribcl_watts(files["power"][0])
+        times = capture(files["esxtop"][0]).times
+        found["watts"] = tools.ribcl_watts(files["power"][0], times[0], times[-1])
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -77,6 +83,7 @@ def _cost(run: dict, files: dict, found: dict, wrong: str) -> dict:
     mhz = half * found["host_used_pct"] / 100 * pcpus * run["host"]["mhz"]
     cost = {"used_mhz": mhz}
     if found.get("iops"):
+        cost["used_cycles_per_io"] = mhz * 1e6 / found["iops"]
         cost["used_pct_of_core_per_1k_iops"] = half * found["host_used_pct"] * pcpus / (found["iops"] / 1000)
     if found.get("mb_per_s"):
         cost["used_mhz_per_mbps"] = mhz / found["mb_per_s"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import csv
+import itertools
 import json
 import re
 from datetime import UTC, datetime, timedelta
@@ -51,6 +52,7 @@ def iometer(path: Path, test: str, wrong: str = "") -> dict:
         "write_mb_per_s": written,
         "read_latency_mean_ms": float(every["Average Read Response Time"]),
         "write_latency_mean_ms": float(every["Average Write Response Time"]),
+        "latency_max_ms": max(float(every[f"Maximum {way} Response Time"]) for way in ("Read", "Write")),
     }
 
 
@@ -69,12 +71,14 @@ def fio(path: Path, wrong: str = "") -> dict:
         found[f"{way}_mb_per_s"] = rate / (2**20 if wrong == "MiB for MB" else 10**6)
         waited = sum(side["lat_ns"]["mean"] * side["total_ios"] for side in sides)
         found[f"{way}_latency_mean_ms"] = waited / ios / 1e6 if ios else 0.0
+        highest = [found.get("latency_max_ms", 0.0), *(side["lat_ns"].get("max", 0) / 1e6 for side in sides)]
+        found["latency_max_ms"] = max(highest)
     return found | {"span": (end - timedelta(milliseconds=ran), end)}
 
 
 def together(parts: list[dict], wrong: str = "") -> dict:
     """Several hosts at once: rates added, latencies weighted by I/Os."""
-    found: dict = {"span": parts[0]["span"]}
+    found: dict = {"span": parts[0]["span"], "latency_max_ms": max(part["latency_max_ms"] for part in parts)}
     for name in ("read_iops", "write_iops", "read_mb_per_s", "write_mb_per_s"):
         found[name] = sum(part[name] for part in parts)
     waited = {
@@ -90,10 +94,26 @@ def together(parts: list[dict], wrong: str = "") -> dict:
     return found
 
 
-def ribcl_watts(path: Path) -> float:
-    """The mean of the readings of a poll of iLO."""
-    readings = [float(one) for one in re.findall(r'PRESENT_POWER_READING\s+VALUE\s*=\s*"([\d.]+)"', _text(path))]
-    return sum(readings) / len(readings)
+def ribcl_watts(path: Path, start: datetime, end: datetime) -> float:
+    """The mean power of a poll of iLO from start to end: straight lines between its readings."""
+    parts = re.findall(
+        r'^Date: \w+, (.*) GMT\r?$|PRESENT_POWER_READING\s+VALUE\s*=\s*"([\d.]+)"', _text(path), re.MULTILINE
+    )
+    points, time = [], start
+    for date, watts in parts:
+        if date:
+            time = datetime.strptime(date, "%d %b %Y %H:%M:%S").replace(tzinfo=UTC)
+        else:
+            points.append((time, float(watts)))
+    joules = seconds = 0.0
+    for (before, low), (after, high) in itertools.pairwise(points):
+        left, right = max(before, start), min(after, end)
+        if left < right:
+            share = ((left - before) + (right - before)) / 2 / (after - before)
+            covered = (right - left).total_seconds()
+            joules += (low + (high - low) * share) * covered
+            seconds += covered
+    return joules / seconds
 
 
 def results(paths: list[Path]) -> list[float]:
@@ -104,6 +124,47 @@ def results(paths: list[Path]) -> list[float]:
         places = [place for place, name in enumerate(header) if "[" in name] or [len(header) - 1]
         found += [float(row[place]) for row in rows for place in places if row[place]]
     return sorted(found)
+
+
+def listed(paths: list[Path]) -> list[dict]:
+    """The rows of lists of results: benchmark, test, configuration, metric, value, unit."""
+    found = []
+    for path in paths:
+        lines = _text(path).splitlines()
+        about = dict(re.findall(r"^# (\w+): (.*)$", "\n".join(lines), re.MULTILINE))
+        header, *rows = csv.reader(line for line in lines if not line.startswith("#"))
+        measured = [name for name in header if "[" in name] or header[-1:]
+        words = [name for name in header if name not in {*measured, "repetition", "time"}]
+        for row in rows:
+            cells = dict(zip(header, row, strict=True))
+            for name in measured:
+                head, _, unit = name.rstrip("]").partition(" [")
+                if cells[name]:
+                    found.append({
+                        "benchmark": about.get("benchmark", "results"),
+                        "test": cells[words[0]] if words else "",
+                        "configuration": ", ".join(f"{one}={cells[one]}" for one in words[1:]),
+                        "metric": head if unit else "value",
+                        "unit": unit or name,
+                        "value": float(cells[name]),
+                        "time": cells.get("time"),
+                    })  # fmt: skip
+    return found
+
+
+def column(row: dict) -> str:
+    """The column of `runs` that the figures of a benchmark are in."""
+    unit = row["unit"].replace("%", "pct").replace("/", " per ")
+    parts = (row[part] for part in ("benchmark", "test", "configuration", "metric"))
+    return re.sub(r"\W+", "_", " ".join([*filter(None, parts), unit])).lower()
+
+
+def columns(paths: list[Path]) -> dict[str, float]:
+    """Means of the figures of a benchmark by the column they are in."""
+    found: dict[str, list[float]] = {}
+    for row in listed(paths):
+        found.setdefault(column(row), []).append(row["value"])
+    return {name: sum(values) / len(values) for name, values in found.items()}
 
 
 PRINTED = {
@@ -130,7 +191,10 @@ def perf(path: Path) -> dict:
     counts = re.findall(r"^ +([\d,]+) +([\w-]+)", _text(path), re.MULTILINE)
     misses = {event: float(count.replace(",", "")) for count, event in counts}
     elapsed = re.search(r"([\d.]+) +seconds time elapsed", _text(path))
-    return {"elapsed_s": float(elapsed[1]), "tlb_misses_load": misses.get("dTLB-load-misses")}
+    found = {"elapsed_s": float(elapsed[1]), "tlb_misses_load": misses.get("dTLB-load-misses")}
+    if found["tlb_misses_load"] is not None:
+        found["tlb_miss_load_per_s"] = found["tlb_misses_load"] / found["elapsed_s"]
+    return found
 
 
 def vmkperf(path: Path, pcpu: str) -> dict:
