@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import product
+
+import fio_queues
 import pytest
+from fio_outputs import terse, terse_direction
 
 import esxparse as ex
-from esxparse.formats.fio import log_units
-from esxparse.formats.fio.log_units import Told, Unit, release_in, unit_of
+from esxparse.formats.fio.log_clues import LATENCIES
+from esxparse.formats.fio.log_release import KnownRelease, release_in, release_near
+from esxparse.formats.fio.log_units import Unit, unit_of
 
 
 def rows(times, values, size=4096, directions=(0,)):
@@ -17,11 +22,9 @@ def rows(times, values, size=4096, directions=(0,)):
 
 
 def of(release):
-    return Told(release, "out.json")
+    return KnownRelease(release, "out.json")
 
 
-# 0.02 I/Os in flight over 100 ms are 2 ms of latencies, in nanoseconds.
-IN_FLIGHT = [((0, 100), (1_000_000, 1_000_000), "ns"), ((0, 100), (1_000_000, 999_999), "us")]
 # Four entries a second and direction, and one, over ten seconds.
 AT_41 = [10_000 * place // 40 for place in range(41)]
 AT_42 = [10_000 * place // 41 for place in range(42)]
@@ -32,15 +35,11 @@ AT_84 = [10_000 * place // 83 for place in range(84)]
 @pytest.mark.parametrize(
     ("metric", "entries", "told", "name", "factor", "guessed"),
     [
-        *((kind, rows(times, values), None, unit, {"ns": 1e-6, "us": 1e-3}[unit], True)
-          for kind in ("lat", "clat") for times, values, unit in IN_FLIGHT),
-        # Without block sizes, or a span, or of submission alone, the median decides.
-        *((kind, rows((0, 1, 2), (0, median, 10**9), size), None, unit, {"ns": 1e-6, "us": 1e-3}[unit], True)
+        # Without entries per I/O, or with few, the median decides.
+        *((kind, rows((1000, 2000, 3000), (0, median, 6_000), size), None, unit, {"ns": 1e-6, "us": 1e-3}[unit], True)
           for kind, size, median, unit in [
               ("slat", 4096, 200, "ns"), ("slat", 4096, 199, "us"), ("clat", 0, 5000, "ns"), ("clat", 0, 4999, "us"),
-              ("lat", 0, 5000, "ns"), ("lat", 0, 4999, "us")]),
-        ("clat", rows((7, 7, 7), (9, 5000, 9000)), None, "ns", 1e-6, True),
-        ("clat", rows((7, 7, 7), (9, 4999, 9000)), None, "us", 1e-3, True),
+              ("lat", 0, 5000, "ns"), ("lat", 0, 4999, "us"), ("lat", 4096, 5000, "ns"), ("lat", 4096, 4999, "us")]),
         ("clat", rows((0, 1), (1, 1)), of((2, 99)), "ns", 1e-6, False),
         ("clat", rows((0, 1), (10**9, 10**9)), of((2, 98)), "us", 1e-3, False),
         ("bw", rows((0, 1), (1, 1), size=0), of((3, 1)), "KiB/s", 1024, False),
@@ -80,21 +79,26 @@ def test_a_release_is_found_in_the_beginning():
     assert release_in(b'{"fio version" : "fio-3.35"') == (3, 35)
     assert release_in(b"fio-2.2.10\nStarting") == (2, 2)
     assert release_in(b"xfio-3.35") is None
+    assert release_in(b"3;fio-2.1.10;job") == (2, 1)
+    assert release_in(b"<node1> hostname=node1, be=0, 64-bit, os=Linux, fio=fio-3.7, flags=1") == (3, 7)
+    assert release_in(b"see the thread on fio-2.2") is None
     assert release_in(b" " * (64 << 10) + b"fio-3.35") is None
 
 
 def test_outputs_beside_a_log_have_to_agree(tmp_path):
-    log = tmp_path / "run_lat.1.log"
-    assert log_units.release_beside(None) is None
-    for name, text in (("run_lat.1.log", "fio-2.1"), ("other.log", "fio-2.2"), ("a.json", "fio-3.35"), ("b", "none")):
+    assert release_near(None) is None
+    for name, text in (("run_lat.1.log", "fio-2.1"), ("a.json", "fio-3.35"), ("b", "we used fio-2.1 in the past")):
         (tmp_path / name).write_text(text)
     (tmp_path / "fio-2.9").mkdir()
-    assert log_units.release_beside(log) == Told((3, 35), "a.json")
-    (tmp_path / "c.json").write_text("fio-3.35")
-    assert log_units.release_beside(log) == Told((3, 35), "a.json")
-    (tmp_path / "d.json").write_text("fio-3.36")
-    assert log_units.release_beside(log) is None
-    assert log_units.release_beside(tmp_path / "nowhere" / "x.log") is None
+    assert release_near(tmp_path) == KnownRelease((3, 35), "a.json")
+    # Releases of one unit agree. Many logs do not hide the output behind them.
+    (tmp_path / "c.json").write_text("fio-3.7")
+    for number in range(100):
+        (tmp_path / f"a_{number}_lat.1.log").write_text("1, 1, 0, 0")
+    assert release_near(tmp_path) == KnownRelease((3, 35), "a.json")
+    (tmp_path / "other.log").write_text("fio-2.2")
+    assert release_near(tmp_path) is None
+    assert release_near(tmp_path / "nowhere") is None
 
 
 def log(entries):
@@ -103,6 +107,10 @@ def log(entries):
 
 def averages(value):
     return log((1000 * second, value + second, 0) for second in range(1, 9))
+
+
+def answered(lines):
+    return "".join(f"{line}\n" for line in lines)
 
 
 HIST = ", ".join(map(str, (1000, 0, 4096, *range(1856)))) + "\n"
@@ -115,16 +123,16 @@ HIST = ", ".join(map(str, (1000, 0, 4096, *range(1856)))) + "\n"
         ({"slat": averages(39), "clat": averages(30_000), "lat": averages(30_039)}, "us", "in run_slat.1.log", True),
         ({"slat": averages(9_000), "clat": averages(3_000)}, "ns", "in run_slat.1.log", True),
         ({"slat": averages(239), "clat": averages(30_000), "lat": averages(30_239), "iops": averages(33)}, "us",
-         "in the logs of run", True),
-        ({"clat": averages(30_000), "iops": averages(33_000)}, "ns", "in the logs of run", True),
-        ({"clat": averages(4_000), "lat": log((n, 4_000, 4096) for n in range(9))}, "us", "in run_lat.1.log", True),
+         "in run_clat.1.log and run_iops.1.log", True),
+        ({"clat": averages(30_000), "iops": averages(33_000)}, "ns", "in run_clat.1.log and run_iops.1.log", True),
+        ({"clat": averages(4_000), "lat": log((n, 4_000, 4096) for n in range(4, 13))}, "us", "in run_lat.1.log", True),
         ({"slat": averages(100), "clat_hist": HIST}, "ns", "1,856 bins, in run_clat_hist.1.log", False),
     ],
 )  # fmt: skip
 def test_the_logs_of_one_run_have_one_unit(tmp_path, files, unit, evidence, warned):
     for kind, text in files.items():
         (tmp_path / f"run_{kind}.1.log").write_text(text)
-    kinds = [kind for kind in files if kind in log_units.LATENCIES]
+    kinds = [kind for kind in files if kind in LATENCIES]
     alone = [ex.open(tmp_path / f"run_{kind}.1.log") for kind in kinds]
     assert {rec.meta["unit"] for rec in alone} == {unit}
     assert any(rec.meta["unit_evidence"].endswith(evidence) for rec in alone)
@@ -133,3 +141,123 @@ def test_the_logs_of_one_run_have_one_unit(tmp_path, files, unit, evidence, warn
     assert set(units.values()) == {unit}
     for rec in (whole, *alone):
         assert any("a guess" in note.message for note in rec.notes if note.severity == "warning") == warned
+
+
+DEPTHS = (1, 4, 20, 32, 128, 256)
+LATENCIES_MS = (0.05, 0.5, 5, 20, 200)
+GRID = [*product(DEPTHS, LATENCIES_MS)]
+UNITS = {"ns": 1, "us": 1000}
+
+
+def opened(folder, files):
+    folder.mkdir(parents=True)
+    for name, lines in files.items():
+        (folder / name).write_text(answered(lines))
+    return ex.open(folder / next(iter(files)))
+
+
+def verdict(rec, unit):
+    """Whether the unit is right, and whether the reader calls the other one possible too."""
+    warnings = [note.message for note in rec.notes if note.severity == "warning"]
+    ambiguous = any("other unit is possible" in message for message in warnings)
+    assert rec.meta["unit_guessed"] == any("a guess" in message for message in warnings)
+    if rec.meta["unit"] == unit:
+        return "right"
+    assert ambiguous, (unit, rec.meta["unit_evidence"])
+    return "ambiguous"
+
+
+@pytest.mark.parametrize(("depth", "latency_ms"), GRID)
+@pytest.mark.parametrize("unit", UNITS)
+def test_entries_per_io_alone_show_the_unit_of_a_full_queue(tmp_path, depth, latency_ms, unit):
+    found = fio_queues.completions(depth, latency_ms)
+    rec = opened(tmp_path / "run", {"run_lat.1.log": fio_queues.each(found, UNITS[unit])})
+    # Half a million I/Os per second and job are as many as memory gives.
+    assert verdict(rec, unit) == ("ambiguous" if (depth, latency_ms, unit) == (256, 0.5, "us") else "right")
+
+
+@pytest.mark.parametrize(("depth", "latency_ms"), [(32, 240), (20, 50), (128, 20), (1, 8), (256, 200)])
+@pytest.mark.parametrize("form", ["epoch", "late", "ramp"])
+def test_a_full_queue_shows_its_unit_without_the_beginning_of_the_job(tmp_path, depth, latency_ms, form):
+    found = fio_queues.completions(depth, latency_ms)
+    half = found[len(found) // 2].at_ns // fio_queues.NS_PER_MS
+    times = {"epoch": {"shift_ms": 1_700_000_000_000}, "late": {"after_ms": half}}
+    times["ramp"] = {"after_ms": half, "shift_ms": -half}
+    for unit, size in UNITS.items():
+        rec = opened(tmp_path / unit, {"run_clat.1.log": fio_queues.each(found, size, **times[form])})
+        assert verdict(rec, unit) == "right", rec.meta["unit_evidence"]
+
+
+@pytest.mark.parametrize(("depth", "latency_ms"), GRID)
+@pytest.mark.parametrize("unit", UNITS)
+def test_averages_with_rates_beside_them_show_the_unit(tmp_path, depth, latency_ms, unit):
+    found = fio_queues.completions(depth, latency_ms, number=8000)
+    lines, rates = fio_queues.averages(found, UNITS[unit], 500 if found[-1].at_ns > 3 * 10**9 else 10)
+    rec = opened(tmp_path / "run", {"run_clat.1.log": lines, "run_iops.1.log": rates})
+    assert verdict(rec, unit) == ("ambiguous" if (depth, latency_ms, unit) == (256, 0.5, "us") else "right")
+
+
+@pytest.mark.parametrize(("rate", "latency_ms"), [*product((10, 100, 1000), (0.05, 1))])
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_limited_rate_is_never_taken_for_a_full_queue(tmp_path, rate, latency_ms, unit):
+    found = fio_queues.paced(rate, latency_ms)
+    verdict(opened(tmp_path / "each", {"run_lat.1.log": fio_queues.each(found, UNITS[unit])}), unit)
+    lines, rates = fio_queues.averages(found, UNITS[unit])
+    verdict(opened(tmp_path / "both", {"run_lat.1.log": lines, "run_iops.1.log": rates}), unit)
+
+
+def test_averages_alone_are_a_guess_with_both_readings_in_the_warning(tmp_path):
+    lines, _ = fio_queues.averages(fio_queues.completions(32, 20), UNITS["us"], 500)
+    rec = opened(tmp_path / "run", {"run_lat.1.log": lines})
+    (warning,) = (note.message for note in rec.notes if note.severity == "warning")
+    assert "other unit is possible" in warning
+    assert " ms if ns, " in warning
+    assert " ms if us" in warning
+    # 200 ms as microseconds, read as such, would be 200 s.
+    slow, _ = fio_queues.averages(fio_queues.completions(1, 200), UNITS["ns"], 500)
+    assert verdict(opened(tmp_path / "slow", {"run_lat.1.log": slow}), "ns") == "right"
+
+
+def test_the_bandwidth_of_single_ios_shows_the_unit(tmp_path):
+    found = fio_queues.completions(4, 0.5, number=40)
+    rates = [f"{one.at_ns // 10**6}, {4096 * 10**6 // one.latency_ns}, 0, 4096" for one in found]
+    for unit, size in UNITS.items():
+        rec = opened(tmp_path / unit, {"run_lat.1.log": fio_queues.each(found, size), "run_bw.1.log": rates})
+        assert verdict(rec, unit) == "right"
+        assert "run_bw.1.log has 0.5" in rec.meta["unit_evidence"]
+        assert not rec.meta["unit_guessed"]
+
+
+@pytest.mark.parametrize("up", [False, True])
+@pytest.mark.parametrize(("head", "unit"), [("fio-2.2.10\n", "us"), ('{"fio version" : "fio-3.7"', "ns")])
+def test_an_output_one_directory_up_settles_the_unit(tmp_path, up, head, unit):
+    lines, _ = fio_queues.averages(fio_queues.completions(4, 20), UNITS[unit], 500)
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    ((tmp_path if up else folder) / "out.txt").write_text(head)
+    (folder / "run_lat.1.log").write_text(answered(lines))
+    for rec in (ex.open(folder / "run_lat.1.log"), *([ex.open(folder)] if up else [])):
+        assert rec["series"].collect()["value"].mean() == pytest.approx(20, rel=0.1)
+        assert not any("a guess" in note.message for note in rec.notes)
+        assert not rec.meta["unit_guessed"]
+
+
+def test_an_output_one_directory_up_does_not_overrule_a_full_queue(tmp_path):
+    found = fio_queues.completions(32, 240)
+    (tmp_path / "newer.json").write_text('{"fio version" : "fio-3.7"')
+    rec = opened(tmp_path / "logs", {"run_lat.1.log": fio_queues.each(found, UNITS["us"])})
+    assert rec.meta["unit"] == "us"
+    assert "against release 3.7" in rec.meta["unit_evidence"]
+    assert rec.meta["unit_guessed"]
+
+
+def test_the_latencies_of_an_output_without_a_release_settle_the_unit(tmp_path):
+    found = fio_queues.completions(4, 20)
+    (tmp_path / "job.txt").write_text(
+        terse("run", [terse_direction(4000), terse_direction(0)], version=2).replace(";106.000000;", ";20100.000000;")
+    )
+    for unit, size in UNITS.items():
+        lines, _ = fio_queues.averages(found, size, 500)
+        rec = opened(tmp_path / unit, {"run_lat.1.log": lines})
+        assert (rec.meta["unit"], rec.meta["unit_guessed"]) == (unit, False)
+        assert "job.txt has 20.1 ms" in rec.meta["unit_evidence"]

@@ -96,7 +96,9 @@ def _logged(opened: Opened, group: Sequence[Recording], logs: Sequence[Recording
     lines = fio_logs.lines(logs, begins, clock)
     if span is None:
         return {}
-    return fio_logs.load(lines, span, logs[0].source) | {"throughput_from": "fio logs"}
+    guessed = any(rec.meta.get("unit_guessed") for rec in logs)
+    source = "fio logs; the unit of latencies is a guess" if guessed else "fio logs"
+    return fio_logs.load(lines, span, logs[0].source) | {"throughput_from": source}
 
 
 def _derived(run: Run, row: Row, notes: list[str]) -> Row:

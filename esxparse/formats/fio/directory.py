@@ -12,7 +12,8 @@ series_elapsed ...                          of logs whose times count from the b
 
 The name of a log has a number: fio counts the jobs of a run from 1, in the order of its output, where each job has a
 part of its own. With `group_reporting` jobs are missing there: a log then keeps the name it was given, unless all jobs
-have one name. The output tells the release, and with it the unit of latencies.
+have one name. The output names the release, and with it the unit of latencies; without an output here, one in the
+directory above does.
 
 A directory is one of fio if a file in it is fio's and none is an esxtop capture, which is a recording of its own. What
 else lies beside them (lscpu's output, the job file) is named in a note. Logs may be in directories below it; one that
@@ -34,8 +35,10 @@ import polars as pl
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import esxtop
 from esxparse.formats.fio import logs
+from esxparse.formats.fio.log_clues import clue_of_run
 from esxparse.formats.fio.log_facts import log_name
-from esxparse.formats.fio.log_units import Told, agreed, clue_of_run
+from esxparse.formats.fio.log_neighbours import mean_latencies
+from esxparse.formats.fio.log_release import KnownRelease, common_release, release_near
 from esxparse.formats.fio.output import Parsed, is_output, parse_output
 from esxparse.formats.kit.notes import Notes, some
 from esxparse.formats.source import Source, resolve
@@ -197,10 +200,12 @@ def _tables_of(outputs: Sequence[_Output]) -> dict[str, pl.LazyFrame]:
     return {name: pl.concat(frames, how="diagonal_relaxed") for name, frames in tables.items()}
 
 
-def _release(outputs: Sequence[_Output]) -> Told | None:
-    """The release of all outputs; None if they disagree."""
+def _release(folder: Path, outputs: Sequence[_Output]) -> KnownRelease | None:
+    """The release of all outputs, or of those one directory up if there are none; None if they disagree."""
+    if not outputs:
+        return release_near(folder)
     named = ((_RELEASE.search(str(one.parsed.meta.get("release") or "")), one.name) for one in outputs)
-    return agreed(((int(match[1]), int(match[2])), name) for match, name in named if match)
+    return common_release(((int(match[1]), int(match[2])), name) for match, name in named if match)
 
 
 def _job_names(outputs: Sequence[_Output], numbers: Sequence[int]) -> tuple[dict[int, str], list[str]]:
@@ -229,8 +234,10 @@ def _read_logs(folder: Path, files: Sequence[_File], outputs: Sequence[_Output])
     often = Counter(file.path.name for file in found)
     logged = [log_name(file.path.name) for file in found]
     by_number, names = _job_names(outputs, [one.number for one in logged if one.number is not None])
-    told = _release(outputs)
-    of_run = clue_of_run((file.path.name, file.source.head.text) for file in found if file.source and not told)
+    known = _release(folder, outputs)
+    beginnings = ((file.path.name, file.source.head.text) for file in found if file.source)
+    means = [mean for one in outputs for mean in mean_latencies(one.jobs, one.name)]
+    of_run = None if known and known.beside else clue_of_run(beginnings, means)
     recordings: list[Recording] = []
     notes = Notes()
     for file, name in zip(found, logged, strict=True):
@@ -238,7 +245,7 @@ def _read_logs(folder: Path, files: Sequence[_File], outputs: Sequence[_Output])
             continue
         place = file.path.relative_to(folder)
         try:
-            rec = logs.read(file.source, told=told, of_run=of_run)
+            rec = logs.read(file.source, known=known, of_run=of_run)
         except EsxparseError as error:
             notes.append(_refused(str(place), error))
             continue
@@ -285,6 +292,7 @@ def _meta(outputs: Sequence[_Output], recordings: Sequence[Recording]) -> dict[s
         "documents": sum(int(meta.get("documents") or 1) for meta in metas),
         "logs": len(recordings),
         "units": {rec.source: rec.meta["unit"] for rec in recordings},
+        "unit_guessed": any(rec.meta.get("unit_guessed") for rec in recordings),
         "start": min((meta["start"] for meta in every if meta.get("start")), default=None),
         "end": max((meta["end"] for meta in every if meta.get("end")), default=None),
     }

@@ -28,8 +28,10 @@ weighted by I/Os.
 
 A log tells neither its metric nor its unit. The metric is in the file's name. Latencies are nanoseconds from fio 3.0
 (2.99) on, microseconds before. Bandwidth is KiB/s where lines are averages and 1000 bytes/s where there is a line for
-each I/O. The release is taken from an output of fio beside the log, or from a priority in the lines (3.19 and later);
-else it is guessed from the values, and a note says so. `meta` has `metric`, `unit`, `unit_evidence`.
+each I/O. The release comes from an output of fio beside the log or one directory up, or from a priority in the lines
+(3.19 and later). Without those the unit of latencies is inferred from the I/Os in flight (rate x latency), from other
+logs of the run and from the time since the job began, and a note warns. Averages without an iops log fit both units.
+`meta` has `metric`, `unit`, `unit_evidence`, and `unit_guessed`, true with that note.
 
 Source: fio's iolog.c (`flush_samples`) and stat.c (`add_log_sample`, `add_bw_sample`, `__add_samples`), fio's HOWTO,
 "Log File Formats".
@@ -50,10 +52,13 @@ import polars as pl
 
 from esxparse.errors import DamagedError
 from esxparse.formats.fio import histogram, log_facts
+from esxparse.formats.fio.log_clues import LATENCIES, Clue
 from esxparse.formats.fio.log_facts import DIRECTION, LogName, Row
 from esxparse.formats.fio.log_lines import damage
+from esxparse.formats.fio.log_neighbours import clue_beside
 from esxparse.formats.fio.log_numbers import Wanted, read_columns
-from esxparse.formats.fio.log_units import LATENCIES, Clue, Told, Unit, clue_beside, release_beside, unit_of
+from esxparse.formats.fio.log_release import KnownRelease, release_near
+from esxparse.formats.fio.log_units import Unit, unit_of
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.source import Source
@@ -139,9 +144,10 @@ def _unit_notes(name: LogName, unit: Unit) -> list[Note]:
     if name.metric == "unknown":
         where = "fio gives it in the file's name (name_bw.1.log, _iops, _lat, _clat, _slat)"
         notes.say(f"the metric is unknown, and values are kept as written: {where}")
-    elif unit.guessed and unit.name in {"ns", "us"}:
+    elif unit.guessed and name.metric in LATENCIES:
         known = "fio 2 writes microseconds, fio 3 nanoseconds. Put the run's output beside the log to be sure"
-        notes.warn(f"values are taken as {unit.name}, a guess ({unit.evidence}): {known}")
+        doubt = ", and the other unit is possible too" if unit.ambiguous else ""
+        notes.warn(f"latencies are read as {unit.name}, a guess ({unit.evidence}){doubt}: {known}")
     elif unit.guessed:
         notes.say(f"values are taken as {unit.name}, a guess: {unit.evidence}")
     if unit.name == "I/Os":
@@ -154,12 +160,12 @@ def _nothing(source: Source) -> DamagedError:
 
 
 def _read_series(
-    source: Source, cells: Sequence[Row], columns: tuple[str, ...], told: Told | None, of_run: Clue | None
+    source: Source, cells: Sequence[Row], columns: tuple[str, ...], known: KnownRelease | None, of_run: Clue | None
 ) -> Recording:
     """Reads a log of those columns; `cells` are of its first lines."""
     name = log_facts.log_name(source.name)
     first = [row for row in (log_facts.numbered(columns, one) for one in cells if len(one) == len(columns)) if row]
-    unit = unit_of(name.metric, first, columns, told, of_run)
+    unit = unit_of(name.metric, first, columns, known, of_run)
     absolute = log_facts.since_1970([row["time"] for row in first])
     wanted = _wanted(columns, cells, first, unit, absolute=absolute)
     entries, same = read_columns(source, wanted)
@@ -171,11 +177,12 @@ def _read_series(
     hexadecimal = any(one.hexadecimal for one in wanted)
     if columns == _PRIORITY_FIFTH and not hexadecimal and "priority" not in same and (frame["priority"] > 1).any():
         # What the log's beginning let pass for priorities are offsets: fio before 3.19 wrote it.
-        return _read_series(source, cells, _OFFSET_FIFTH, told, of_run)
+        return _read_series(source, cells, _OFFSET_FIFTH, known, of_run)
     meta = {
         "metric": METRICS[name.metric],
         "unit": unit.name,
         "unit_evidence": unit.evidence,
+        "unit_guessed": unit.guessed and name.metric in LATENCIES,
         "job": name.base,
         "job_number": name.number,
         "host": name.host,
@@ -187,22 +194,22 @@ def _read_series(
     return Recording(FORMAT, source.name, {"series": _table(frame, same, name)}, meta, notes)
 
 
-def read(source: Source, *, told: Told | None = None, of_run: Clue | None = None) -> Recording:
+def read(source: Source, *, known: KnownRelease | None = None, of_run: Clue | None = None) -> Recording:
     """Reads a log.
 
     Args:
         source: The log.
-        told: The release that wrote it, where it is known, and what says so.
-        of_run: What other logs of the run tell of its unit; without it those beside it are asked.
+        known: The release that wrote it, if the caller knows it.
+        of_run: What other logs of the run show of its unit; without it those in the same directory are read.
     """
     text = source.head.text
     cells = log_facts.sample(text[:_LOOK])
-    told = told or release_beside(source.path)
-    columns = log_facts.layout(cells, before_3_19=told is not None and told.release < (3, 19))
+    known = known or release_near(source.path.parent if source.path else None)
+    columns = log_facts.layout(cells, before_3_19=known is not None and known.release < (3, 19))
     if columns is not None:
-        if told is None and of_run is None and log_facts.log_name(source.name).metric in LATENCIES:
+        if not (known and known.beside) and of_run is None and log_facts.log_name(source.name).metric in LATENCIES:
             of_run = clue_beside(source.path)
-        return _read_series(source, cells, columns, told, of_run)
+        return _read_series(source, cells, columns, known, of_run)
     if line := histogram.first_line(text):
         return histogram.read(source, log_facts.log_name(source.name), line)
     raise _nothing(source)

@@ -223,6 +223,13 @@ def _series(rec: Recording, name: str) -> pl.LazyFrame | None:
         if "elapsed_s" in there
         else (pl.col("time") - pl.col("time").min()).dt.total_milliseconds() / 1000
     )
+    if rec.meta.get("unit_guessed"):
+        guess = (
+            pl.when(pl.col("metric").is_in(["lat", "clat", "slat"]))
+            .then(pl.lit(" (unit guessed)"))
+            .otherwise(pl.lit(""))
+        )
+        frame = frame.with_columns(job=pl.col("job") + guess)
     return frame.select(
         elapsed.alias("elapsed_s"), _prefixed("job", name), pl.col("direction").cast(pl.String), "metric", "value"
     )

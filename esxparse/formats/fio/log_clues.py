@@ -1,0 +1,349 @@
+"""Whether the latencies of a fio log are nanoseconds or microseconds: evidence from the logs of a run.
+
+The two readings differ by a factor of 1000, and so do the I/Os in flight that follow from them (Little's law: rate x
+latency). A job that nothing slows down has about its queue depth in flight: 0.032 is impossible, 32 is plausible,
+32,000 is not. An I/O also cannot take longer than the job has run. Averages without a log of rates fit both readings.
+
+Source: Little's law; `add_bw_sample` of fio's stat.c: the bandwidth of a single I/O is its size over its latency.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esxparse.formats.fio import histogram
+from esxparse.formats.fio.log_facts import DIRECTION, EPOCH_MS, layout, log_name, numbered, sample
+
+Entry = Mapping[str, int]
+
+LATENCIES = ("lat", "clat", "slat")
+
+PROOF, LAW, WEAK, TYPICAL = 3, 2, 1, 0
+"""The strength of evidence: only one reading is possible; only one is plausible; one is more so; one is more common."""
+
+_NS, _US = 1e-6, 1e-3
+"""Milliseconds in a unit."""
+_FEWEST = 5
+"""Fewer entries do not show how many I/Os are in flight."""
+
+_BUSY_SYNC = 0.3
+"""From here on I/Os in flight, read as nanoseconds, fit a job at queue depth 1. As microseconds they are hundreds."""
+_MOST = 1.5
+"""From here on they would be more in microseconds than the deepest queues have."""
+_NOTHING = 2e-4
+"""Below it both readings leave the job idle most of the time: its rate is limited."""
+_SLOW_QUEUE = 0.02
+"""Below it, read as nanoseconds, a job is idle; read as microseconds its queue is less than 20 deep."""
+_QUICK = 5_000
+"""Nanoseconds that only memory and page caches reach: a likely median of microseconds."""
+_SHORTEST = 150
+"""Nanoseconds that no I/O takes, not even one to memory."""
+_FAST_RATE = 300
+"""I/Os per ms of one job that only memory and page caches reach."""
+_STARTS = 20.0
+"""Milliseconds within which a job issues its first I/O."""
+_STEADY = 0.4
+"""A smaller share of the variance shows a queue that stays full."""
+_INSIDE = 50
+"""As many completions are needed for a variance."""
+_CLEAR_MS = 2.0
+"""Latencies have to differ by more than the whole ms of the log's clock."""
+_PACED = 0.1
+"""A rate whose variance is a smaller share of that of latencies is limited."""
+_LEFT_BY_RAMP = 1_000.0
+"""Milliseconds by which the mean of a window may exceed its end: I/Os that a ramp_time left in flight."""
+_LONGEST = 60_000.0
+"""Milliseconds that no mean latency of a usable disk reaches."""
+_SUBMITTERS = 4.0
+"""More processes than that do not share a log: each submits one I/O at a time."""
+_SUBMITTED = range(200, 1000)
+"""A median of slat that may be nanoseconds or microseconds."""
+_MATCHES = 10.0
+"""Two values of one latency differ by less than that, and by more if their units differ."""
+_BEGINNING = 64 << 10
+_JOBS = 32
+"""More jobs of a run are not looked at."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Clue:
+    """Evidence on the unit of latencies, which all logs of a run have in common."""
+
+    nanoseconds: bool
+    why: str
+    strength: int
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean latency from an output of fio."""
+
+    metric: str
+    latency_ms: float
+    source: str
+
+
+@dataclass(frozen=True)
+class _Law:
+    """I/Os in flight, as far as a log shows them."""
+
+    nanoseconds: float
+    """On average, if values are nanoseconds."""
+    microseconds: float
+    typical: float
+    """The median value."""
+    rate: float
+    """I/Os per ms."""
+    impossible: bool | None = None
+    """Whether microseconds would exceed the time since the job began; None if that time is unknown."""
+    steady: bool | None = None
+    """Whether nanoseconds, or else microseconds, make it a queue that stays full; None if neither shows."""
+    paced: bool | None = None
+    """Whether the rate stays the same while latencies change: something limits it. None if that does not show."""
+
+    def judge(self) -> tuple[bool, int]:
+        """Whether values are nanoseconds, and how strong that evidence is: the first line that applies."""
+        flying, quick = self.nanoseconds, self.typical < _QUICK
+        in_memory = flying >= _SLOW_QUEUE and _SHORTEST <= self.typical < _QUICK and self.rate >= _FAST_RATE
+        possible = self.impossible is False
+        answers = (
+            (self.steady is not None, bool(self.steady), LAW),
+            # With a ramp_time, the I/Os that it left in flight look the same.
+            (self.impossible, True, LAW if flying >= _BUSY_SYNC else WEAK),
+            (possible and not quick and flying < _MOST * 10, False, LAW if flying < _BUSY_SYNC else WEAK),
+            (flying >= _MOST, True, LAW),
+            (in_memory, True, WEAK),
+            (flying >= _BUSY_SYNC, not possible, WEAK),
+            (flying >= _NOTHING and not self.paced, False, LAW if possible or self.paced is False else WEAK),
+            (True, not quick, TYPICAL),
+        )
+        return next((nanoseconds, strength) for applies, nanoseconds, strength in answers if applies)
+
+    def clue(self) -> Clue:
+        """The evidence in words."""
+        nanoseconds, strength = self.judge()
+        why = f"I/Os in flight on average: {self.nanoseconds:.2g} if ns, {self.microseconds:.2g} if us"
+        if self.steady is not None:
+            return Clue(nanoseconds, f"{why}; as {'ns' if nanoseconds else 'us'} their number stays the same", strength)
+        if self.impossible:
+            why += "; as us some would have begun before the job"
+        return Clue(nanoseconds, why, strength)
+
+
+def _in_flight(rows: Sequence[Entry], unit_ms: float) -> float:
+    """I/Os in flight on average, between the first issue and the last completion of these."""
+    issued = min(row["time"] - row["value"] * unit_ms for row in rows)
+    span = max(row["time"] for row in rows) - issued + 1
+    return sum(row["value"] for row in rows) * unit_ms / span
+
+
+def _too_early(rows: Sequence[Entry], *, averaged: bool) -> bool | None:
+    """Whether latencies in microseconds exceed the time since the job began; None if neither shows."""
+    if rows[0]["time"] >= EPOCH_MS:
+        return None
+    # Times are cut to whole ms. The mean of a window may hold a few I/Os that a ramp_time left.
+    begun = min(row["time"] + 1 - row["value"] * _US for row in rows)
+    if begun < 0:
+        return True if not averaged or begun < -_LEFT_BY_RAMP else None
+    return False if not averaged and begun <= _STARTS else None
+
+
+def _unsteadiness(times: Floats, latencies: Floats) -> float | None:
+    """The variance of the number in flight, by its variance with the latencies of other I/Os; None if too short.
+
+    In a queue that stays full each completion is followed by the next issue: the number in flight stays the same. It
+    does not with the latencies of I/Os that completed one latency later.
+    """
+    # Just before a completion, for the clock of the log counts whole ms.
+    inside = times[times <= times.max() - np.quantile(latencies, 0.99)] - _CLEAR_MS
+    spread = np.quantile(latencies, 0.75) - np.quantile(latencies, 0.25)
+    if len(inside) < _INSIDE or spread < _CLEAR_MS:
+        return None
+    flying = latencies.sum() / (times.max() - (times - latencies).min() + 1)
+    done = np.searchsorted(times, inside)
+    own, other = (
+        float(np.var(np.searchsorted(np.sort(times - taken), inside) - done))
+        for taken in (latencies, np.roll(latencies, max(1, round(flying))))
+    )
+    return own / other if other else None
+
+
+def _steady(rows: Sequence[Entry]) -> bool | None:
+    """Whether nanoseconds (or else microseconds) make it a queue that stays full; None if neither shows."""
+    times, values = np.array(sorted((row["time"], row["value"]) for row in rows), dtype=float).T
+    for nanoseconds, unit in ((True, _NS), (False, _US)):
+        found = _unsteadiness(times, values * unit)
+        if found is not None and found < _STEADY:
+            return nanoseconds
+    return None
+
+
+def _of_each(rows: Sequence[Entry]) -> _Law:
+    """Of a log with an entry per I/O."""
+    span = max(row["time"] for row in rows) - min(row["time"] for row in rows) + 1
+    return _Law(
+        _in_flight(rows, _NS),
+        _in_flight(rows, _US),
+        median(row["value"] for row in rows),
+        len(rows) / span,
+        _too_early(rows, averaged=False),
+        _steady(rows),
+    )
+
+
+def _of_averages(rows: Sequence[Entry], rates: Sequence[Entry]) -> _Law:
+    """Of averages of latencies, and of rates of the same job."""
+    ways = range(len(DIRECTION.categories))
+    flying = sum(_mean(rates, way) * _mean(rows, way) for way in ways) / 1000
+    rate = sum(_mean(rates, way) for way in ways) / 1000
+    typical = median(row["value"] for row in rows)
+    impossible = _too_early(rows, averaged=True)
+    return _Law(flying * _NS, flying * _US, typical, rate, impossible, paced=_paced(rows, rates))
+
+
+def _paced(rows: Sequence[Entry], rates: Sequence[Entry]) -> bool | None:
+    """Whether latencies change and rates do not: in a full queue, rates follow. None if that does not show."""
+    by_time = {(row["time"], row["direction"]): row["value"] for row in rates}
+    both = [
+        (row["value"], rate) for row in rows if row["value"] and (rate := by_time.get((row["time"], row["direction"])))
+    ]
+    if len(both) < _FEWEST or len({row["direction"] for row in rows}) > 1:
+        return None
+    latencies, at = np.log(np.array(both, dtype=float)).T
+    changes = float(np.var(latencies))
+    # Whole microseconds are too coarse to show the changes of a short latency.
+    if changes <= (2 / median(value for value, _ in both)) ** 2:
+        return None
+    return float(np.var(at)) < _PACED * changes
+
+
+def _mean(rows: Sequence[Entry], way: int) -> float:
+    values = [row["value"] for row in rows if row["direction"] == way]
+    return sum(values) / len(values) if values else 0.0
+
+
+def _of_submission(rows: Sequence[Entry]) -> Clue:
+    """Of slat: a job submits one I/O at a time."""
+    typical = median(row["value"] for row in rows)
+    if rows[0]["size"] and len(rows) >= _FEWEST and (submitting := _in_flight(rows, _US)) > _SUBMITTERS:
+        return Clue(nanoseconds=True, why=f"as us {submitting:.2g} I/Os were being submitted at once", strength=LAW)
+    nanoseconds = typical >= _SUBMITTED.start
+    return Clue(nanoseconds, f"median slat: {typical:,.0f}", TYPICAL if typical in _SUBMITTED else WEAK)
+
+
+def clue(metric: str, rows: Sequence[Entry], columns: Sequence[str]) -> Clue:
+    """The evidence in the entries of one log of latencies."""
+    if "priority" in columns:
+        return Clue(nanoseconds=True, why="lines have a priority, which fio writes from 3.19 on", strength=PROOF)
+    if metric == "slat":
+        return _of_submission(rows)
+    if rows[0]["size"] and len(rows) >= _FEWEST:
+        return _of_each(rows).clue()
+    typical = median(row["value"] for row in rows)
+    why = f"median {metric}: {typical * _NS:.3g} ms if ns, {typical * _US:.3g} ms if us"
+    if typical * _US > _LONGEST or _too_early(rows, averaged=True):
+        return Clue(nanoseconds=True, why=f"{why}, which is too long", strength=LAW)
+    return Clue(typical >= _QUICK, why, TYPICAL)
+
+
+def compare(metric: str, rows: Sequence[Entry], expected_ms: float, source: str) -> Clue | None:
+    """The evidence of another measurement of the same latency, which has a unit; None if it fits neither reading."""
+    typical = median(row["value"] for row in rows)
+    for nanoseconds, unit in ((True, _NS), (False, _US)):
+        if typical and 1 / _MATCHES < typical * unit / expected_ms < _MATCHES:
+            why = f"{source} has {expected_ms:.3g} ms: median {metric} is {typical * unit:.3g} ms as read here"
+            return Clue(nanoseconds, why, PROOF)
+    return None
+
+
+def _by_bandwidth(rows: Sequence[Entry]) -> float | None:
+    """Milliseconds per I/O, by the bandwidth of single I/Os; None for averages, which older releases write alike."""
+    span = max(row["time"] for row in rows) - min(row["time"] for row in rows)
+    values = [row["size"] / row["value"] for row in rows if row["value"] and row["size"]]
+    return median(values) if len(values) >= _FEWEST and span < 100 * len(values) else None
+
+
+@dataclass(frozen=True)
+class _Log:
+    """The first entries of a log."""
+
+    file: str
+    metric: str
+    rows: list[Entry]
+    columns: tuple[str, ...]
+
+    @property
+    def averaged(self) -> bool:
+        """Whether entries are averages over a time; rates name a block size in releases before 2.11."""
+        return not self.rows[0]["size"] or (self.metric == "iops" and any(row["value"] > 1 for row in self.rows))
+
+
+def _opened(file: str, metric: str, text: str) -> _Log | None:
+    cells = sample(text[:_BEGINNING])
+    if not (columns := layout(cells)):
+        return None
+    rows: list[Entry] = [row for one in cells if len(one) == len(columns) and (row := numbered(columns, one))]
+    return _Log(file, metric, rows, columns) if rows else None
+
+
+def clue_of_run(logs: Iterable[tuple[str, str]], means: Sequence[Mean] = ()) -> Clue | None:
+    """The strongest evidence in the logs of a run: fio writes all latencies of a run in one unit.
+
+    Args:
+        logs: Name and beginning of each.
+        means: Mean latencies from outputs of the run.
+    """
+    clues: list[tuple[str, Clue]] = []
+    jobs: dict[tuple[str, int | None], dict[str, _Log]] = defaultdict(dict)
+    for file, text in logs:
+        name = log_name(file)
+        bins = histogram.first_line(text) if name.metric == "clat_hist" else None
+        if bins and (known := histogram.of_line(bins)):
+            clues.append((file, Clue(known.unit == "ns", known.evidence, PROOF)))
+            continue
+        job = (name.base, name.number)
+        if name.metric not in {*LATENCIES, "iops", "bw"} or (len(jobs) >= _JOBS and job not in jobs):
+            continue
+        if log := _opened(file, name.metric, text):
+            jobs[job][name.metric] = log
+            if name.metric in LATENCIES:
+                clues.append((file, clue(name.metric, log.rows, log.columns)))
+                clues += [(file, one) for one in _of_outputs(log, means)]
+    for found in jobs.values():
+        clues += _of_job(found)
+    if not clues:
+        return None
+    strongest = max(one.strength for _, one in clues)
+    best = [(file, one) for file, one in clues if one.strength == strongest]
+    nanoseconds = 2 * sum(one.nanoseconds for _, one in best) >= len(best)
+    file, winner = next((file, one) for file, one in best if one.nanoseconds == nanoseconds)
+    return replace(winner, why=f"{winner.why}, in {file}")
+
+
+def _of_outputs(log: _Log, means: Sequence[Mean]) -> list[Clue]:
+    """The evidence of outputs, if all that have this latency agree."""
+    compared = [compare(log.metric, log.rows, one.latency_ms, one.source) for one in means if one.metric == log.metric]
+    found = [one for one in compared if one]
+    return found[:1] if len({one.nanoseconds for one in found}) == 1 else []
+
+
+def _of_job(logs: Mapping[str, _Log]) -> Iterable[tuple[str, Clue]]:
+    """The evidence of several logs of one job together."""
+    latency = logs.get("clat") or logs.get("lat")
+    if latency is None:
+        return
+    rates, bandwidth = logs.get("iops"), logs.get("bw")
+    if latency.averaged and rates and rates.averaged:
+        yield f"{latency.file} and {rates.file}", _of_averages(latency.rows, rates.rows).clue()
+    if not latency.averaged and bandwidth and (expected := _by_bandwidth(bandwidth.rows)):
+        found = compare(latency.metric, latency.rows, expected, bandwidth.file)
+        if found:
+            yield latency.file, found
