@@ -235,7 +235,8 @@ class _Reader:
             complete = [number for number in self.waiting if number < last and not self.blocks[number].pending]
             self.waiting = [number for number in self.waiting if number not in complete]
         for number in complete:
-            self.put(number, self.blocks[number], self.layout)
+            if self.blocks[number].rows:
+                self.put(number, self.blocks[number], self.layout)
             self.blocks[number].numbers = np.empty(0)
 
     def _scan(self, buffer: bytearray, span: tuple[int, int], place: Place) -> Piece:
