@@ -111,10 +111,10 @@ def test_unknown_measure():
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: cpu_cost.mhz_per_mbps(25, 8, 2400, 0), "throughput is 0"),
-        (lambda: cpu_cost.cycles_per_io(25, 8, 2400, 0), "IOPS is 0"),
-        (lambda: cpu_cost.core_pct_per_1k_iops(25, 8, math.nan), "IOPS is nan"),
-        (lambda: cpu_cost.core_pct_per_1k_iops(25, 0, 1000), "number of CPUs is 0"),
+        (lambda: cpu_cost.mhz_per_mbps(25, 8, 2400, 0), "throughput must be a number above 0, not 0"),
+        (lambda: cpu_cost.cycles_per_io(25, 8, 2400, 0), "IOPS must be a number above 0, not 0"),
+        (lambda: cpu_cost.core_pct_per_1k_iops(25, 8, math.nan), "IOPS must be a number above 0, not nan"),
+        (lambda: cpu_cost.core_pct_per_1k_iops(25, 0, 1000), "number of CPUs must be a number above 0, not 0"),
         (lambda: cpu_cost.busy_mhz(25, 8, -1), "CPU frequency must be a number above 0, not -1"),
     ],
 )

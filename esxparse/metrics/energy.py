@@ -93,7 +93,7 @@ def by_counter(power: pl.LazyFrame) -> pl.LazyFrame:
     step = pl.col("energy_joules").diff()
     return (
         power.with_columns(pl.lit(0).alias("_all"))
-        .filter(pl.col("energy_joules").is_not_null(), pl.col("time").is_not_null())
+        .filter(pl.col("energy_joules").is_finite(), pl.col("time").is_not_null())
         .sort(*by, "time", maintain_order=True)
         .group_by(by, maintain_order=True)
         .agg(

@@ -10,7 +10,7 @@ from typing import Final
 
 import polars as pl
 
-from .frames import names
+from .frames import finite, names
 
 _EARLY: Final = 0.01
 """A test is looked at this share of its length after its beginning: clocks of jobs are cut to milliseconds."""
@@ -34,11 +34,15 @@ def moments(results: pl.LazyFrame) -> pl.LazyFrame:
     keys = [name for name in ("recording", "run") if name in names(results)]
     timed = pl.col("begin_s").is_not_null() & pl.col("end_s").is_not_null()
     # Without times only tests of one part are known to run together: each part is then a moment of its own.
-    rows = results.with_columns(
-        _part=pl.when(~timed).then("part"),
-        _begin=pl.when(timed).then("begin_s").otherwise(0.0),
-        _end=pl.when(timed).then("end_s").otherwise(1.0),
-    ).with_columns(_at=pl.col("_begin") + _EARLY * (pl.col("_end") - pl.col("_begin")))
+    rows = (
+        finite(results)
+        .with_columns(
+            _part=pl.when(~timed).then("part"),
+            _begin=pl.when(timed).then("begin_s").otherwise(0.0),
+            _end=pl.when(timed).then("end_s").otherwise(1.0),
+        )
+        .with_columns(_at=pl.col("_begin") + _EARLY * (pl.col("_end") - pl.col("_begin")))
+    )
     starts = rows.select(*keys, "part", "_part", "_begin", "_at").unique(
         [*keys, "_part", "_begin"], keep="first", maintain_order=True
     )

@@ -92,11 +92,14 @@ class Study:
         """Means, ratio and interval against the baseline."""
         base = self.baseline_of(key)
         own, against = (self.numbers(one, value) if one else [] for one in (key, base))
-        if not own or not against or not mean(against):
+        if not own or not against:
             return None
-        ends = fieller(own, against)
+        # There is no percentage of a baseline at or below 0.
+        positive = mean(against) > 0
+        ends = fieller(own, against) if positive else None
         return {
-            "runs": len(own), "mean": mean(own), "base": mean(against), "ratio": mean(own) / mean(against),
+            "runs": len(own), "mean": mean(own), "base": mean(against),
+            "ratio": mean(own) / mean(against) if positive else None,
             "low": ends[0] if ends else None, "high": ends[1] if ends else None,
         }  # fmt: skip
 
@@ -120,7 +123,7 @@ def expected(folder: Path) -> Expected:
     """The page of a study, whatever its shape."""
     study = Study(folder)
     found = Expected()
-    found.tables = [_measured(study), _compared(study), _published(folder)]
+    found.tables = [_measured(study), _compared(study), *_stated(folder)]
     found.charts = [chart for value in study.names for chart in _charts(study, value)]
     found.may = [(text,) for text in MEANS]
     about = (f"{study.manifest.get(name, '')}" for name in ("title", "description"))
@@ -169,32 +172,41 @@ def _compared(study: Study) -> Rows:
         unit = {"bytes": "B"}.get(unit, unit)
         made[f"{name}, {unit}" if unit else name, *(_word(labels.get(head)) for head in heads)] = {
             "Runs": float(one["runs"]), "Mean": one["mean"], "Baseline": one["base"], "Ratio": one["ratio"],
-            "from": one["low"], "to": one["high"], "Change %": 100 * (one["ratio"] - 1),
+            "from": one["low"], "to": one["high"],
+            "Change %": None if one["ratio"] is None else 100 * (one["ratio"] - 1),
         }  # fmt: skip
     known = {*study.report.get("values", ["?"])} <= study.names.keys()
     return Rows("Against .*95", ("Value", *heads), made, ordered=False, some=not known, partly=not known)
 
 
-def _published(folder: Path) -> Rows:
-    """Figures as published.toml has them; what these runs give is of the data set's own queries."""
+def _stated(folder: Path) -> list[Rows]:
+    """Published and assumed figures as published.toml has them; what these runs give is of the data set itself."""
     path = folder / "published.toml"
     figures = tomllib.loads(path.read_text(encoding="utf-8"))["figure"] if path.is_file() else []
+    assumed = [one for one in figures if "assumed" in one]
+    return [
+        _figures([one for one in figures if one not in assumed], "Published", "What was published"),
+        _figures(assumed, "Assumed", "About"),
+    ]
+
+
+def _figures(figures: list[dict], word: str, claim: str) -> Rows:
     rows: dict[tuple, dict] = {}
     for one in figures:
         key = (" ".join(one["claim"].split()), (one.get("note") and " ".join(one["note"].split())) or "\N{EN DASH}")
         before = rows.get(key)
         if before is None:
             rows[key] = {
-                "Published": float(one["value"]),
+                word: float(one["value"]),
                 "Tolerance %": 100 * one["tolerance"],
                 "Unit": (one["unit"],),
             }
         else:
             # One claim may hold several figures: which of them a row is, the page does not tell.
-            before.pop("Published", None)
+            before.pop(word, None)
             before.pop("Unit", None)
             before.pop("Tolerance %", None)
-    return Rows("Published figures", ("What was published", "Note"), rows, ordered=False)
+    return Rows(f"{word} figures", (claim, "Note"), rows, ordered=False)
 
 
 class Points(Mapping):
