@@ -192,13 +192,15 @@ def _stated(folder: Path) -> list[Rows]:
 
 def _figures(figures: list[dict], word: str, claim: str) -> Rows:
     rows: dict[tuple, dict] = {}
+    # A table without any note has no column of notes.
+    none = "\N{EN DASH}" if any(one.get("note") for one in figures) else ""
     for one in figures:
-        key = (" ".join(one["claim"].split()), (one.get("note") and " ".join(one["note"].split())) or "\N{EN DASH}")
+        key = (" ".join(one["claim"].split()), " ".join(one.get("note", "").split()) or none)
         before = rows.get(key)
         if before is None:
             rows[key] = {
-                word: float(one["value"]),
-                "Tolerance %": 100 * one["tolerance"],
+                **({word: float(one["value"])} if "value" in one else {}),
+                **({"Tolerance %": 100 * one["tolerance"]} if "tolerance" in one else {}),
                 "Unit": (one["unit"],),
             }
         else:
