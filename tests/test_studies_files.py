@@ -40,6 +40,7 @@ def test_lines_of_logs_in_the_window_are_averaged_and_logs_are_added_up(tmp_path
     row = one(tmp_path, '[[run]]\nfio = ["vm*_*.log"]\nwindow = { warmup = 3, measure = 4 }\n')
     assert row["gap"] is None
     assert row["throughput_from"] == "fio logs"
+    assert row["latency_unit"] == "ns, a guess"
     # The first line ends the first second, and the logs tell nothing of what is before it: 4 s, from second 1 on.
     assert (row["start"], row["end"]) == (BEGIN + timedelta(seconds=4), BEGIN + timedelta(seconds=8))
     reads = sum(1000 + 100 * at for at in (5, 6, 7, 8)) / 4
@@ -54,6 +55,15 @@ def test_lines_of_logs_in_the_window_are_averaged_and_logs_are_added_up(tmp_path
     # No percentile and no maximum of means.
     assert row["read_p95_ms"] is None
     assert row["latency_max_ms"] is None
+
+
+def test_an_output_beside_the_logs_leaves_no_doubt_about_their_unit(tmp_path):
+    log(tmp_path, "lat", [(at, 2_000_000 * (way + 1), way, 0) for at, _, way, _ in averages()])
+    log(tmp_path, "iops", averages())
+    (tmp_path / "version.txt").write_text("fio-3.7\n")
+    row = one(tmp_path, '[[run]]\nfio = ["vm_*.log"]\nwindow = { warmup = 3, measure = 4 }\n')
+    assert row["latency_mean_ms"] == pytest.approx(8 / 3)
+    assert row["latency_unit"] is None
 
 
 def test_a_line_for_each_io_is_counted_and_has_percentiles(tmp_path):

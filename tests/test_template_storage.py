@@ -66,6 +66,18 @@ def test_recordings_that_are_sweeps_are_compared_and_those_that_are_points_are_j
     }
 
 
+def test_a_latency_whose_unit_is_a_guess_says_so_beside_its_job(tmp_path):
+    (tmp_path / "run_lat.1.log").write_text("".join(f"{second}000, 90000, 0, 0\n" for second in range(1, 9)))
+    (tmp_path / "run_iops.1.log").write_text("".join(f"{second}000, 90, 0, 0\n" for second in range(1, 9)))
+    series = gather.gather([tmp_path]).series.collect()
+    assert set(series["job"].unique()) == {"run", "run (unit guessed)"}
+    assert set(series.filter(pl.col("metric") == "iops")["job"]) == {"run"}
+    chart = workload.over_time(series.lazy(), "lat")
+    assert set(values(chart, "label")) == {"run (unit guessed) read"}
+    (tmp_path / "version.txt").write_text("fio-3.7\n")
+    assert set(gather.gather([tmp_path]).series.collect()["job"]) == {"run"}
+
+
 def test_repetitions_are_one_test_and_settings_are_series_of_their_own(tmp_path):
     for name in ("plain-1", "plain-2", "tuned-1", "tuned-2"):
         copy = (ex.datasets_dir() / "baseline" / "randread-4k-32.json").read_bytes()

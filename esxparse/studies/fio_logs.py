@@ -32,6 +32,12 @@ def has_logs(rec: Recording) -> bool:
     return rec.format == "fio" and any(name in rec for name in _TABLES)
 
 
+def guessed_unit(recs: Sequence[Recording]) -> str | None:
+    """The units in which latencies were read without proof, in words; None if all are certain."""
+    units = sorted({unit for rec in recs for unit in rec.meta.get("guessed_units", ())})
+    return f"{' or '.join(units)}, a guess" if units else None
+
+
 def begin(rec: Recording, outputs: Sequence[Recording], clock: timedelta) -> datetime | None:
     """When the jobs of a log started, from fio's output: the one in its directory, or else the only one."""
     beside = rec if loads.has_results(rec) else outputs[0] if len(outputs) == 1 else None

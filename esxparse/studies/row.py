@@ -96,9 +96,10 @@ def _logged(opened: Opened, group: Sequence[Recording], logs: Sequence[Recording
     lines = fio_logs.lines(logs, begins, clock)
     if span is None:
         return {}
-    guessed = any(rec.meta.get("unit_guessed") for rec in logs)
-    source = "fio logs; the unit of latencies is a guess" if guessed else "fio logs"
-    return fio_logs.load(lines, span, logs[0].source) | {"throughput_from": source}
+    return fio_logs.load(lines, span, logs[0].source) | {
+        "throughput_from": "fio logs",
+        "latency_unit": fio_logs.guessed_unit(logs),
+    }
 
 
 def _derived(run: Run, row: Row, notes: list[str]) -> Row:

@@ -32,6 +32,13 @@ jobs           one row per job and direction that did I/O or was asked for
     errors                          i64   I/O errors gone over (option continue_on_error)
     steadystate                     bool  whether it was attained (option steadystate)
     start, end                      time  UTC: of the job; when the document was written
+snapshots      one row per snapshot (`--status-interval`), job and direction, of runs with several; the last is in
+`jobs`
+    end                             time  UTC: when the snapshot was written; only JSON says
+    runtime_s, ios, total_bytes, iops, bandwidth_bytes_per_s, latency_mean_ms, clat_mean_ms
+                                          as in `jobs`: since the job began, not since the snapshot before
+    interval_s                      f64   seconds of runtime since the snapshot before, or the start of the job
+    interval_ios, interval_bytes    i64   done in that time (bytes of JSON alone: other outputs round them)
 percentiles    `direction`, `latency` (slat, clat, lat), `priority` (str, empty for all I/Os),
                `percentile` (99.9 is 99.9 %), `latency_ms`
 latency_bins   `direction`, `latency`, `priority`, `source`, `from_ms`, `to_ms` (empty = open end), `ios`, `share_pct`
@@ -47,6 +54,9 @@ options        `option`, `value` (str), `given` (job or global; a global one tha
 
 Logs have `series`, or `latency_bins_series` and what else `histogram` names; a directory of a run has all of these:
 see `logs`, `histogram` and `directory`.
+
+Snapshots of one run (its process or start, or else counts that only grow) are one document: the last complete one. A
+count that falls, another process or start, or more time than passed make it another run.
 
 Where one run was printed in several formats (`--output-format=json,terse`), the most precise is read, JSON before
 normal before terse, and a note names the other. `All clients` of the same run stays: leave it out of sums.

@@ -292,7 +292,7 @@ def _meta(outputs: Sequence[_Output], recordings: Sequence[Recording]) -> dict[s
         "documents": sum(int(meta.get("documents") or 1) for meta in metas),
         "logs": len(recordings),
         "units": {rec.source: rec.meta["unit"] for rec in recordings},
-        "unit_guessed": any(rec.meta.get("unit_guessed") for rec in recordings),
+        "guessed_units": sorted({unit for rec in recordings for unit in rec.meta.get("guessed_units", ())}),
         "start": min((meta["start"] for meta in every if meta.get("start")), default=None),
         "end": max((meta["end"] for meta in every if meta.get("end")), default=None),
     }

@@ -58,6 +58,8 @@ _PACED = 0.1
 """A rate whose variance is a smaller share of that of latencies is limited."""
 _LEFT_BY_RAMP = 1_000.0
 """Milliseconds by which the mean of a window may exceed its end: I/Os that a ramp_time left in flight."""
+_SLOW = 1_000.0
+"""Milliseconds that a mean latency reaches only in deep queues of slow disks."""
 _LONGEST = 60_000.0
 """Milliseconds that no mean latency of a usable disk reaches."""
 _SUBMITTERS = 4.0
@@ -120,6 +122,7 @@ class _Law:
             (self.impossible, True, LAW if flying >= _BUSY_SYNC else WEAK),
             (possible and not quick and flying < _MOST * 10, False, LAW if flying < _BUSY_SYNC else WEAK),
             (flying >= _MOST, True, LAW),
+            (self.typical * _US > _SLOW, True, WEAK),
             (in_memory, True, WEAK),
             (flying >= _BUSY_SYNC, not possible, WEAK),
             (flying >= _NOTHING and not self.paced, False, LAW if possible or self.paced is False else WEAK),

@@ -31,7 +31,7 @@ A log tells neither its metric nor its unit. The metric is in the file's name. L
 each I/O. The release comes from an output of fio beside the log or one directory up, or from a priority in the lines
 (3.19 and later). Without those the unit of latencies is inferred from the I/Os in flight (rate x latency), from other
 logs of the run and from the time since the job began, and a note warns. Averages without an iops log fit both units.
-`meta` has `metric`, `unit`, `unit_evidence`, and `unit_guessed`, true with that note.
+`meta` has `metric`, `unit`, `unit_evidence`; `guessed_units` lists the unit with that note.
 
 Source: fio's iolog.c (`flush_samples`) and stat.c (`add_log_sample`, `add_bw_sample`, `__add_samples`), fio's HOWTO,
 "Log File Formats".
@@ -182,7 +182,7 @@ def _read_series(
         "metric": METRICS[name.metric],
         "unit": unit.name,
         "unit_evidence": unit.evidence,
-        "unit_guessed": unit.guessed and name.metric in LATENCIES,
+        "guessed_units": [unit.name] if unit.guessed and name.metric in LATENCIES else [],
         "job": name.base,
         "job_number": name.number,
         "host": name.host,

@@ -135,7 +135,10 @@ def _result(document: Document, head: re.Match[str], block: Sequence[Line], host
     elif rows[0].get("usr_cpu_pct") is None:
         what = f"job {head['job']} ends before its line on the CPU"
         document.notes.warn(f"{what}: where the output was cut, directions are missing", block[-1][0])
-    return [{**whose, "output": "normal", "error": head["error"], "members": head["members"], **row} for row in rows]
+    return [
+        {**whose, "output": "normal", "pid": head["pid"], "error": head["error"], "members": head["members"], **row}
+        for row in rows
+    ]
 
 
 def _with_asked(document: Document, rows: list[Row], askings: Sequence[re.Match[str]]) -> list[Row]:
@@ -180,31 +183,52 @@ def is_part(text: str) -> bool:
     return _is_head(text) or tells_of_job(text) or bool(_GROUP.match(text) or _DISK.match(text))
 
 
-def _run(lines: Sequence[Line]) -> Document:
-    """The document of one run."""
-    document = Document("normal", lines[0][0])
+def _snapshots(blocks: Sequence[list[Line]]) -> list[list[list[Line]]]:
+    """The blocks of a run by snapshot: a process that has a result again, after those of the groups, begins one."""
+    found: list[list[list[Line]]] = [[]]
+    seen: set[tuple[str | None, ...]] = set()
+    groups = False
+    for block in blocks:
+        _, text, host = block[0]
+        groups = groups or bool(_GROUP_HEAD.match(text))
+        if match := RESULT.match(text):
+            process = (host, match["job"], match["group"], match["pid"])
+            if groups and process in seen:
+                found.append([])
+                seen, groups = set(), False
+            seen.add(process)
+        found[-1].append(block)
+    return found
+
+
+def _run(lines: Sequence[Line]) -> list[Document]:
+    """The documents of one run, one for each snapshot."""
     askings: list[tuple[int, re.Match[str]]] = []
-    rows: list[Row] = []
-    place = 0
-    for block in _blocks(lines):
-        line, text, host = block[0]
-        if match := ASKED.match(text):
-            askings.append((line, match))
-        elif match := _RELEASE.match(text):
-            document.release = match["release"] or match["of_client"]
-        elif match := RESULT.match(text):
-            place += 1
-            rows += _result(document, match, block, host, place)
-        elif match := _GROUP_HEAD.match(text):
-            _groups(document, match, block[1:], host)
-        elif _DISK_HEAD.match(text):
-            _disks(document, block[1:], host)
-    matches = [match for _, match in askings]
-    document.rows["jobs"] = _with_asked(document, rows, matches)
-    document.notes += _without_results(rows, matches, [line for line, _ in askings])
-    if document.release:
-        document.release = f"fio-{document.release}"
-    return document
+    release: str | None = None
+    documents = []
+    for blocks in _snapshots(list(_blocks(lines))):
+        document = Document("normal", blocks[0][0][0])
+        rows: list[Row] = []
+        place = 0
+        for block in blocks:
+            line, text, host = block[0]
+            if match := ASKED.match(text):
+                askings.append((line, match))
+            elif match := _RELEASE.match(text):
+                release = f"fio-{match['release'] or match['of_client']}"
+            elif match := RESULT.match(text):
+                place += 1
+                rows += _result(document, match, block, host, place)
+            elif match := _GROUP_HEAD.match(text):
+                _groups(document, match, block[1:], host)
+            elif _DISK_HEAD.match(text):
+                _disks(document, block[1:], host)
+            document.release = release
+        document.rows["jobs"] = _with_asked(document, rows, [match for _, match in askings])
+        documents.append(document)
+    last = documents[-1]
+    last.notes += _without_results(last.rows["jobs"], [match for _, match in askings], [line for line, _ in askings])
+    return documents
 
 
 def parse(lines: Sequence[Line]) -> list[Document]:
@@ -218,4 +242,9 @@ def parse(lines: Sequence[Line]) -> list[Document]:
         results = results or bool(RESULT.match(line[1]))
         runs[-1].append(line)
     documents = [_run(run) for run in runs if any(_is_head(text) for _, text, _ in run)]
-    return [document for document in documents if document.rows["jobs"] or document.notes or document.rows["disks"]]
+    return [
+        document
+        for found in documents
+        for document in found
+        if document.rows["jobs"] or document.notes or document.rows["disks"]
+    ]

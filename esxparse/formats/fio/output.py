@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from esxparse.errors import DamagedError
 from esxparse.formats.fio import json_output, normal, terse
 from esxparse.formats.fio.normal_job import Line
+from esxparse.formats.fio.snapshots import join_snapshots
 from esxparse.formats.fio.tables import Counts, Document, assemble
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes
@@ -75,11 +76,10 @@ def _lines(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[Line]:
 
 def _told(document: Document) -> set[tuple[Any, ...]]:
     """What a document's rows describe: the same in all formats of one run."""
-    return {
-        (str(row["job"]), exact(row["group"]), row["direction"], _milliseconds(row))
-        for row in document.rows["jobs"]
-        if row["direction"] != "sync" and row.get("runtime_s") is not None
-    }
+    rows = [row for row in document.rows["jobs"] if row["direction"] != "sync" and row.get("runtime_s") is not None]
+    # A job that has not begun has other directions in each format.
+    busy = [row for row in rows if _milliseconds(row)] or rows
+    return {(str(row["job"]), exact(row["group"]), row["direction"], _milliseconds(row)) for row in busy}
 
 
 def _milliseconds(row: Mapping[str, Any]) -> int | None:
@@ -178,9 +178,10 @@ def _documents(text: Text, bins: Sequence[Counts]) -> tuple[list[Document], list
     of_json, spans = json_output.parse(text.text, bins)
     of_terse, others = terse.parse(_lines(text.text, spans))
     documents, repeats = _without_repeats([*of_json, *of_terse, *normal.parse(others)])
+    documents, joined = join_snapshots(documents)
     beside, errors = _beside(others)
     notes = [note for document in documents for note in document.notes]
-    notes = sorted([*notes, *repeats, *_failures(documents), *beside], key=lambda note: note.line or 0)
+    notes = sorted([*notes, *repeats, *joined, *_failures(documents), *beside], key=lambda note: note.line or 0)
     return documents, [*text.notes, *notes], errors
 
 

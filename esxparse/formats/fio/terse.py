@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from esxparse.formats.fio.options import release_number
+from esxparse.formats.fio.snapshots import cycles
 from esxparse.formats.fio.tables import CONVENIENT, CPU, Document, Row, distribution
 from esxparse.formats.kit.numbers import exact, scaled
 
@@ -29,6 +30,9 @@ _LIKELY = re.compile(_START + r"|^[345];fio[- ]\d")
 """The same, of a line that may be cut or damaged."""
 
 _CONTINUED = re.compile(r"^;[^;]+(?:;\d+){7};[\d.]+%")
+Line = tuple[int, str, str | None]
+"""Number, text, and the host that said it where a client tells."""
+
 _KIB = 1024
 _USEC = 1e-3
 _TAIL = 5 + 7 + 10 + 12
@@ -162,8 +166,7 @@ def _one_job(document: Document, fields: list[str], place: int, hostname: str | 
     document.rows["latency_bins"] += distribution(whose, 1e-3, zip(_MICROSECONDS, micro, strict=True), 0.0)
     document.rows["latency_bins"] += distribution(whose, 1.0, zip(_MILLISECONDS, milli, strict=True), 1.0)
     disks, taken = _disks(fields[at + _TAIL :], release_number(release))
-    # Every line has all disks of the machine.
-    document.rows["disks"] += [row for row in disks if row not in document.rows["disks"]]
+    document.rows["disks"] += disks
     after = fields[at + _TAIL + taken :]
     errors = after[0] if len(after) > 1 and after[0].isdecimal() and after[1].lstrip("-").isdecimal() else None
     common = {**whose, "output": "terse", "error": error, "errors": errors}
@@ -181,23 +184,34 @@ def _one_job(document: Document, fields: list[str], place: int, hostname: str | 
     return rows or [{**common, "direction": "all", "total_bytes": 0, "runtime_s": 0, "iops": 0}]
 
 
-def parse(lines: Iterable[tuple[int, str, str | None]]) -> tuple[list[Document], list[tuple[int, str, str | None]]]:
-    """The document of the terse lines among numbered lines (with the host that said them), and the other lines."""
-    document: Document | None = None
-    others: list[tuple[int, str, str | None]] = []
-    place = 0
+def parse(lines: Iterable[Line]) -> tuple[list[Document], list[Line]]:
+    """The documents of the terse lines among numbered lines (with the host that said them), and the other lines."""
+    parts: list[Document] = []
+    others: list[Line] = []
     for line, text, hostname in lines:
         if _LIKELY.match(text):
-            document = document or Document("terse", line)
-            place += 1
+            part = Document("terse", line)
             try:
-                document.rows["jobs"] += _one_job(document, text.split(";"), place, hostname)
+                part.rows["jobs"] += _one_job(part, text.split(";"), 1, hostname)
             except (_MalformedError, ValueError) as error:
-                document.notes.warn(f"not a complete line of terse output ({error}): left out", line)
-        elif document and _CONTINUED.match(text):
+                part.notes.warn(f"not a complete line of terse output ({error}): left out", line)
+            parts.append(part)
+        elif parts and _CONTINUED.match(text):
             # In client mode disks come on a line of their own.
-            disks, _ = _disks(text.split(";")[1:], release_number(document.release))
-            document.rows["disks"] += [{**row, "hostname": hostname} for row in disks]
+            disks, _ = _disks(text.split(";")[1:], release_number(parts[0].release))
+            parts[-1].rows["disks"] += [{**row, "hostname": hostname} for row in disks]
         else:
             others.append((line, text, hostname))
-    return ([document] if document else []), others
+    return [_together(found) for found in cycles(parts)], others
+
+
+def _together(parts: Sequence[Document]) -> Document:
+    """One document of the jobs of several."""
+    document = Document("terse", parts[0].line, next((part.release for part in parts if part.release), None))
+    for place, part in enumerate(parts, 1):
+        for table, rows in part.rows.items():
+            numbered = [{**row, "job_number": place} if "job_number" in row else row for row in rows]
+            # Every line has all disks of the machine.
+            document.rows[table] += [row for row in numbered if table != "disks" or row not in document.rows[table]]
+        document.notes += part.notes
+    return document

@@ -223,7 +223,7 @@ def _series(rec: Recording, name: str) -> pl.LazyFrame | None:
         if "elapsed_s" in there
         else (pl.col("time") - pl.col("time").min()).dt.total_milliseconds() / 1000
     )
-    if rec.meta.get("unit_guessed"):
+    if rec.meta.get("guessed_units"):
         guess = (
             pl.when(pl.col("metric").is_in(["lat", "clat", "slat"]))
             .then(pl.lit(" (unit guessed)"))
