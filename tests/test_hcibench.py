@@ -97,7 +97,10 @@ def test_the_last_document_of_each_fio_counts(tmp_path):
     assert vms["test"].to_list() == list(dict.fromkeys(job["jobname"] for job in json.loads(final)["jobs"]))
     read = json.loads(final)["jobs"][0]["read"]["lat_ns"]["mean"] / 1e6
     assert vms.filter(test=json.loads(final)["jobs"][0]["jobname"])["latency_read_ms"].item() == pytest.approx(read)
-    assert rec["jobs"].collect()["document"].unique().sort().to_list() == [1, 2]
+    # The first document is a snapshot of the same run.
+    assert rec["jobs"].collect()["document"].unique().to_list() == [1]
+    assert rec["snapshots"].collect().height > rec["jobs"].collect().height
+    assert any("2 snapshots of one run" in note.message for note in rec.notes)
     assert any("has no fio-4k-1800000200-res.txt" in note.message for note in rec.notes)
 
 

@@ -32,8 +32,7 @@ jobs           one row per job and direction that did I/O or was asked for
     errors                          i64   I/O errors gone over (option continue_on_error)
     steadystate                     bool  whether it was attained (option steadystate)
     start, end                      time  UTC: of the job; when the document was written
-snapshots      one row per snapshot (`--status-interval`), job and direction, of runs with several; the last is in
-`jobs`
+snapshots      one row per snapshot (`--status-interval`), job and direction; the last is in `jobs`
     end                             time  UTC: when the snapshot was written; only JSON says
     runtime_s, ios, total_bytes, iops, bandwidth_bytes_per_s, latency_mean_ms, clat_mean_ms
                                           as in `jobs`: since the job began, not since the snapshot before
