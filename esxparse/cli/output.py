@@ -29,7 +29,7 @@ def fail(error: EsxparseError) -> None:
 
 
 def counted_segments(sources: Iterable[str]) -> str:
-    """What is said of files of which several captures were read, given the file of each capture; nothing of others."""
+    """Name the files of which several captures were read, given the file of each capture; empty if there are none."""
     held = Counter(sources)
     several = [f"{source} holds {count} captures with different columns" for source, count in held.items() if count > 1]
     return f"esxparse: {'; '.join(several)}: each was read" if several else ""

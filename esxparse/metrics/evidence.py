@@ -5,7 +5,7 @@ somewhere in most of them. So a difference counts as shown only if its p-value i
 Hochberg: of the differences that an answer shows, 5 % are false on average (at a confidence of 95 %). The procedure
 holds for independent comparisons and for those that share a baseline. `benchmarks/coverage.py` measures both.
 
-A comparison that is not significant shows nothing: neither a difference nor that there is none. Two means count as
+A comparison that is not significant shows nothing: neither a difference nor equality. Two means count as
 equal only if the interval of their ratio lies within 2 % of 1.
 
 Sources: Y. Benjamini and Y. Hochberg, "Controlling the False Discovery Rate" (1995); power of the t test: J. Cohen,

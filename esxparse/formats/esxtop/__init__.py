@@ -29,6 +29,7 @@ Source: captures of ESXi 6.0 and 6.5; for other releases see `esxparse.formats.e
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -64,7 +65,7 @@ from esxparse.whole import Scratch
 from esxparse.worlds import VCPU_WORLD
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from datetime import date
 
     from esxparse.formats.esxtop.segments import Keep
@@ -176,11 +177,8 @@ def read(
             return _as_written(source, window, lazy=lazy, segment=segment, keep=keep, dates=dates)
         except local_numbers.LocalNumbersError:
             content = _content(source)
-    mended = resaved.canonical(content, dates, decimal)
-    with Scratch() as folder:
-        copy = folder / "capture.csv"
-        copy.write_bytes(mended.content)
-        rec = _at_once(replace(source, path=copy), window, segment, keep, mended.dates, mended=True)
+    with _mended(source, content, dates, decimal) as (copy, mended):
+        rec = _at_once(copy, window, segment, keep, mended.dates, mended=True)
     return replace(rec, notes=(*mended.notes, *rec.notes))
 
 
@@ -204,6 +202,18 @@ def _resaved_content(source: Source) -> bytes | None:
     with source.open() as stream:
         head = grammar.read_head(stream, source.memory_limit)
         return resaved.whole(stream, head, source.memory_limit) if resaved.is_resaved(head) else None
+
+
+@contextmanager
+def _mended(
+    source: Source, content: bytes, dates: times.Dates, decimal: Decimal | None
+) -> Iterator[tuple[Source, resaved.Canonical]]:
+    """A capture that another program saved, in esxtop's own form: as a file that lasts as long as the context."""
+    mended = resaved.canonical(content, dates, decimal)
+    with Scratch() as folder:
+        copy = folder / "capture.csv"
+        copy.write_bytes(mended.content)
+        yield replace(source, path=copy), mended
 
 
 def _content(source: Source) -> bytes:
@@ -253,12 +263,9 @@ def has_segment(source: Source, number: int, opening: Opening) -> bool:
         if content is None:
             segments.find(source, number, False)
             return True
-        with Scratch() as folder:
-            copy = folder / "capture.csv"
-            copy.write_bytes(
-                resaved.canonical(content, times.Dates(opening.date_order, opening.date), opening.decimal).content
-            )
-            segments.find(replace(source, path=copy), number, False)
+        dates = times.Dates(opening.date_order, opening.date)
+        with _mended(source, content, dates, opening.decimal) as (copy, _):
+            segments.find(copy, number, False)
     except EsxparseError:
         return False
     return True

@@ -48,8 +48,6 @@ _LOCAL = re.compile(
     r'"\s*[+-]?(?:\d[\d.]*[,\' \u00a0\u202f\u2019][\d.,\' \u00a0\u202f\u2019]*|[1-9]\d{0,2}(?:\.\d{3})+)"'
 )
 """A cell in quotes that may be a number of a locale."""
-_BOMS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
-_UTF_16 = ("utf-16-le", "utf-16-be")
 _MONTHS = 12
 _CLOSED = ("\n", "\r", '"', "\0")
 

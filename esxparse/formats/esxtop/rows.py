@@ -165,7 +165,7 @@ def judge(found: Segment, order: DateOrder | None) -> tuple[Samples, list[Note]]
     Time stamps that have the day first are refused where `order` does not say so.
     """
     body, again = found.body, list(found.again)
-    # What follows another header stands in other columns: under these names its numbers would be wrong.
+    # Rows after another header have other columns: under these names their numbers would be wrong.
     rows = found.other.row if found.other else len(body.cells)
     whole = np.asarray(is_whole(body.cells, body.commas, len(found.header.owners) + 1, found.header.commas))
     whole[[*again, *range(rows, len(whole))]] = False

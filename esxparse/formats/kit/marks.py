@@ -21,7 +21,6 @@ Place = tuple[int, int]
 
 POINT, COMMA = ".", ","
 _SIGNS = {"point": POINT, "comma": COMMA}
-_NAMES = {sign: name for name, sign in _SIGNS.items()}
 _PRINTED = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2019": "'", "\u2212": "-"})
 """Blanks, apostrophes and minus signs that locales use, to those of ASCII."""
 
@@ -41,7 +40,7 @@ _MARKED = re.compile(r"[.,' \u00a0\u202f\u2009\u2019\u2212]")
 
 @lru_cache(1 << 16)
 def _plain(text: str, decimal: str) -> str | None:
-    """A number as Python writes it; None for any text that is no number with that decimal mark."""
+    """Return a number as Python writes it, or None if the text is not a number with that decimal mark."""
     printed = text.strip().translate(_PRINTED)
     found = _SHAPES[decimal].fullmatch(printed)
     if found is None or (found["groups"] and found["power"]):

@@ -53,7 +53,7 @@ def in_halves(text: str) -> bool:
 
 
 def has_clock(text: str) -> bool:
-    """Whether a time of day stands in a text."""
+    """Whether a text has a time of day."""
     return bool(_ANYWHERE.search(text))
 
 

@@ -39,7 +39,7 @@ def begins(head: Head) -> bool:
 
 
 def tool_of(text: str) -> str:
-    """The tool that wrote a document; `another tool` if it is none of those known here."""
+    """The tool that wrote a document; `another tool` if it is unknown here."""
     if _SAR in text[:2000]:
         return "sar"
     return next((tool for tool, pattern in _TOOLS.items() if pattern.search(text)), "another tool")

@@ -124,7 +124,7 @@ def _objects(one: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         if name == "timestamp" or not isinstance(content, (dict, list)):
             continue
         if name == "io" and isinstance(content, dict):
-            # All disks: reads, writes and discards stand in objects of their own.
+            # All disks: reads, writes and discards have objects of their own.
             yield name, {key: number for part in (content, *mappings(inner)) for key, number in part.items()}
         elif any(isinstance(part, (dict, list)) for part in inner):
             yield from _objects(mapping(content))

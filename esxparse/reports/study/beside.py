@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _EXACT: Final = 5e-4
-"""A smaller tolerance is none to a reader."""
+"""A smaller tolerance does not matter to a reader."""
 
 
 def sentences(figures: pl.DataFrame | None) -> list[str]:

@@ -88,7 +88,7 @@ def origins(inputs: tuple[Input, ...]) -> list[str]:
     words: dict[Origin, str] = {"study.toml": "Given in study.toml", "-p": "Given with -p", "default": "By default"}
     made = []
     for origin, said in words.items():
-        # A default of its own label's first value is no number of ours.
+        # The default is the first value of a label: it is not a number of ours.
         mine = [one for one in inputs if one.origin == origin and one.value != ""]
         told = [f"{one.name} = {_text(one.value)}" + (f" ({one.help})" if origin == "default" else "") for one in mine]
         made += [f"{said}: {', '.join(told)}."] if told else []

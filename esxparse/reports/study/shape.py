@@ -146,7 +146,7 @@ def lacks(wanted: Mapping[str, Any], manifest: Manifest, runs: Sequence[Run]) ->
     labels = [...]       a label of one of these names
     roles = [...]        files for one of these purposes
     values = [...]       the baseline's label has all these values
-    apart = [...]        the baseline is told by none of these labels
+    apart = [...]        these labels do not identify the baseline
     workload = false     no files of a load generator or benchmark
     """
     said = {
