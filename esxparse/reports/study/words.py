@@ -143,7 +143,8 @@ def comparisons(found: Found) -> str:
     if family is None or family.comparisons < _SEVERAL:
         return ""
     return (
-        f"The verdicts allow for {family.comparisons} comparisons: on average, 1 in 20 differences is false. "
+        f"The verdicts allow for {family.comparisons} comparisons: "
+        "1 in 20 of the differences shown is false on average. "
         "Each 95 % interval stands for itself."
     )
 
