@@ -18,7 +18,7 @@ CARGO   := cargo --quiet
 SOURCES := $(wildcard native/src/*.rs) native/Cargo.toml native/Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report lab test search lint format bench docs written score fuzz mutants datasets notebook clean
+.PHONY: help setup report lab test search lint format bench docs written golden licences audit sbom score fuzz mutants datasets notebook clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,20 @@ written: $(SYNCED) ## Write docs/formats.md anew from the readers, quality suite
 	$(RUN) python -c "from esxparse.quality import suites; suites.write()"
 	$(RUN) esxparse formats --markdown > docs/formats.md.new && mv docs/formats.md.new docs/formats.md
 
+golden: $(SYNCED) ## Write the golden texts anew: what recordings, studies and reports show; read git diff before you commit
+	ESXPARSE_SEARCH=1 ESXPARSE_RENEW_GOLDEN=1 $(TEST) --dist worksteal -m "search or not search" tests/test_golden_*.py
+
+licences: $(SYNCED) ## Write docs/licences.md anew from the lock files and the metadata of the packages
+	UV_PROJECT_ENVIRONMENT=build/licences $(UV) sync --quiet --locked --all-groups --all-extras --no-install-workspace
+	$(RUN) python supply/licences.py "$$(build/licences/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
+	> docs/licences.md.new && mv docs/licences.md.new docs/licences.md
+
+audit: $(SYNCED) ## Look up known vulnerabilities of dependencies (AUDIT=--required: fail without a database)
+	$(RUN) python supply/audit.py $(AUDIT)
+
+sbom: $(SYNCED) ## Write the bill of materials of a release, sbom.cdx.json (CycloneDX)
+	$(RUN) python supply/sbom.py sbom.cdx.json
+
 score: $(SYNCED) ## How right diagnosis and quality checks are: writes benchmarks/SCORE.md and QUALITY.md (minutes)
 	$(RUN) python benchmarks/score.py --output benchmarks/SCORE.md
 	$(RUN) python benchmarks/corruptions.py --output benchmarks/QUALITY.md
@@ -114,4 +128,4 @@ notebook: $(SYNCED) ## Run the notebooks and keep their outputs
 	$(RUN) jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb notebooks/studies/*.ipynb
 
 clean: ## Remove what the other commands made
-	rm -rf .venv .tools build reports site mutants native/target benchmarks/data
+	rm -rf .venv .tools build reports site mutants sbom.cdx.json native/target benchmarks/data

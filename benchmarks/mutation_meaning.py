@@ -1,8 +1,10 @@
 """Mutants that change what a reader of a page is shown: a median for a mean, another column, a boundary moved by one.
 
 `mutation.py` takes metrics/ and every small change. This takes what lies between the metrics and the page, and the
-changes that people make by mistake. Each mutant is written into a copy of the tree, and the test files that
-`responsible.toml` lists for its module run there until one test fails. Same table, same list of equivalent mutants.
+changes that people make by mistake. Each mutant is written into a copy of the tree. There the tests run that reach its
+lines, of the files that `responsible.toml` lists for its module, the quickest first, until one fails. Pages are made in
+processes of their own, where nobody sees which lines run: `responsible.toml` names their tests, which always run.
+Same table, same list of equivalent mutants.
 Run: `python benchmarks/mutation_meaning.py [--minutes N] [--sample N [--seed N]] [--show] [MODULE ...]`
 """
 
@@ -24,18 +26,23 @@ from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from queue import Queue
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import mutation
 import sections
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 ROOT: Final = mutation.ROOT
 TREES: Final = mutation.MUTANTS / "trees"
 KEPT: Final = mutation.MUTANTS / "meaning.json"
-RESPONSIBLE: Final = tomllib.loads((Path(__file__).parent / "responsible.toml").read_text(encoding="utf-8"))
+RESPONSIBLE: Final[dict[str, list[str]]] = tomllib.loads(
+    (Path(__file__).parent / "responsible.toml").read_text(encoding="utf-8")
+)
+MUTANTS: Final = mutation.MUTANTS
+REACHED: Final = MUTANTS / "reached.json"
+PAGES: Final = "tests/test_golden_pages.py::test_the_report_of_"
 LONGEST_S: Final = 600
 WORKERS: Final = 2
 
@@ -195,11 +202,58 @@ def _not_code(tree: ast.AST) -> set[int]:
     return found
 
 
-def tests_of(path: Path) -> list[str]:
-    """The test files responsible for a module: those of the longest prefix, and those of its own."""
+def _listed(path: Path) -> list[str]:
+    """What `responsible.toml` has for a module: the entry of the longest prefix."""
     name = str(path).removeprefix("esxparse/")
-    longest = max((prefix for prefix in RESPONSIBLE if name.startswith(prefix)), key=len)
-    return [f"tests/test_{file}.py" for file in RESPONSIBLE[longest]]
+    return RESPONSIBLE[max((prefix for prefix in RESPONSIBLE if name.startswith(prefix)), key=len)]
+
+
+def _is_page(name: str) -> bool:
+    return name.partition("[")[0] in {"recordings", "a_study", "a_lake"}
+
+
+def files_of(paths: Iterable[Path]) -> list[str]:
+    """The test files that are responsible for modules."""
+    return sorted({f"tests/test_{one}.py" for path in paths for one in _listed(path) if not _is_page(one)})
+
+
+def pages_of(path: Path) -> list[str]:
+    """The tests of finished pages that are responsible for a module: `recordings[fio]`, `a_study[power]`."""
+    return [f"{PAGES}{one}" for one in _listed(path) if _is_page(one)]
+
+
+def reached(files: list[str]) -> dict[str, Any]:
+    """By module and line the tests that ran it, and the seconds that each test takes; kept beside the mutants."""
+    if not REACHED.exists():
+        environment = os.environ | {"POLARS_MAX_THREADS": "1", "REACHED": str(REACHED)}
+        command = [sys.executable, "-m", "coverage", "run", "--source=esxparse", f"--data-file={MUTANTS / 'coverage'}"]
+        command += ["-m", "pytest", "-p", "tests.reached", "-q", "-n", "0", "-p", "no:cacheprovider", *files]
+        subprocess.run([*command, "--hypothesis-profile=mutants"], cwd=ROOT, env=environment, check=True)
+    found: dict[str, Any] = json.loads(REACHED.read_text(encoding="utf-8"))
+    return found
+
+
+def tests_of(mutant: Mutant, seen: Mapping[str, Any]) -> list[str]:
+    """The tests that run the lines of a mutant, quickest first; those of its pages last."""
+    lines = seen["lines"].get(str(mutant.path), {})
+    span = _statement(mutant)
+    files = files_of([mutant.path])
+    ran = {test for line in span for test in lines.get(str(line), ())}
+    found = [test for test in ran if test.partition("::")[0] in files]
+    if not found and ran == {""}:
+        # It runs when the module is imported: every test sees it.
+        found = [test for test in seen["seconds"] if test.partition("::")[0] in files]
+    return sorted(found, key=lambda test: seen["seconds"].get(test, 0.0)) + pages_of(mutant.path)
+
+
+def _statement(mutant: Mutant) -> range:
+    """The lines of the statement that is changed, without the statements inside it."""
+    spans = [
+        range(node.lineno, node.body[0].lineno if hasattr(node, "body") else (node.end_lineno or node.lineno) + 1)
+        for node in ast.walk(ast.parse(mutant.source))
+        if isinstance(node, ast.stmt)
+    ]
+    return min((span for span in spans if mutant.line in span), key=len)
 
 
 def tree(number: int) -> Path:
@@ -232,10 +286,12 @@ def tried(place: Path, tests: list[str]) -> int:
 
 def run(waiting: list[Mutant], kept: dict[str, int], seconds: float) -> None:
     """Tries the mutants, one in each copy of the tree at a time, and keeps what became of them."""
-    end = time.monotonic() + seconds
     places: Queue[Path] = Queue()
     for number in range(WORKERS):
         places.put(tree(number))
+
+    end = time.monotonic() + seconds
+    seen = reached(files_of(one.path for one in waiting))
 
     def one(mutant: Mutant) -> None:
         if time.monotonic() > end:
@@ -243,7 +299,8 @@ def run(waiting: list[Mutant], kept: dict[str, int], seconds: float) -> None:
         place = places.get()
         target = place / mutant.path
         target.write_text(mutant.changed, encoding="utf-8")
-        kept[mutant.key] = tried(place, tests_of(mutant.path))
+        tests = tests_of(mutant, seen)
+        kept[mutant.key] = tried(place, tests) if tests else 0
         target.write_text(mutant.source, encoding="utf-8")
         places.put(place)
         KEPT.write_text(json.dumps(dict(kept)), encoding="utf-8")

@@ -20,7 +20,7 @@ import sections
 import esxparse as ex
 from esxparse.diagnosis import rules
 from esxparse.diagnosis.diagnose import sample_times, series_of
-from esxparse.diagnosis.symptoms import symptoms
+from esxparse.diagnosis.symptoms import symptoms, values
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,9 +35,10 @@ def read(path: Path) -> int:
 
 def judge(path: Path) -> int:
     """Opens, reads what rules need, judges."""
-    rec = ex.open(path)
+    rec, limits = ex.open(path), rules.load()
     times = sample_times(rec)
-    return len(symptoms(rules.load(), series_of(rec, times), times))
+    series = series_of(rec, times)
+    return len(symptoms(limits, series, values(limits.values(), series), times))
 
 
 def diagnose(path: Path) -> int:

@@ -6,15 +6,25 @@ from collections.abc import Iterable
 
 from esxparse.locations import scrubbed
 
+_LONGEST = 2000
+"""Characters of a message: names from files and answers of servers may be of any length."""
+_END = 400
+
+
+def _bounded(text: str) -> str:
+    """A message of bounded length: its beginning, and its end, which says what to do."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - _END - 5]} ... {text[-_END:]}"
+
 
 class EsxparseError(Exception):
     """Bad input or a request that cannot be met; the message is fit to show to a user as it is.
 
     Libraries and servers repeat URLs in their errors: the message never has a password or signature in it.
+    Its length is bounded.
     """
 
     def __init__(self, *arguments: object) -> None:
-        super().__init__(*(scrubbed(one) if isinstance(one, str) else one for one in arguments))
+        super().__init__(*(_bounded(scrubbed(one)) if isinstance(one, str) else one for one in arguments))
 
 
 class UnreadableError(EsxparseError):
@@ -31,6 +41,10 @@ class UnknownFormatError(EsxparseError):
 
 class DamagedError(EsxparseError):
     """The format is known, but the file has nothing usable, or using it would mean guessing."""
+
+
+class LossWarning(UserWarning):
+    """Rows of a recording are missing from its tables, and so from what is made of it."""
 
 
 class MissingTableError(EsxparseError, KeyError):

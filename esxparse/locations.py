@@ -24,6 +24,7 @@ __all__ = [
     "inherit",
     "is_incomplete",
     "is_url",
+    "legible",
     "public",
     "scrubbed",
 ]
@@ -36,6 +37,8 @@ _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.:-]*://")
 _NEXT_URL: Final = re.compile(r"::(?=[A-Za-z][A-Za-z0-9+.-]*://)")
 _HOST: Final = re.compile(r"(?:[^:\[\]]*|\[[^\]]*\])(?::\d*)?")
 """A host with its port, as they precede the first `/`."""
+_NOT_UTF_8: Final = re.compile("[\ud800-\udfff]")
+"""Bytes of file names that are not UTF-8, as Python holds them."""
 _MASKED: Final = re.compile(r"\*\*\*\d*")
 _SHORTEST: Final = 4
 """Characters of a secret that is searched for in texts: a shorter one would be found everywhere."""
@@ -59,6 +62,15 @@ class Location(str):
 def _restored(text: str, url: str) -> Location:
     adopt({text: url})
     return Location(text)
+
+
+def legible(name: object) -> str:
+    r"""Return a file name or location as text: bytes of it that are not UTF-8 are escaped.
+
+    >>> legible("a-\udcff.csv"), legible("a.csv")
+    ('a-\\xff.csv', 'a.csv')
+    """
+    return _NOT_UTF_8.sub(lambda found: f"\\x{ord(found[0]) & 0xFF:02x}", str(name))
 
 
 def is_url(where: str) -> re.Match[str] | None:

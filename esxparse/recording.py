@@ -37,6 +37,8 @@ class Note:
     """Lines of the file that it says are left out."""
     rows: int = field(default=0, compare=False, repr=False)
     """Rows of samples that are missing from the tables because of this."""
+    free_text: frozenset[int] = field(default=frozenset(), compare=False, repr=False)
+    """Lines of the file that belong to a value such as a command, whatever they look like."""
 
     def __str__(self) -> str:
         """The note with its place, as the command line prints it."""
@@ -118,6 +120,10 @@ class Recording:
     def __reduce__(self) -> tuple[type[Recording], tuple[Any, ...]]:
         # Read-only mappings cannot be copied or sent to another process as they are.
         return Recording, (self.format, self.source, dict(self.tables), dict(self.meta), self.notes)
+
+    def losses(self) -> list[str]:
+        """The notes on rows that are missing from the tables, each with the file's name."""
+        return [f"{self.source}: {note}" for note in self.notes if note.rows]
 
     def findings(self, profile: str = "standard") -> Any:
         """What is wrong, since when, why, what next: `ex.diagnose` of this recording."""

@@ -6,6 +6,7 @@ from what another is still writing, even on a shared disk, and removes the forme
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import secrets
@@ -18,6 +19,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from esxparse.errors import EsxparseError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -26,6 +29,9 @@ __all__ = ["Scratch", "claimed", "sha256", "short_name", "whole_file"]
 _PART = ".esxparse-part"
 _LOCK = ".esxparse-lock"
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_FULL = os.strerror(errno.ENOSPC)
+_ROOM = 16 << 20
+"""Bytes that may be free on a disk on which the next piece of a file found no room."""
 _NAME_BYTES = 120
 """Bytes of a name kept in the names of working files: file systems allow 255."""
 
@@ -158,24 +164,38 @@ class Scratch:
 
     def __init__(self, prefix: str = "esxparse-", folder: Path | None = None) -> None:
         above = Path(tempfile.gettempdir()) if folder is None else folder
+        self._is_temporary = folder is None
         self._clear(above, prefix)
         while True:
             self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=above))
             lock = self.path / _LOCK
-            with suppress(FileNotFoundError):
+            try:
                 file = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
                 if _locked(file) and _is_still(file, lock):
                     break
                 os.close(file)
+            except FileNotFoundError:
+                continue
+            except BaseException:
+                shutil.rmtree(self.path, ignore_errors=True)
+                raise
         self._end = weakref.finalize(self, _remove, self.path, file)
 
     def __enter__(self) -> Path:
         """The directory."""
         return self.path
 
-    def __exit__(self, *_: object) -> None:
-        """Removes it."""
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        """Removes it.
+
+        Raises:
+            EsxparseError: The block failed because its disk is full.
+        """
+        full = error is not None and _FULL in str(error) and shutil.disk_usage(self.path).free < _ROOM
         self._end()
+        if full:
+            instead = "make room, or set TMPDIR to a place with room" if self._is_temporary else "make room there"
+            raise EsxparseError(f"{self.path.parent} has no space left: {instead}") from error
 
     @staticmethod
     def _clear(above: Path, prefix: str) -> None:
@@ -199,9 +219,15 @@ def _remove(folder: Path, lock: int) -> None:
     if os.name != "posix":
         # Windows cannot remove open files.
         os.close(lock)
-    shutil.rmtree(folder, ignore_errors=True)
-    if os.name == "posix":
-        os.close(lock)
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+    except KeyboardInterrupt:
+        # A signal that comes meanwhile ends the program, but not the removal.
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    finally:
+        if os.name == "posix":
+            os.close(lock)
 
 
 @contextmanager

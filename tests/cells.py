@@ -9,8 +9,8 @@ START = datetime(2026, 5, 4, 8, 0, tzinfo=UTC)
 HOST = "esx-lab"
 
 
-def capture(folder, cells, name="capture.csv"):
-    """A capture of `{(object, instance, counter): [cell of each sample]}`, a sample every 5 s."""
+def capture(folder, cells, name="capture.csv", seconds=None):
+    """A capture of `{(object, instance, counter): [cell of each sample]}`, a sample every 5 s or at these `seconds`."""
     samples = len(next(iter(cells.values())))
     header = ["(PDH-CSV 4.0) (UTC)(0)"] + [
         f"\\\\{HOST}\\{kind}({instance})\\{counter}" for kind, instance, counter in cells
@@ -20,7 +20,7 @@ def capture(folder, cells, name="capture.csv"):
         writer = csv.writer(stream, quoting=csv.QUOTE_ALL)
         writer.writerow(header)
         for sample in range(samples):
-            time = START + timedelta(seconds=5 * sample)
+            time = START + timedelta(seconds=seconds[sample] if seconds else 5 * sample)
             writer.writerow([f"{time:%m/%d/%Y %H:%M:%S}", *(f"{column[sample]:.2f}" for column in cells.values())])
     return path
 

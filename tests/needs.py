@@ -43,6 +43,7 @@ PROGRAMS = {
             "sshd",
             "sysbench",
             "tshark",
+            "unshare",
             "vmstat",
         )
     },

@@ -150,13 +150,14 @@ names = st.text(
     st.characters(exclude_characters="\\\n\r\x00", exclude_categories=["Cs"]), min_size=1, max_size=10
 ).filter(lambda name: '""' not in name and MARK not in name)
 _ids = st.integers(1, 10**7)
+UNKNOWN_COUNTER = "Entangled? %/sec"
 _PLAIN = [
     ("Memory", None, "Free MBytes"),
     ("Memory", None, "Memory Overcommit (1 Minute Avg)"),
     ("Physical Cpu", "_Total", "% Util Time"),
     ("VSAN", None, "Enabled?"),
     ("Group Memory", "7:db", "Numa Home Nodes"),
-    ("Quantum Bus", "q0:left", "Entangled? %/sec"),
+    ("Quantum Bus", "q0:left", UNKNOWN_COUNTER),
 ]
 _plain_columns = st.lists(st.sampled_from(_PLAIN), unique=True, max_size=3).map(
     lambda chosen: [Column(*column) for column in chosen]
@@ -212,17 +213,29 @@ _number_texts = st.one_of(
     st.decimals(-(10**9), 10**9, places=2).map(str),
     st.decimals(0, 100, places=5).map(lambda number: format(number, "f")),
 )
-_WORDS = {"Yes": 1.0, "no": 0.0, "": None, " ": None, "-": None, "-nan": None, "inf": None, "N/A": None}
+_FLAGS = {"Yes": 1.0, "no": 0.0}
+_ABSENT = ("", " ", "-", "-nan", "inf", "N/A")
 LIST_COUNTER = "Numa Home Nodes"
 """The counter whose cells may be lists; elsewhere `0,1` is a number with a decimal comma."""
-_cells = st.one_of(
+_number_cells = st.one_of(
     *[_number_texts.map(lambda text: Cell(text, float(text)))] * 6,
-    st.sampled_from(sorted(_WORDS)).map(lambda text: Cell(text, _WORDS[text])),
+    st.sampled_from(_ABSENT).map(lambda text: Cell(text, None)),
 )
+_cells = st.one_of(_number_cells, st.sampled_from(sorted(_FLAGS)).map(lambda text: Cell(text, None)))
+_questions = st.one_of(_number_cells, st.sampled_from(sorted(_FLAGS)).map(lambda text: Cell(text, _FLAGS[text])))
 _lists = st.one_of(_cells, st.just(Cell("0,1", None)))
 _glued_cells = st.one_of(
     st.just(Cell("   -", None)), st.decimals(0, 999, places=1).map(lambda number: Cell(f"{number:>8}", float(number)))
 )
+
+
+def _cells_of(column: Column) -> st.SearchStrategy[Cell]:
+    if column.glued:
+        return _glued_cells
+    if column.counter.endswith("?"):
+        return _questions
+    # Yes and no in all cells of an unknown counter are its numbers.
+    return {LIST_COUNTER: _lists, UNKNOWN_COUNTER: _number_cells}.get(column.counter, _cells)
 
 
 @st.composite
@@ -237,10 +250,7 @@ def captures(draw: st.DrawFn, *, glued: bool | None = None) -> Capture:
     step = dt.timedelta(seconds=draw(st.sampled_from([2, 5, 20, 60])))
     samples = []
     for number in range(draw(st.integers(1, 5))):
-        kinds = [
-            _glued_cells if column.glued else _lists if column.counter == LIST_COUNTER else _cells for column in columns
-        ]
-        cells = tuple(map(draw, kinds))
+        cells = tuple(draw(_cells_of(column)) for column in columns)
         samples.append(Sample(stamp + number * step, cells))
     return Capture(
         columns,

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import browser
+import compose
 import nbformat
 import polars as pl
 import psutil
@@ -18,9 +19,11 @@ import pytest
 import esxparse as ex
 from esxparse.cli import main
 from esxparse.diagnosis import cases, rules
+from esxparse.diagnosis.areas import AREAS, area_of
 from esxparse.reports import batch_queue, batch_state, facts, forks, index, pick
 from esxparse.reports.batch_items import Item, plan
 from esxparse.reports.batch_queue import Bounds
+from esxparse.shipped import templates_dir
 
 EASY = Bounds(60, 1 << 34)
 
@@ -255,8 +258,8 @@ def test_a_page_is_trusted_only_where_everything_holds(tmp_path):
 
 def test_every_trouble_and_rule_has_an_area():
     every = {one.trouble for one in cases.load()} | set(rules.load("standard"))
-    assert {one for one in every if facts.area_of(one) is None} == {one for one in every if one.startswith("harmless.")}
-    assert {facts.area_of(one) for one in every} - {None} == set(facts.AREAS)
+    assert {one for one in every if area_of(one) is None} == {one for one in every if one.startswith("harmless.")}
+    assert {area_of(one) for one in every} - {None} == set(AREAS)
 
 
 def test_facts_of_the_busy_host(busy_host):
@@ -276,7 +279,7 @@ HOSTILE = '<script>alert(1)</script>"&'
 
 def drawn():
     """An index of three reports and a failure."""
-    areas = dict.fromkeys(facts.AREAS, "ok")
+    areas = dict.fromkeys(AREAS, "ok")
     bad = {"severity": "critical", "trouble": "cpu.limit"}
     told = {
         "calm": {
@@ -370,6 +373,24 @@ def test_a_batch_with_a_poisoned_input(night, tmp_path, marks, capsys):
     assert {path.name: path.stat().st_mtime_ns for path in out.glob("*-*.html")} == before
 
 
+@pytest.mark.skipif(os.name == "nt", reason="file names are bytes on other systems")
+def test_file_names_that_are_not_utf_8_have_a_row_and_a_page(tmp_path, marks, busy_host_file):
+    folder = tmp_path / "night"
+    folder.mkdir()
+    for name, content in ((b"good-\xff.csv", busy_host_file.read_bytes()[:620_000]), (b"bad-\xfe.csv", b"hello\n")):
+        Path(os.fsdecode(bytes(folder) + b"/" + name)).write_bytes(content)
+    out = tmp_path / "out"
+    assert main(["batch", *map(str, sorted(folder.iterdir())), "-o", str(out), "-t", str(marks)]) == 1
+    rows = pl.read_parquet(out / "summary.parquet").select("item", "inputs", pl.col("failed").is_null()).sort("item")
+    assert [(item, inputs.rpartition("/")[2], made) for item, inputs, made in rows.iter_rows()] == [
+        ("bad-_", r"bad-\xfe.csv", False),
+        ("good-_", r"good-\xff.csv", True),
+    ]
+    page = (out / "index.html").read_text(encoding="utf-8")
+    assert r"good-\xff.csv" in page
+    assert r"bad-\xfe.csv" in page
+
+
 def test_what_others_wrote_is_left_alone(night, tmp_path, marks):
     out = tmp_path / "out"
     out.mkdir()
@@ -422,3 +443,34 @@ def test_a_batch_that_is_killed_goes_on_where_it_was(night, tmp_path):
     assert pl.read_parquet(out / "summary.parquet").equals(pl.read_parquet(whole / "summary.parquet"))
     assert (out / "index.html").read_text() == (whole / "index.html").read_text()
     assert sorted(path.name for path in out.iterdir()) == sorted(path.name for path in whole.iterdir())
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_manifest_runs_no_notebook_unless_it_is_trusted(tmp_path, capsys, shared):
+    mark = tmp_path / "ran"
+    cells = [
+        nbformat.v4.new_code_cell("capture: str = ''\nopening: dict = {}", metadata={"tags": ["parameters"]}),
+        nbformat.v4.new_code_cell(f"open({str(mark)!r}, 'w').close()"),
+    ]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "theirs.ipynb")
+    compose.write(tmp_path, compose.text([("Memory", "Free MBytes", "esx")], [["1024"], ["1024"]]), "a.csv")
+    named = f"template = '{tmp_path / 'theirs.ipynb'}'"
+    manifest = tmp_path / "batch.toml"
+    manifest.write_text(f"{named if shared else ''}\n[[item]]\ninput = 'a.csv'\n{'' if shared else named}\n")
+    words = ["batch", str(manifest), "-o", str(tmp_path / "out"), "-q"]
+    assert main(words) == 1
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert f"names the notebook {tmp_path / 'theirs.ipynb'}, which is code" in told
+    assert "--trust" in told
+    assert not mark.exists()
+    assert not list((tmp_path / "out").glob("*.html"))
+    assert main([*words, "--trust"]) == 0
+    assert mark.exists()
+
+
+def test_a_manifest_may_name_our_own_notebook_by_its_path(tmp_path):
+    compose.write(tmp_path, compose.text([("Memory", "Free MBytes", "esx")], [["1024"], ["1024"]]), "a.csv")
+    own = templates_dir() / "host_health.ipynb"
+    (tmp_path / "batch.toml").write_text(f"[[item]]\ninput = 'a.csv'\ntemplate = '{own}'\n")
+    assert [one.template for one in planned([tmp_path / "batch.toml"], tmp_path / "out").items] == [str(own)]

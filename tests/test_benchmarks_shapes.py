@@ -336,10 +336,25 @@ def test_sysbench_of_all_ages():
         "reads": 11375.21,
         "writes": 3250.14,
         "other_operations": 1624.76,
-        "latency_percentile": 6.55,
+        "latency_p95": 6.55,
         "errors": 0.1,
         "reconnects": 0.0,
     }
+
+
+@pytest.mark.parametrize(
+    ("words", "metric"),
+    [
+        ("lat (ms,99%): 4.90", "latency_p99"),
+        ("lat (ms, 99.9%): 4.90", "latency_p99.9"),
+        ("latency (ms,50%): 4.90", "latency_p50"),
+        ("response time: 4.90ms (75%)", "latency_p75"),
+    ],
+)
+def test_sysbench_intervals_name_their_percentile(tmp_path, words, metric):
+    text = f"sysbench 1.0.20 (using bundled LuaJIT 2.1.0)\n[ 10s ] thds: 4 tps: 812.33 {words} err/s: 0.10\n"
+    found = dict(table(ex.open(write(tmp_path, text)), "intervals").select("metric", "value").rows())
+    assert found == {"threads": 4.0, "transactions": 812.33, metric: 4.9, "errors": 0.1}
 
 
 def test_sysbench_intervals_of_0_5(tmp_path):

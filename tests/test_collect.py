@@ -11,14 +11,16 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import closing, nullcontext, suppress
 
 import pytest
 from bmc import POWER, certificate, documents, free_port, link, send, serve, server, static_server, write_mockup
 
 import esxparse as ex
 from esxparse.collect import power
+from esxparse.collect.bmc import Bmc
 from esxparse.collect.credentials import Account, account
+from esxparse.collect.origin import NoAnswerError, origin
 from esxparse.collect.polling import address
 
 SECRET = "correct horse"  # noqa: S105  of a server of our own
@@ -280,7 +282,44 @@ def test_redirects_are_followed_to_the_same_bmc_only(tmp_path):
         power(url, tmp_path / "p.jsonl", interval=0.05, duration=0.2)
     rec = ex.open(tmp_path / "p.jsonl")
     assert rec["power"].collect().height >= 2
-    assert "not followed" in rec["gaps"].collect()["error"][0]
+    assert "points to elsewhere.example" in rec["gaps"].collect()["error"][0]
+
+
+@pytest.mark.parametrize(
+    ("location", "followed"),
+    [
+        ("http://127.0.0.1:{port}{moved}", True),
+        ("//127.0.0.1:{port}{moved}", True),
+        ("http://user@127.0.0.1:{port}{moved}", True),
+        ("Http://127.0.0.1:{port}{moved}", True),
+        ("https://127.0.0.1:{port}{moved}", False),
+        ("http://localhost:{port}{moved}", False),
+        ("http://127.0.0.1:1{moved}", False),
+        ("http://127.0.0.1:99999{moved}", False),
+        ("http://[127.0.0.1{moved}", False),
+        ("", False),
+    ],
+)
+def test_a_redirect_is_followed_to_the_same_origin_however_written(location, followed):
+    def answer(handler):
+        port = handler.server.server_port
+        if handler.path == POWER:
+            return send(handler, {}, 307, Location=location.format(port=port, moved=f"{POWER}?moved=1"))
+        if handler.path == f"{POWER}?moved=1":
+            return send(handler, documents(watts=321)[POWER])
+        return serve(handler)
+
+    with server(answer) as url:
+        bmc = Bmc(url, None, verify=True, auth="auto", timeout=2)
+        with closing(bmc), nullcontext() if followed else pytest.raises(NoAnswerError):
+            assert bmc.get(POWER).document["PowerControl"][0]["PowerConsumedWatts"] == 321
+
+
+@pytest.mark.parametrize(("scheme", "port"), [("http", 80), ("https", 443)])
+def test_an_explicit_default_port_is_the_same_origin(scheme, port):
+    named, other = f"{scheme}://bmc.example/redfish/v1/", f"{scheme}://BMC.example:{port}/redfish/v1/"
+    assert origin(named) == origin(other)
+    assert origin(named) != origin(f"{scheme}://bmc.example:{port + 1}/redfish/v1/")
 
 
 def test_a_file_that_is_there_is_added_to_only_when_asked(tmp_path):

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from bmc import POWER, serve, server
@@ -18,7 +19,7 @@ import esxparse as ex
 from esxparse.collect import host
 from esxparse.collect.lines import Lines
 from esxparse.collect.samples import Capture
-from esxparse.collect.ssh import Login
+from esxparse.collect.ssh import Login, Remote
 
 pytestmark = pytest.mark.needs("ssh", "sshd", "ssh-keygen")
 
@@ -59,6 +60,14 @@ def test_ctrl_c_while_the_connection_is_lost_exits_with_1(esx, tmp_path):
     assert run.returncode == 1
     assert "not connected at the end" in said
     assert len(noted(tmp_path / "out", "gap")) == 1
+
+
+def test_standard_error_without_a_line_end_is_kept_in_part(esx):
+    esx.install("noise", "#!/bin/sh\nhead -c 30000000 /dev/zero | tr '\\0' x >&2\necho >&2\necho end >&2\n")
+    remote = Remote(Login.of("esx", config=esx.config), "noise")
+    until(lambda: remote.said and remote.said[-1] == "end")
+    assert remote.end() == 0
+    assert sum(map(len, remote.said)) < 200_000
 
 
 def test_a_directory_belongs_to_one_collection(esx, tmp_path):
@@ -262,3 +271,26 @@ def test_an_esxtop_that_stalls_is_started_again(esx, tmp_path):
     [gap] = noted(run.folder, "gap")
     assert gap["why"] == "no sample came for 8 s"
     until(lambda: not esx.runs())
+
+
+@pytest.mark.search
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+@pytest.mark.parametrize("noise", ["tr '\\0' x < /dev/zero", "yes a line of some length"], ids=["one line", "lines"])
+def test_endless_standard_error_takes_no_memory(esx, tmp_path, noise):
+    """Besides the samples; `noisy` is there as soon as 20 MB of it were taken."""
+    (esx.folder / "bin" / "esxtop").rename(esx.folder / "bin" / "real")
+    begun = f"{noise} | (head -c 20000000 >&2; touch {esx.folder}/noisy; cat >&2)"
+    esx.install("esxtop", f'#!/bin/sh\n({begun}) &\n{esx.folder}/bin/real "$@"\nkill 0\n')
+    esx.say("pace", "0.5")
+    command = [sys.executable, "-m", "esxparse", "collect", "host", "esx", "-o", "out", "-F", esx.config]
+    with subprocess.Popen(
+        [*command, "--duration", "20s", "--interval", "2s"], cwd=tmp_path, stderr=subprocess.PIPE, env=dict(os.environ)
+    ) as run:
+        told = run.communicate(timeout=60)[1]
+    # Of all children so far: the largest.
+    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    assert run.returncode == 0, told[-500:]
+    assert (esx.folder / "noisy").exists()
+    assert len(told) < 20_000
+    assert largest < 400_000
+    assert ex.open(tmp_path / "out" / "esx.csv.gz").meta["samples"] == 10

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import esxparse as ex
 from esxparse.counters import UNITS, UnknownCounterError, column_name, counter, lookup, table_name
 from esxparse.counters.catalogue import objects, placed_counters
 from esxparse.counters.model import BETTER, FAMILY_MARK, OVER_INSTANCES, OVER_TIME, RELEASES, VIEWS, Counter
@@ -394,3 +395,32 @@ def test_any_text_makes_a_usable_name(text: str) -> None:
         assert not name.endswith("_")
         assert "__" not in name
         assert name == name.lower()
+
+
+# ---- RDMA devices -----------------------------------------------------------------------------------------
+
+RDMA_UNITS = {
+    "Packets Transmitted/sec": "1/s",
+    "Mega Bits Transmitted/sec": "Mibit/s",
+    "Packets Received/sec": "1/s",
+    "Mega Bits Received/sec": "Mibit/s",
+}
+
+
+def test_rdma_devices_have_units_and_are_ranked_by_the_names_of_their_headers(tmp_path: Path) -> None:
+    owners = ["RDMA Device(vmrdma0:nmlx5_rdma:Active)", "RDMA Device(vmrdma1:nmlx5_rdma:Active)"]
+    columns = [(owner, name) for owner in owners for name in RDMA_UNITS]
+    cells = [["100.00", "80.00", "50.00", "40.00", "1.00", "0.50", "2.00", "0.25"]] * 3
+    rec = ex.open(compose.write(tmp_path, compose.text(columns, cells)))
+    for place, (name, unit) in enumerate(RDMA_UNITS.items()):
+        found = lookup("rdma_device", column_name(name))
+        assert found is not None
+        assert (found.batch, found.unit) == (name, unit)
+        assert found.meaning
+        for spelling in (name, found.screen, found.column):
+            ranked = rec.top(spelling, table="rdma_device")
+            assert ranked["instance"].to_list() == [one[len("RDMA Device(") : -1] for one in owners]
+            assert ranked["mean"].to_list() == [float(cells[0][place]), float(cells[0][place + 4])]
+            assert set(ranked["unit"]) == {unit}
+    # Without ports of switches, no table has to be named.
+    assert rec.top("Mega Bits Received/sec")["mean"].to_list() == [40.0, 0.25]

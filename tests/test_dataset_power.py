@@ -71,9 +71,9 @@ def test_means_meet_the_target_that_single_samples_do_not(policy):
     assert samples.median() < 0.5
 
 
-def test_by_the_letter_no_policy_meets_a_target_of_no_costop_at_all():
-    """Spells of contention are enough to miss a threshold of 0.00: that of the study is in whole percent."""
-    assert [row["meets_targets"] for row in compared().values()] == [False, False]
+def test_both_policies_meet_the_targets_as_they_are_printed():
+    """Spells of contention cause some co-stop; the study's target of 0 % is in whole percent."""
+    assert [row["meets_targets"] for row in compared().values()] == [True, True]
     assert all(0 < row["costop_pct"] < 0.5 for row in compared().values())
 
 

@@ -78,9 +78,9 @@ def test_io_latency_rises_with_tiles_whatever_the_storage():
 
 def test_iometer_shows_the_pool_ahead_and_allocation_without_effect():
     pool = study().compare("iops").collect().filter(test="iometer", storage="pool")
-    # Three runs of each: by itself either difference is clear, among the eight of one answer it may be chance.
+    # What esxtop counted under VMmark is another answer: Iometer's two comparisons stand for themselves.
     assert pool["ratio_low"].min() > 1
-    assert set(pool["verdict"]) == {"no difference shown"}
-    assert pool["undecided"].str.contains("among 8 comparisons").all()
+    assert set(pool["verdict"]) == {"higher"}
+    assert set(pool["comparisons"]) == {2}
     full = against("iops", "iometer", "allocated_pct", 50)
     assert set(full["verdict"]) == {"no difference shown"}

@@ -19,7 +19,7 @@ from esxparse.diagnosis import cases, engine, rules
 from esxparse.diagnosis.diagnose import sample_times, series_of
 from esxparse.diagnosis.panels import Panel
 from esxparse.diagnosis.series import Series
-from esxparse.diagnosis.symptoms import symptoms
+from esxparse.diagnosis.symptoms import symptoms, values
 from esxparse.errors import EsxparseError
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "docs" / "diagnosis.schema.json").read_text(encoding="utf-8"))
@@ -202,7 +202,7 @@ def test_a_case_weighs_its_evidence_and_lists_what_is_missing():
     assert (busy.name, busy.evidence, busy.against, busy.missing) == ("o0", ("much",), (), ("ready is",))
     assert (calm.name, calm.evidence, calm.against) == ("o1", (), ("little",))
     assert busy.confidence > calm.confidence
-    assert busy.text == "o0 used 9 %; ? ready."
+    assert busy.text == "o0 used 9 %."
 
 
 def test_a_cause_takes_its_symptom_under_it_but_nothing_that_it_cannot_have_brought_about():
@@ -247,7 +247,8 @@ def test_every_trouble_of_the_docs_has_a_case():
 def test_symptoms_are_episodes_of_rules_with_peak_and_share():
     made = series("vm", contention_pct=[[0.0] * 10 + [6.0, 7.0, 12.0] + [0.0] * 7, [0.0] * 20])
     times = sample_times(seen("healthy-web", 0.0).recording)[:20]
-    (one,) = symptoms({"cpu.ready": rules.load("standard")["cpu.ready"]}, made, times)
+    limits = {"cpu.ready": rules.load("standard")["cpu.ready"]}
+    (one,) = symptoms(limits, made, values(limits.values(), made), times)
     assert (one["name"], one["samples"], one["peak"], one["severity"], one["share_pct"]) == (
         "o0",
         3,
@@ -299,3 +300,18 @@ def test_series_are_read_where_their_tables_are(busy_host):
     made = series_of(busy_host)
     assert set(made.panels) >= {"vm", "host", "pcpu", "device", "port"}
     assert made.matrix("vm", "ready_pct").shape == (made.samples, len(made.panels["vm"].names))
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"ready": 5.0, "busy": 60.0, "asker": "web"}, "waited 5 %; PCPUs were 60 % busy. %RUN rose most in web."),
+        ({"ready": 5.0, "busy": None, "asker": None}, "waited 5 %."),
+        ({"ready": 5.0, "busy": 60.0, "asker": None}, "waited 5 %; PCPUs were 60 % busy."),
+        ({"ready": 5.0, "busy": None, "asker": "web"}, "waited 5 %; %RUN rose most in web."),
+        ({"ready": None, "busy": 60.0, "asker": "web"}, "waited ? %; PCPUs were 60 % busy. %RUN rose most in web."),
+    ],
+)
+def test_a_clause_without_its_number_is_left_out(values, words):
+    text = "waited {ready:.0f} %; PCPUs were {busy:.0f} % busy. %RUN rose most in {asker}."
+    assert engine.said(text, values) == words

@@ -24,6 +24,11 @@ def replaced(file):
     other.replace(file)
 
 
+def a_named_pipe(file):
+    file.unlink()
+    os.mkfifo(file)
+
+
 def copied_over(file):
     file.write_text(content(5000, 400))
 
@@ -47,8 +52,8 @@ def edited(file):
 @pytest.mark.parametrize("engine", ["in-memory", "streaming"])
 @pytest.mark.parametrize(
     ("change", "says"),
-    [(replaced, "was replaced"), (copied_over, "was changed"), (cut, "lost .* bytes"), (removed, "was removed"),
-     (edited, "was changed")],
+    [(replaced, "was replaced"), (a_named_pipe, "was replaced"), (copied_over, "was changed"), (cut, "lost .* bytes"),
+     (removed, "was removed"), (edited, "was changed")],
 )  # fmt: skip
 def test_a_capture_that_is_not_what_it_was_is_refused(tmp_path, change, says, engine):
     file = compose.write(tmp_path, content(1000, 80))

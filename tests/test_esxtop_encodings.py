@@ -63,6 +63,36 @@ def test_names_in_a_damaged_header_of_utf_16_stay_names(tmp_path):
     assert rec["memory"].collect()["free_mbytes"].to_list() == [float(row[0]) for row in ROWS]
 
 
+@pytest.mark.parametrize(
+    ("begun", "encoding"),
+    [
+        ("utf-8", "utf-8"),
+        ("utf-16-le", "utf-16-le"),
+        ("utf-16-be", "utf-16-be"),
+        ("utf-8", "utf-16-le"),
+        ("utf-8", "utf-16-be"),
+    ],
+)
+@pytest.mark.parametrize("place", [3, 6, 9, 12])
+def test_a_damaged_header_is_no_row(tmp_path, begun, encoding, place):
+    """Rows in the file are rows in the tables and rows in the notes: a header within the file is none of either."""
+    again = WHOLE.replace(" 08:", " 09:")
+    first, second = WHOLE.encode(begun), again.encode(encoding)
+    at = place * (1 if encoding == "utf-8" else 2)
+    changes = {
+        "missing": second[:at] + second[at + 1 :],
+        "two missing": second[:at] + second[at + 2 :],
+        "a NUL added": second[:at] + b"\0" + second[at:],
+        "a digit added": second[:at] + b"7" + second[at:],
+    }
+    for name, changed in changes.items():
+        file = compose.write(tmp_path, first + changed)
+        rec = ex.open(file)
+        assert rec.meta["samples"] + lost(rec.notes) == 24, name
+        sliced = slice_capture(file, tmp_path / "slice.csv")
+        assert sliced.samples + lost(sliced.notes) == 24, name
+
+
 LINES = BODY.splitlines(keepends=True)
 MIXED = {
     "rows in UTF-16 after UTF-8": [(HEADER + "\n" + "".join(LINES[:5]), "utf-8"), ("".join(LINES[5:]), "utf-16-le")],
@@ -92,6 +122,15 @@ def test_each_part_of_a_file_is_decoded_by_its_own_encoding(tmp_path, parts):
     assert ex.open(tmp_path / "slice.csv")["memory"].collect().equals(rec["memory"].collect())
 
 
+@pytest.mark.parametrize("mark", [b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf"])
+def test_an_empty_file_appended_is_no_row(tmp_path, mark):
+    file = compose.write(tmp_path, WHOLE.encode() + mark)
+    rec = ex.open(file)
+    assert len(values(rec)) == 12
+    assert lost(rec.notes) == 0
+    assert lost(slice_capture(file, tmp_path / "part.csv").notes) == 0
+
+
 @pytest.mark.parametrize("lazy", [False, True])
 def test_a_byte_order_mark_before_a_part_is_no_row(tmp_path, lazy):
     """`copy /b one.csv+two.csv` of two files that begin with the mark."""
@@ -102,3 +141,12 @@ def test_a_byte_order_mark_before_a_part_is_no_row(tmp_path, lazy):
     assert rec.meta["samples"] == 24
     assert lost(rec.notes) == 0
     assert slice_capture(tmp_path / "capture.csv", tmp_path / "slice.csv").samples == 24
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_without_a_mark_may_begin_within_a_row(tmp_path, encoding):
+    tail = BODY.splitlines(keepends=True)[9:]
+    file = compose.write(tmp_path, ("".join(tail)[25:] + WHOLE).encode(encoding))
+    rec = ex.open(file)
+    assert len(values(rec)) == 12
+    assert lost(rec.notes) == 3

@@ -254,6 +254,31 @@ def test_text_flags_and_blanks(tmp_path):
     }
 
 
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("word", ["True", "no", "ON", " y "])
+def test_yes_and_no_in_a_counter_of_numbers_are_texts(tmp_path, word, lazy):
+    columns = [
+        ("Network Port(vSwitch0:1:a)", "Packets Transmitted/sec"),
+        ("Network Port(vSwitch0:1:a)", "Link Up?"),
+        ("Quantum Bus(q0)", "Is Warm?"),
+        ("Quantum Bus(q0)", "Coupled"),
+        ("Quantum Bus(q0)", "Spins"),
+    ]
+    rows = [["7.50", "Yes", word, word, "3"], [word, "No", "1", word, word], ["9.25", "1", word, word, "4"]]
+    rec = ex.open(compose.write(tmp_path, compose.text(columns, rows)), lazy=lazy)
+    port, bus = table(rec, "network_port"), table(rec, "quantum_bus")
+    number = float(word.strip().lower() != "no")
+    assert port["packets_transmitted_per_sec"].to_list() == [7.5, None, 9.25]
+    assert port["packets_transmitted_per_sec_text"].to_list() == [None, word.strip(), None]
+    assert port["link_up"].to_list() == [1.0, 0.0, 1.0]
+    assert bus["is_warm"].to_list() == [number, 1.0, number]
+    assert bus["coupled"].to_list() == [number] * 3
+    assert bus["spins"].to_list() == [3.0, None, 4.0]
+    (note,) = [note for note in rec.notes if note.severity == "warning"]
+    assert note.message.startswith("2 cells with text: null in the counter's column")
+    assert (note.line, note.column) == (3, 2)
+
+
 @pytest.mark.parametrize(
     ("stamp", "utc"),
     [

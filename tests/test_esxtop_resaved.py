@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from itertools import cycle
 
 import compose
 import pytest
@@ -20,7 +21,7 @@ def saved(stamps, separator=",", point=".", end="\n"):
 
     rows = [
         HEADER,
-        *([stamp, *(n.replace(".", point) for n in pair)] for stamp, pair in zip(stamps, NUMBERS, strict=True)),
+        *([stamp, *(n.replace(".", point) for n in pair)] for stamp, pair in zip(stamps, cycle(NUMBERS), strict=False)),
     ]
     return end.join(separator.join(cell(text) for text in row) for row in rows) + end
 
@@ -435,3 +436,44 @@ def test_dates_of_two_forms_whose_order_nothing_proves_are_refused(tmp_path):
     stamps = ["04/13/2018 10:49:12", "04.05.2018 10:49", "03.05.2018 10:49"]
     with pytest.raises(ex.EsxparseError, match=r"in two forms.*export the original file again"):
         opened(tmp_path, saved(stamps))
+
+
+@pytest.mark.parametrize(("separator", "first", "second"), [(",", "1,234", "45,678"), (";", "12.345", "45.678")])
+def test_a_list_of_an_unknown_counter_does_not_show_the_decimal_mark(tmp_path, separator, first, second):
+    columns = [("Memory", "Kernel MBytes"), ("Memory", "Weird Nodes"), ("Memory", "NonKernel MBytes")]
+    content = compose.text(columns, [[first, "0,1", second]] * 2)
+    with pytest.raises(ex.EsxparseError, match=r"nothing in the file shows whether .* set decimal="):
+        opened(tmp_path, content.replace('","', f'"{separator}"'))
+
+
+HALF_SWAPPED = [dt.datetime(2026, 4, 9, 12, tzinfo=dt.UTC) + dt.timedelta(hours=12 * step) for step in range(16)]
+
+
+@pytest.mark.parametrize("forms", [("%m/%d/%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S"), ("%-d/%-m/%Y %H:%M", "%m/%d/%Y %H:%M")])
+@pytest.mark.parametrize("step", [1, -1])
+def test_swapped_days_of_one_form_are_swapped_back(tmp_path, forms, step):
+    times = HALF_SWAPPED[::step]
+    rec = opened(tmp_path, saved([time.strftime(forms[time.day > 12]) for time in times]))
+    assert rec["memory"].collect()["time"].to_list() == times
+    assert "took days up to 12 for months" in str([note for note in rec.notes if note.severity == "warning"])
+
+
+def test_swapped_days_in_a_file_where_time_never_goes_on_are_refused(tmp_path):
+    stamps = [time.strftime("%m/%d/%Y %H:%M" if time.day <= 12 else "%d/%m/%Y %H:%M") for time in HALF_SWAPPED]
+    with pytest.raises(ex.EsxparseError, match=r"swapped in some dates.*export the original file again"):
+        opened(tmp_path, saved([*stamps[:4], *stamps[8:], *stamps[4:8]]))
+
+
+@pytest.mark.parametrize(
+    "stamps",
+    [
+        [f"{day:02d}/{month:02d}/2026 08:00" for month in (3, 4) for day in range(3, 28)],  # daily, 3 to 27
+        [f"04/03/2026 {hour:02d}:00" for hour in range(9)] + [f"13/04/2026 {hour:02d}:00" for hour in range(9)],
+        [f"01/{month:02d}/2026 08:00" for month in range(1, 13)] + ["31/12/2026 08:00"],  # monthly
+        [f"13/05/2026 {hour:02d}:00" for hour in range(9)] + ["05/04/2026 09:00", "13/05/2026 10:00"],  # one is damaged
+    ],
+)
+def test_gaps_and_one_damaged_date_are_not_swapped_days(tmp_path, stamps):
+    rec = opened(tmp_path, saved(stamps))
+    assert [f"{time:%d/%m/%Y %H:%M}" for time in rec["memory"].collect()["time"]] == stamps
+    assert "took days up to 12" not in str(rec.notes)

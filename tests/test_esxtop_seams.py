@@ -183,7 +183,7 @@ def test_gzip_cut_before_the_first_row_says_so(tmp_path):
 
 def test_texts_of_rdma_devices_are_no_damage(tmp_path):
     device = "RDMA Device(vmrdma0:bnxtroce:Active)"
-    names = ["Name", "Team Uplink", "Packets Transmitted per second", "Queue Pairs Allocated"]
+    names = ["Name", "Team Uplink", "Packets Transmitted/sec", "Queue Pairs Allocated"]
     rec = ex.open(
         compose.write(
             tmp_path, compose.text([(device, name) for name in names], [["vmrdma0", "vmnic4", "1.50", "3"]] * 3)

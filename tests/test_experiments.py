@@ -423,3 +423,17 @@ def test_configurations_that_differ_both_ways_show_no_difference(tmp_path):
 def test_measures_and_columns_of_studies_agree_on_what_is_better():
     told = {name: column.better for name, column in COLUMNS.items()}
     assert all(told[one["column"]] == one["better"] for one in MEASURES)
+
+
+def test_sizes_of_requests_are_those_that_were_run():
+    """A mean of 256 and 512 KiB is a size that no request has."""
+
+    def sizes(*kib):
+        rows = {(size,): pl.DataFrame({"block_size_bytes": [1024.0 * size] * 3}) for size in kib}
+        return facts._sizes(contrasts.Grid(("size",), rows, contrasts.MERITS[0]), list(rows))
+
+    assert sizes(256, 512) == "256 and 512"
+    assert sizes(64) == "64"
+    assert sizes(0.5, 8, 4) == "0.5, 4 and 8"
+    assert sizes(4, 8, 16, 32) == "4 to 32"
+    assert sizes() is None

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import csv
+import gc
 import json
+import os
 import re
 import shutil
 import statistics
+import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
+from pathlib import Path
 from urllib.request import urlopen
 
 import polars as pl
@@ -255,6 +259,46 @@ def test_the_explorer_follows_a_capture_that_grows(tmp_path):
     assert app.about["samples"] == 60
 
 
+@pytest.mark.search
+@pytest.mark.needs("anywidget")
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+def test_an_hour_of_following_takes_no_more_memory_files_or_threads(tmp_path):
+    """1,800 samples, as every 2 s for an hour, and four more at each look."""
+    lines = BUSY.read_text(encoding="utf-8").splitlines(keepends=True)
+    names = lines[0].split('","')
+    kept = [0, *(at for at, name in enumerate(names) if "Memory" in name or "Physical Cpu(_Total)" in name)]
+    narrow = ['"' + '","'.join(line.strip().strip('"').split('","')[at] for at in kept) + '"\n' for line in lines]
+    path = tmp_path / "growing.csv"
+    path.write_text(narrow[0] + narrow[1], encoding="utf-8")
+    begin = datetime(2026, 3, 11, 9, tzinfo=UTC)
+    app = ex.follow(path)
+
+    def taken() -> tuple[int, int, int]:
+        gc.collect()
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return (
+            pages * os.sysconf("SC_PAGESIZE") >> 20,
+            len(list(Path("/proc/self/fd").iterdir())),
+            threading.active_count(),
+        )
+
+    seen = []
+    for at in range(1, 1801):
+        time = begin + timedelta(seconds=2 * at)
+        row = narrow[1 + at % (len(narrow) - 1)].partition('",')[2]
+        with path.open("a", encoding="utf-8") as file:
+            file.write(f'"{time:%m/%d/%Y %H:%M:%S}",{row}')
+        if at % 4 == 0:
+            assert app._grown()
+        if at % 300 == 0:
+            seen.append(taken())
+    assert app.about["samples"] == 1801
+    (first, files, threads), *_, (last, files_at_end, threads_at_end) = seen[1:]
+    # The numbers themselves: 1,200 rows more.
+    assert last - first < 40, seen
+    assert (files_at_end, threads_at_end) == (files, threads), seen
+
+
 @pytest.mark.needs("anywidget")
 def test_a_followed_file_that_grows_while_it_is_read_is_read_again(tmp_path, monkeypatch):
     lines = BUSY.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -265,8 +309,9 @@ def test_a_followed_file_that_grows_while_it_is_read_is_read_again(tmp_path, mon
 
     def slow(file):
         found = read(file)
-        with path.open("a", encoding="utf-8") as more:
-            more.write(lines[11])
+        if file == path:
+            with path.open("a", encoding="utf-8") as more:
+                more.write(lines[11])
         return found
 
     with monkeypatch.context() as patched:

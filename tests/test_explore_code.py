@@ -124,6 +124,21 @@ def test_copied_lines_end_where_those_of_the_panel_do(tmp_path, buckets, differe
     compared([rec, whole], state)
 
 
+@pytest.mark.parametrize("counter", [("% Util Time", "physical_cpu"), ("DAVG/cmd", "physical_disk_scsi_device")])
+@pytest.mark.parametrize("difference", [False, True])
+def test_copied_code_counts_samples_by_the_time_they_cover(tmp_path, counter, difference):
+    """The second half has a sixth of the samples."""
+    slower = rewritten(
+        tmp_path / "slower.csv",
+        lambda place, header, row: None if place > 60 and place % 6 else row,  # noqa: ARG005
+    )
+    whole = ex.open(FILES[-1])
+    state = {"counter": counter[0], "table": counter[1], "n": 3, "buckets": 20, "difference": difference}
+    assert compared([slower], state)["by_time"]
+    assert compared([slower, whole], state)["by_time"]
+    assert not compared([whole], state)["by_time"]
+
+
 def test_a_disk_has_a_latency_where_it_did_something(tmp_path):
     """The 0.00 of samples without a command is no latency: neither mean nor lowest, and no line leads there."""
     busy = [*range(1, 11), 30, *range(50, 60)]

@@ -143,6 +143,14 @@ def test_bins_have_the_edges_that_fio_counts_in(tmp_path, new, unit):
     assert shares.filter(pl.col("to_ms").is_null()).select("from_ms", "share_pct").row(0) == (2000.0, 0.01)
 
 
+def test_counts_of_bins_are_whole_numbers_or_left_out(tmp_path):
+    bins = {5: True, 127: 2.5, 128: "4", 129: 3.0, 258: None}
+    rec = read(tmp_path, fio.document(fio.job(read=fio.direction(7, bins=bins))))
+    found = rec["latency_bins"].filter(pl.col("source") == "bins").collect()
+    assert found["ios"].to_list() == [4, 3]
+    assert [note.severity for note in rec.notes if "3 " in note.message] == ["warning"]
+
+
 def test_servers_of_a_client_are_told_apart_and_their_sum_is_named(tmp_path):
     servers = [{**fio.job("j", read=fio.direction(10)), "hostname": name, "port": 8765} for name in ("a1", "b2")]
     total = {**fio.job("All clients", read=fio.direction(20)), "hostname": "b2", "port": 8765}

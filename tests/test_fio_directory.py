@@ -31,16 +31,9 @@ def fio(folder, options, jobs=None, form="json+", output="out.json"):
     return folder
 
 
-def steady(folder):
-    """Whether the rate that was asked for was kept, which a disk that others use may not allow."""
-    told = [job[direction] for job in jobs_of(folder) for direction in ("read", "write")]
-    return all(one["iops"] > 380 for one in told if one["total_ios"])
-
-
 @pytest.fixture(scope="module")
 def averaged(tmp_path_factory):
-    runs = (fio(tmp_path_factory.mktemp("averaged"), [*LOGS, "--log_avg_msec=100"]) for _ in range(10))
-    return next(run for run in runs if steady(run))
+    return fio(tmp_path_factory.mktemp("averaged"), [*LOGS, "--log_avg_msec=100"])
 
 
 @pytest.fixture(scope="module")
@@ -82,20 +75,51 @@ def test_a_run_is_one_recording(averaged):
     assert any("slat" in note.message and note.message.startswith("empty") for note in rec.notes)
 
 
-def test_averages_agree_with_the_output(averaged):
+def test_averages_are_those_of_the_logs_and_within_the_range_of_the_output(averaged):
     series = ex.open(averaged)["series"].collect()
     for job in jobs_of(averaged):
-        for direction in ("read", "write"):
-            told = job[direction]
-            if not told["total_ios"]:
-                continue
-            own = series.filter((pl.col("job") == job["jobname"]) & (pl.col("direction") == direction))
-            mean = {metric: own.filter(pl.col("metric") == metric)["value"].mean() for metric in set(own["metric"])}
-            assert mean["bandwidth"] == pytest.approx(told["bw_bytes"], rel=0.15)
-            assert mean["iops"] == pytest.approx(told["iops"], rel=0.15)
-            # Means over times are not weighted by I/Os; the rate is steady, so they are near.
-            assert mean["lat"] == pytest.approx(told["lat_ns"]["mean"] / 1e6, rel=0.3)
-            assert mean["clat"] == pytest.approx(told["clat_ns"]["mean"] / 1e6, rel=0.3)
+        for log, metric, unit in (("bw", "bandwidth", 1024), ("iops", "iops", 1), ("lat", "lat", 1e-6)):
+            lines = (averaged / f"{job['jobname']}_{log}.{1 + (job['jobname'] == 'beta')}.log").read_text().splitlines()
+            cells = [line.split(", ") for line in lines]
+            for place, direction in enumerate(("read", "write")):
+                own = series.filter(job=job["jobname"], direction=direction, metric=metric).sort("elapsed_s")["value"]
+                expected = [int(cell[1]) * unit for cell in cells if int(cell[2]) == place]
+                assert own.to_list() == pytest.approx(expected, rel=1e-9)
+                assert bool(len(own)) == bool(job[direction]["total_ios"])
+                if metric == "lat" and len(own):
+                    # fio rounds each average to a whole ns. No load on the machine moves one beyond these.
+                    assert job[direction]["lat_ns"]["min"] - 1 <= own.min() * 1e6
+                    assert own.max() * 1e6 <= job[direction]["lat_ns"]["max"] + 1
+
+
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory):
+    """Two runs of one job each in a directory, with logs as fio before 3.19 wrote them: without a priority."""
+    folder = tmp_path_factory.mktemp("two")
+    for name, own in JOBS.items():
+        fio(folder, ["--write_lat_log={name}"], jobs={name: own}, form="json", output=f"{name}.json")
+    for log in folder.glob("*_lat.1.log"):
+        rows = [line.split(", ") for line in log.read_text().splitlines()]
+        assert {len(row) for row in rows} == {5}
+        log.write_text("".join(", ".join(row[:4]) + "\n" for row in rows))
+    return folder
+
+
+def test_each_of_two_runs_in_a_directory_has_the_unit_of_its_own_output(two_runs):
+    whole = series(two_runs)
+    assert set(whole["job"]) == set(JOBS)
+    for name in JOBS:
+        rec = ex.open(two_runs / f"{name}_lat.1.log")
+        assert (rec.meta["unit"], rec.meta["guessed_units"]) == ("ns", [])
+        assert f"{name}.json" in rec.meta["unit_evidence"]
+        rows = [line.split(", ") for line in (two_runs / f"{name}_lat.1.log").read_text().splitlines()]
+        expected = sorted(int(row[1]) / 1e6 for row in rows)
+        assert sorted(rec["series"].collect()["value"]) == pytest.approx(expected, rel=1e-9)
+        together = whole.filter(job=name, metric="lat")
+        assert sorted(together["value"]) == pytest.approx(expected, rel=1e-9)
+        (job,) = jobs_of(two_runs, f"{name}.json")
+        assert together.height == sum(job[direction]["total_ios"] for direction in ("read", "write"))
+    assert not [note for note in ex.open(two_runs).notes if "a guess" in note.message]
 
 
 def test_three_outputs_of_one_run_and_logs_of_one_name(named):

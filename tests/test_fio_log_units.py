@@ -6,11 +6,11 @@ from itertools import product
 
 import fio_queues
 import pytest
-from fio_outputs import terse, terse_direction
+from fio_outputs import direction, document, job, terse, terse_direction
 
 import esxparse as ex
 from esxparse.formats.fio.log_clues import LATENCIES
-from esxparse.formats.fio.log_release import KnownRelease, release_in, release_near
+from esxparse.formats.fio.log_release import KnownRelease, common_release, release_in
 from esxparse.formats.fio.log_units import Unit, unit_of
 
 
@@ -66,7 +66,7 @@ def test_a_priority_tells_nanoseconds_and_a_release_tells_more():
     assert unit_of("lat", entries, ("priority",), None) == Unit(
         "ns", 1e-6, "lines have a priority, which fio writes from 3.19 on"
     )
-    assert unit_of("lat", entries, ("priority",), of((2, 1))) == Unit("us", 1e-3, "release 2.1, as out.json says")
+    assert unit_of("lat", entries, ("priority",), of((2, 1))) == Unit("us", 1e-3, "release 2.1 in out.json")
 
 
 def test_a_factor_is_a_ratio_of_whole_numbers():
@@ -85,20 +85,17 @@ def test_a_release_is_found_in_the_beginning():
     assert release_in(b" " * (64 << 10) + b"fio-3.35") is None
 
 
-def test_outputs_beside_a_log_have_to_agree(tmp_path):
-    assert release_near(None) is None
-    for name, text in (("run_lat.1.log", "fio-2.1"), ("a.json", "fio-3.35"), ("b", "we used fio-2.1 in the past")):
-        (tmp_path / name).write_text(text)
-    (tmp_path / "fio-2.9").mkdir()
-    assert release_near(tmp_path) == KnownRelease((3, 35), "a.json")
-    # Releases of one unit agree. Many logs do not hide the output behind them.
-    (tmp_path / "c.json").write_text("fio-3.7")
-    for number in range(100):
-        (tmp_path / f"a_{number}_lat.1.log").write_text("1, 1, 0, 0")
-    assert release_near(tmp_path) == KnownRelease((3, 35), "a.json")
-    (tmp_path / "other.log").write_text("fio-2.2")
-    assert release_near(tmp_path) is None
-    assert release_near(tmp_path / "nowhere") is None
+def test_releases_with_logs_in_different_units_show_nothing():
+    assert common_release([]) is None
+    assert common_release([of((3, 7)), of((3, 35)), of((2, 99))]) == of((3, 35))
+    assert common_release([of((3, 7)), of((2, 98))]) is None
+    assert common_release([of((2, 10)), of((2, 11))]) is None
+
+
+@pytest.mark.parametrize(("known", "guessed"), [(of((2, 10)), False), (KnownRelease((2, 10), "a", "why"), True)])
+def test_the_bandwidth_of_a_doubtful_release_is_a_guess(known, guessed):
+    unit = unit_of("bw", rows((0, 1), (1, 1)), (), known)
+    assert (unit.name, unit.guessed) == ("KiB/s", guessed)
 
 
 def log(entries):
@@ -210,7 +207,6 @@ def test_averages_alone_are_a_guess_with_both_readings_in_the_warning(tmp_path):
     lines, _ = fio_queues.averages(fio_queues.completions(32, 20), UNITS["us"], 500)
     rec = opened(tmp_path / "run", {"run_lat.1.log": lines})
     (warning,) = (note.message for note in rec.notes if note.severity == "warning")
-    assert "other unit is possible" in warning
     assert " ms if ns, " in warning
     assert " ms if us" in warning
     # 200 ms as microseconds, read as such, would be 200 s.
@@ -228,27 +224,98 @@ def test_the_bandwidth_of_single_ios_shows_the_unit(tmp_path):
         assert not rec.meta["guessed_units"]
 
 
+def output(unit, mean_ms=20.0, name="run", **options):
+    """JSON of fio 3 (ns) or fio 2 (us) with one job that reads."""
+    new = unit == "ns"
+    mean = round(mean_ms * {"ns": 1e6, "us": 1e3}[unit] / 1.1)
+    read = direction(4000, new=new, mean=mean)
+    return document(job(name, new=new, options=options, read=read), release="fio-3.7" if new else "fio-2.16")
+
+
+def run_of(unit, latency_ms=20):
+    lines, _ = fio_queues.averages(fio_queues.completions(4, latency_ms), UNITS[unit], 500)
+    return {"run_lat.1.log": lines}
+
+
 @pytest.mark.parametrize("up", [False, True])
-@pytest.mark.parametrize(("head", "unit"), [("fio-2.2.10\n", "us"), ('{"fio version" : "fio-3.7"', "ns")])
-def test_an_output_one_directory_up_settles_the_unit(tmp_path, up, head, unit):
-    lines, _ = fio_queues.averages(fio_queues.completions(4, 20), UNITS[unit], 500)
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize(
+    "named", [{}, {"name": "other", "write_lat_log": "run"}, {"name": "other", "write_bw_log": "/logs/run"}]
+)
+def test_an_output_of_the_run_settles_the_unit(tmp_path, up, unit, named):
     folder = tmp_path / "logs"
     folder.mkdir()
-    ((tmp_path if up else folder) / "out.txt").write_text(head)
-    (folder / "run_lat.1.log").write_text(answered(lines))
-    for rec in (ex.open(folder / "run_lat.1.log"), *([ex.open(folder)] if up else [])):
+    (tmp_path / "of_another.json").write_text(output("us" if unit == "ns" else "ns", name="another"))
+    ((tmp_path if up else folder) / "out.json").write_text(output(unit, **named))
+    (folder / "run_lat.1.log").write_text(answered(run_of(unit)["run_lat.1.log"]))
+    for rec in (ex.open(folder / "run_lat.1.log"), ex.open(folder)):
         assert rec["series"].collect()["value"].mean() == pytest.approx(20, rel=0.1)
         assert not any("a guess" in note.message for note in rec.notes)
         assert not rec.meta["guessed_units"]
 
 
-def test_an_output_one_directory_up_does_not_overrule_a_full_queue(tmp_path):
+FOREIGN = {
+    "another job": ({"name": "another"}, "no job or log prefix run in it"),
+    "another prefix": ({"name": "another", "write_lat_log": "rerun"}, "no job or log prefix run in it"),
+    "other latencies": ({"mean_ms": 3}, "its latencies are not the log's in either unit"),
+    "another release": ({}, "its latencies fit the log in"),
+}
+
+
+@pytest.mark.parametrize("up", [False, True])
+@pytest.mark.parametrize("of_output", UNITS)
+@pytest.mark.parametrize("case", FOREIGN)
+def test_an_output_of_another_run_proves_nothing(tmp_path, up, of_output, case):
+    how, why = FOREIGN[case]
+    unit = "us" if of_output == "ns" else "ns"
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    ((tmp_path if up else folder) / "out.json").write_text(output(of_output, **how))
+    (folder / "run_lat.1.log").write_text(answered(run_of(unit)["run_lat.1.log"]))
+    for rec in (ex.open(folder / "run_lat.1.log"), ex.open(folder)):
+        (warning,) = (note.message for note in rec.notes if "a guess" in note.message)
+        assert f"out.json: {why}" in warning
+        # Read as us, 20 ms in ns would be hours.
+        assert ("other unit is possible" in warning) == (unit == "us")
+        assert rec.meta["guessed_units"]
+
+
+@pytest.mark.parametrize("name", ["run", "another"])
+def test_an_output_does_not_overrule_a_full_queue(tmp_path, name):
     found = fio_queues.completions(32, 240)
-    (tmp_path / "newer.json").write_text('{"fio version" : "fio-3.7"')
+    # Of the same number: 240,000 us are not 0.24 ms.
+    (tmp_path / "newer.json").write_text(output("ns", 0.24, name))
     rec = opened(tmp_path / "logs", {"run_lat.1.log": fio_queues.each(found, UNITS["us"])})
     assert rec.meta["unit"] == "us"
     assert "against release 3.7" in rec.meta["unit_evidence"]
     assert rec.meta["guessed_units"] == ["us"]
+
+
+def test_a_slow_beginning_of_the_run_needs_the_same_rate(tmp_path):
+    found = [f"{time}, {30_000_000}, 0, 0" for time in range(500, 5000, 500)]
+    (tmp_path / "out.json").write_text(output("ns", 20))
+    rates = {rate: [f"{time}, {rate}, 0, 0" for time in range(500, 5000, 500)] for rate in (2000, 200)}
+    for rate, guessed in ((2000, []), (200, ["ns"])):
+        rec = opened(tmp_path / f"at {rate}", {"run_lat.1.log": found, "run_iops.1.log": rates[rate]})
+        assert (rec.meta["unit"], rec.meta["guessed_units"]) == ("ns", guessed)
+
+
+def test_the_logs_of_another_run_prove_nothing(tmp_path):
+    lines = [f"{time}, {time + 3000}, 0, 0" for time in range(500, 5000, 500)]
+    rec = opened(tmp_path / "run", {"run_lat.1.log": lines, "other_lat.1.log": ["500, 9000, 0, 0, 1"] * 9})
+    assert rec.meta["guessed_units"] == [rec.meta["unit"]]
+    whole = ex.open(tmp_path / "run")
+    assert [note.message.startswith("run_lat.1.log: ") for note in whole.notes if "a guess" in note.message] == [True]
+
+
+def test_many_logs_do_not_hide_the_output(tmp_path):
+    more = {f"a_{number}_lat.1.log": ["1, 1, 0, 0"] for number in range(100)}
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "out.json").write_text(output("us"))
+    for name, lines in (more | run_of("us")).items():
+        (tmp_path / "run" / name).write_text(answered(lines))
+    rec = ex.open(tmp_path / "run" / "run_lat.1.log")
+    assert rec.meta["unit_evidence"] == "release 2.16 in out.json"
 
 
 def test_the_latencies_of_an_output_without_a_release_settle_the_unit(tmp_path):
@@ -261,3 +328,19 @@ def test_the_latencies_of_an_output_without_a_release_settle_the_unit(tmp_path):
         rec = opened(tmp_path / unit, {"run_lat.1.log": lines})
         assert (rec.meta["unit"], rec.meta["guessed_units"]) == (unit, [])
         assert "job.txt has 20.1 ms" in rec.meta["unit_evidence"]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda text: text + " " * (16 << 20), "not compared, as it has 16 MiB or more"),
+        (lambda text: text[: text.index('"jobs"')] + '"jobs": [{"jobname": "run"', "cannot be read"),
+    ],
+)
+def test_an_output_that_is_not_compared_is_named_with_the_true_reason(tmp_path, unit, change, why):
+    (tmp_path / "out.json").write_text(change(output(unit)))
+    rec = opened(tmp_path / "logs", run_of("us"))
+    (warning,) = (note.message for note in rec.notes if "a guess" in note.message)
+    assert why in warning
+    assert "no job or log prefix" not in warning

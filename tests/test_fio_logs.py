@@ -150,14 +150,15 @@ def test_units_and_what_tells_them(tmp_path, name, lines, unit, guessed):
     assert rec["series"].collect()["value"][0] == pytest.approx(int(lines[0].split(", ")[1]) * factor)
 
 
-def test_an_output_beside_a_log_tells_its_unit(tmp_path):
+def test_an_output_without_results_is_a_hint(tmp_path):
     path = log(tmp_path, ["500, 900, 0, 0"], "a_lat.1.log")
     compose.write(tmp_path, '{ "fio version" : "fio-3.1", "jobs" : [] }', "result.json")
     rec = ex.open(path)
-    assert rec.meta["unit"] == "ns"
-    assert "result.json" in rec.meta["unit_evidence"]
+    assert (rec.meta["unit"], rec.meta["guessed_units"]) == ("ns", ["ns"])
+    assert rec.meta["unit_evidence"] == "release 3.1 in result.json, perhaps of another run"
+    assert "result.json: no job or log prefix a in it" in rec.notes[0].message
     compose.write(tmp_path, '{ "fio version" : "fio-2.16", "jobs" : [] }', "older.json")
-    assert "guess" in ex.open(path).notes[0].message
+    assert "older.json" not in ex.open(path).meta["unit_evidence"]
 
 
 def test_a_name_without_a_metric(tmp_path):

@@ -5,6 +5,7 @@ Nothing here imports esxparse: every check runs in an environment of its own, as
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -136,6 +137,19 @@ def test_a_plain_install_reads_captures_and_names_the_extra_it_lacks(tmp_path, s
         assert lacks in refused.stderr
         assert refused.stderr.count("\n") == 1
     assert not (tmp_path / "r.html").exists()
+
+
+def test_a_plain_install_stays_small(tmp_path, wheels):
+    python = _installed(tmp_path, wheels[max(wheels)])
+    packages = _run(_uv(), "pip", "list", "--python", python, "--format", "json")
+    core = {"cloudpickle", "defusedxml", "esxparse", "nanoarrow", "numpy", "polars", "polars-runtime-32"}
+    assert {one["name"] for one in json.loads(packages)} == core
+    place = Path(_run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
+    sizes = {file: file.stat().st_size for file in place.rglob("*") if file.is_file()}
+    # 248 MB with polars 2.1, of which polars and numpy are 234; the rest is what we decide on.
+    assert sum(sizes.values()) < 320e6
+    heavy = ("polars", "_polars", "numpy")
+    assert sum(size for file, size in sizes.items() if not file.relative_to(place).parts[0].startswith(heavy)) < 20e6
 
 
 @pytest.mark.parametrize("extra", EXTRAS)

@@ -262,14 +262,29 @@ def test_what_is_taken_out_is_gone(where, tmp_path):
     assert len(lake.captures) == 2, "a lake that is open stays as it was"
 
 
+def test_captures_of_one_time_are_one_warning_however_many(tmp_path, capsys):
+    where = str(tmp_path / "lake")
+    first = hosts.capture(tmp_path, "localhost").read_text()
+    files = [tmp_path / f"{number}.csv" for number in range(12)]
+    for number, file in enumerate(files):
+        file.write_text(first.replace('"1"', f'"{number}"'))
+    assert main(["lake", "add", *map(str, files), "--lake", where, "-q"]) == 0
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert "11 pairs in all: esxparse lake verify lists them" in err
+    assert main(["lake", "verify", "--lake", where]) == 0
+    assert capsys.readouterr().out.count("cover the same time") == 11
+
+
 def test_a_host_is_named_where_captures_do_not_tell_them_apart(tmp_path, capsys):
     where = str(tmp_path / "lake")
     first, second = hosts.capture(tmp_path, "localhost"), tmp_path / "second.csv"
     second.write_text(first.read_text().replace('"1"', '"9"'))
     assert main(["lake", "add", str(first), str(second), "--lake", where]) == 0
     assert (
-        "cover the same time of host localhost: where they are two hosts, name one with --host"
-        in capsys.readouterr().out
+        "cover the same time of host localhost: if these are two hosts, set --host for one of them"
+        in capsys.readouterr().err
     )
     assert main(["lake", "add", str(second), "--lake", where, "--host", "esx-09"]) == 1
     assert "is in the lake already, as of host localhost" in capsys.readouterr().err

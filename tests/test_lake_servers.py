@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import threading
+import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import cycle, repeat
 
 import hosts
 import pytest
 from polars.testing import assert_frame_equal
 from s3_server import s3
+from tcp_proxy import proxy
 
 import esxparse as ex
 from esxparse.cli import main
@@ -16,6 +22,27 @@ from esxparse.lakes import upkeep
 from esxparse.lakes.store import Store
 
 pytestmark = pytest.mark.needs("obstore")
+
+
+class _Asked(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.server.paths.append(self.path)
+        self.send_error(403)
+
+    do_PUT = do_GET  # noqa: N815  as http.server calls it
+
+    def log_message(self, *_):
+        pass
+
+
+@contextmanager
+def http_recorder():
+    """A server that refuses every request and keeps its address."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Asked) as made:
+        made.paths, made.url = [], f"http://127.0.0.1:{made.server_port}"
+        threading.Thread(target=made.serve_forever, daemon=True).start()
+        yield made
+        made.shutdown()
 
 
 @pytest.fixture
@@ -28,7 +55,7 @@ def server(monkeypatch):
 
 
 def test_a_server_that_is_not_there_is_one_line(monkeypatch):
-    monkeypatch.setattr("esxparse.lakes.store._RETRIES", 0)
+    monkeypatch.setattr("esxparse.lakes.servers.RETRIES", 0)
     options = {
         "aws_endpoint_url": "http://127.0.0.1:9",
         "allow_http": "true",
@@ -49,7 +76,7 @@ def test_a_server_that_is_busy_now_and_then_is_asked_again(server, monkeypatch, 
     assert ex.lake(where)["vcpu"].collect().height == 3
     assert upkeep.verify(Store.of(where), content=True).damaged == ()
     monkeypatch.setattr(server, "busy", repeat(True))
-    monkeypatch.setattr("esxparse.lakes.store._RETRIES", 0)
+    monkeypatch.setattr("esxparse.lakes.servers.RETRIES", 0)
     with pytest.raises(EsxparseError, match=r"^lake s3://lake/\S+: the server answered 503 Service Unavailable$"):
         _ = ex.lake(where).captures
 
@@ -74,7 +101,7 @@ def test_every_command_asks_a_busy_server_again_and_gives_up_in_one_line(server,
     commands += (["compact", "--older", "0"],)
     with monkeypatch.context() as patched:
         patched.setattr(server, "busy", repeat(True))
-        patched.setattr("esxparse.lakes.store._RETRIES", 0)
+        patched.setattr("esxparse.lakes.servers.RETRIES", 0)
         for words in commands:
             assert main(["lake", *words, "--lake", where, "-q"]) == 1
             said = capsys.readouterr().err
@@ -114,3 +141,79 @@ def test_of_merged_captures_one_file_is_fetched(server, tmp_path):
     assert len(fetched) == 1
     assert "/merged/table=vcpu/date=2026-03-02/host=esx-01/" in fetched.pop()
     assert upkeep.verify(Store.of(where), content=True).spoilt == ()
+
+
+@pytest.fixture
+def between(server, monkeypatch):
+    """What breaks requests on their way to the server."""
+    with proxy(int(server.env["AWS_ENDPOINT_URL"].rpartition(":")[2])) as made:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{made.port}")
+        yield made
+
+
+@pytest.mark.needs("moto")
+@pytest.mark.parametrize("action", ["reset", "lose", "cut"])
+@pytest.mark.parametrize(
+    "request_", [rb"PUT \S*\.json", rb"PUT \S*\.parquet", rb"POST ", rb"GET \S*list-type", rb"GET \S*\.json"]
+)
+def test_a_request_that_breaks_once_is_sent_again(between, tmp_path, action, request_):
+    where = f"s3://lake/{tmp_path.name}"
+    between.break_requests(request_, action, times=1)
+    made = ex.lake(where).add([hosts.capture(tmp_path)])
+    assert [one.skipped for one in made] == [False]
+    assert len(ex.lake(where).captures) == 1
+    assert between.hit == 1
+    state = upkeep.verify(Store.of(where), content=True)
+    # Parts of an upload that was lost have other names; what a catalogue entry names is whole.
+    assert (state.captures, state.damaged) == (1, ())
+
+
+@pytest.mark.needs("moto", "duckdb", "fsspec")
+@pytest.mark.parametrize("action", ["reset", "cut", "stall"])
+def test_a_connection_that_always_breaks_is_one_line_in_time(between, tmp_path, capsys, action):
+    where = f"s3://lake/{tmp_path.name}"
+    file = hosts.capture(tmp_path)
+    ex.lake(where).add([file])
+    Store.of(where).put("a.csv", file.read_bytes())
+    commands = (
+        (rb"", ["info", f"{where}/a.csv"]),
+        (rb"", ["lake", "ls", "--lake", where]),
+        (rb"", ["lake", "add", "--lake", f"{where}/b", str(file)]),
+        (rb"PUT \S*\.json", ["lake", "add", "--lake", f"{where}/c", str(file)]),
+        (rb"\S+ \S*\.parquet", ["lake", "sql", "--lake", where, "SELECT * FROM vcpu"]),
+        (rb"\S+ \S*\.parquet", ["lake", "judge", "--lake", where]),
+    )
+    capsys.readouterr()
+    for pattern, words in commands:
+        between.break_requests(pattern, action)
+        began = time.monotonic()
+        assert main([*words, "--timeout", "2"]) == 1, words
+        assert time.monotonic() - began < 15, words
+        told = capsys.readouterr().err
+        assert told.count("\n") == 1, told
+        assert not re.search(r"Generic|Error performing|retries|client error|tests|endpoint URL", told), told
+        assert re.search(r"try again|wait longer|check", told), told
+
+
+@pytest.mark.needs("moto", "fsspec")
+def test_only_a_user_who_wants_it_has_the_metadata_address_asked(monkeypatch, capsys):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", "/nonexistent")
+    commands = [["lake", "ls", "--lake", f"{scheme}://lake/x"] for scheme in ("s3", "gs", "az")]
+    commands.append(["info", "s3://lake/a.csv"])
+    with http_recorder() as asked:
+        # Every request without encryption goes through it, wherever it is sent to.
+        for name in ("http_proxy", "HTTP_PROXY"):
+            monkeypatch.setenv(name, asked.url)
+        for words in commands:
+            assert main([*words, "--timeout", "2"]) == 1
+            told = capsys.readouterr().err
+            assert "no credentials: set " in told
+            assert told.count("\n") == 1
+        assert asked.paths == []
+        monkeypatch.setattr("esxparse.lakes.servers.RETRIES", 0)
+        monkeypatch.setenv("AWS_METADATA_ENDPOINT", "http://169.254.169.254")
+        for words in (commands[0], commands[-1]):
+            assert main([*words, "--timeout", "2"]) == 1
+        assert "http://169.254.169.254/latest/api/token" in asked.paths

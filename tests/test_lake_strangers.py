@@ -48,6 +48,75 @@ def test_files_of_other_people_are_no_part_of_it_and_stay(tmp_path):
     assert all(one.exists() for one in others)
 
 
+HOSTILE = {
+    "path above": ("path", "../outside.parquet"),
+    "path of here": ("path", "."),
+    "absolute path": ("path", "{outside}"),
+    "two slashes": ("path", "/{outside}"),
+    "detour": ("path", "table=memory/../{path}"),
+    "pattern": ("path", "table=*/{file}"),
+    "file of another capture": ("path", "{folder}/00000000000000000000-ab.parquet"),
+    "path is a number": ("path", 7),
+    "date above": ("date", ".."),
+    "id above": ("id", ".."),
+    "id of another capture": ("id", "0" * 20),
+    "host above": ("host", ".."),
+    "table above": ("memory", "../memory"),
+}
+"""What of an entry is replaced, and by what."""
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_an_entry_that_leads_elsewhere_is_refused_and_nothing_else_is_touched(tmp_path, capfd, name):
+    where, outside = tmp_path / "lake", tmp_path / "outside.parquet"
+    ex.lake(where).add([hosts.capture(tmp_path)])
+    (path,) = (where / "catalogue").iterdir()
+    entry = json.loads(path.read_text())
+    file = entry["tables"]["memory"]["files"][0]
+    shutil.copy(where / file["path"], outside)
+    folder, _, stem = file["path"].rpartition("/")
+    what, wrong = HOSTILE[name]
+    if isinstance(wrong, str):
+        wrong = wrong.format(
+            outside=outside, path=file["path"], folder=folder, file=f"{folder.partition('/')[2]}/{stem}"
+        )
+    if what == "memory":
+        entry["tables"][wrong] = entry["tables"].pop(what)
+    else:
+        (file if what in file else entry)[what] = wrong
+    path.write_text(json.dumps(entry))
+    with pytest.raises(EsxparseError, match="`esxparse lake add` writes"):
+        ex.lake(where)["memory"].collect()
+    for words in (["ls"], ["sql", "SELECT * FROM memory"], ["verify"], ["compact"], ["rm", path.stem]):
+        main(["lake", *words, "--lake", str(where)])
+        said = capfd.readouterr()
+        assert "Traceback" not in said.err
+        assert len(said.err.splitlines()) <= 2
+    assert outside.exists()
+    assert not path.exists(), "taken out by its id"
+
+
+@pytest.mark.parametrize("path", ["../outside.parquet", "/outside.parquet", "merged/../x.parquet", "."])
+def test_a_merged_file_that_leads_elsewhere_is_left_out(tmp_path, path):
+    where = tmp_path / "lake"
+    ex.lake(where).add([hosts.capture(tmp_path)])
+    of = next(one.path for one in Store.of(where).files("table=memory/"))
+    (where / "merged" / "catalogue").mkdir(parents=True)
+    wrong = [{"path": path, "of": [of], "bytes": 1, "sha256": ""}]
+    (where / "merged" / "catalogue" / "ab12.json").write_text(json.dumps(wrong))
+    assert ex.lake(where)["memory"].collect().height == 3
+
+
+def test_queries_see_tables_of_the_lake_only_and_download_nothing(tmp_path):
+    ex.lake(tmp_path / "lake").add([hosts.capture(tmp_path)])
+    lake = ex.lake(tmp_path / "lake")
+    for name in ("whole", "words", "files", "base"):
+        with pytest.raises(MissingTableError):
+            lake.sql(f"SELECT * FROM {name}")  # noqa: S608  names of ours
+    with pytest.raises(EsxparseError, match="requires the extension"):
+        lake.sql("SELECT * FROM 'http://127.0.0.1:9/x.parquet'")
+
+
 @pytest.mark.parametrize(
     "query",
     [
@@ -271,3 +340,16 @@ def test_a_lake_opened_as_a_recording_is_called_a_lake(tmp_path):
     ex.lake(where).add([hosts.capture(tmp_path)])
     with pytest.raises(ex.UnreadableError, match=re.escape(f"is a lake of captures: esxparse lake ls --lake {where}")):
         ex.open(where)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="file names are bytes on other systems")
+def test_a_file_name_that_is_not_utf_8_is_listed(tmp_path, capsys):
+    named = Path(os.fsdecode(bytes(tmp_path) + b"/night-\xff.csv"))
+    hosts.capture(tmp_path).rename(named)
+    where = str(tmp_path / "lake")
+    ex.lake(where).add([named])
+    (source,) = ex.lake(where).catalogue["source"]
+    assert source.endswith(r"night-\xff.csv")
+    assert ex.lake(where).sql("SELECT source FROM catalogue")["source"].to_list() == [source]
+    assert main(["lake", "ls", "--lake", where]) == 0
+    assert "Traceback" not in capsys.readouterr().err

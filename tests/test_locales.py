@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
+from collections import Counter
 
 import pytest
 from polars.testing import assert_frame_equal
 
 import esxparse as ex
+from esxparse.formats.kit.foreign import Form, leave_out
 
 LOCALES = {"1.234,5": (".", ","), "1 234,5": ("\u202f", ","), "1,234.5": (",", ".")}
 """Thousands separator and decimal mark, by how they write one number."""
+OTHER_LOCALES = {"1'234.5": ("'", "."), "1234,5": ("", ",")}
 
 AWARE = {
     "iometer-1.1.0.csv": "CSV that a spreadsheet opens and saves",
@@ -26,8 +30,8 @@ AWARE = {
 }
 """Samples of tools that format by a locale, or whose files spreadsheets save, and why.
 
-The others print by the C locale (fio, ioping, netperf, STREAM ...), or write JSON and XML, which have no locale. perf,
-sysstat and vdbench print by a locale without grouping; their own tests have files of such locales.
+The others print by the C locale (fio, ioping, netperf, STREAM ...), or write JSON, which has no locale. perf, sysstat
+and vdbench print by a locale without grouping; their own tests have files of such locales.
 """
 
 _COMMAS = "power-pdu-export.csv"
@@ -37,7 +41,7 @@ _NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?")
 
 def localised(number, locale):
     """The number as a locale writes it."""
-    group, decimal = LOCALES[locale]
+    group, decimal = (LOCALES | OTHER_LOCALES)[locale]
     whole, point, fraction = number.replace(",", "").lstrip("-").partition(".")
     grouped = f"{int(whole):,}".replace(",", group) if whole == str(int(whole)) else whole
     return "-" * number.startswith("-") + grouped + (decimal if point else "") + fraction
@@ -82,3 +86,146 @@ def test_no_sample_that_a_spreadsheet_saves_is_missing():
     saved = {file.name for file in (ex.datasets_dir() / "formats").glob("*.csv")}
     other = {"elbencho", "netperf", "perf", "redis", "sar", "vscsistats"}
     assert {name for name in saved if name.partition("-")[0] not in other} == set(AWARE)
+
+
+OTHERS = sorted(
+    path.name
+    for path in (ex.datasets_dir() / "formats").iterdir()
+    if path.name not in AWARE and path.suffix not in {".json", ".jsonl", ".pcapng"} and path.name != "perf-plain.txt"
+)
+"""Samples of the other tools. That of perf has thousands separators of its own."""
+_IN_TEXT = re.compile(r"(?<![\w.,:/\\+#@-])\d+(?:\.\d+)?(?![\d.,:/\\]|-\d|\w*[./:_-]?\d)(?!\w{0,3}\[)")
+"""A number that stands alone or before its unit: no part of a date, an address, a version or a name."""
+_PLACES = {"run", "repetition", "sample", "interval_s"}
+"""Columns that count rows or follow from the rows before."""
+_SINGLE = 6
+"""Numbers of a sample that are rewritten alone."""
+
+
+def numbers(rec):
+    """How often each number is in each column."""
+    return {
+        (table, name): Counter(frame[name])
+        for table in rec
+        for frame in [rec[table].collect()]
+        for name, kind in frame.schema.items()
+        if kind.is_numeric() and name not in _PLACES
+    }
+
+
+def parts(written):
+    """What a pattern that stops at a mark, or begins behind one, makes of a number."""
+    digits = re.split(r"\D", written)
+    cuts = range(1, len(digits))
+    return {float("".join(some)) for cut in cuts for some in (digits[:cut], digits[cut:])} - {0.0, 1.0}
+
+
+def is_known(value, before):
+    return any(value == one or (one is not None and math.isclose(value, one, rel_tol=1e-9)) for one in before)
+
+
+def rewritings(text, locale):
+    """The text with all numbers in a locale, and with some alone; each with the numbers as they are written there."""
+    found = [match for match in _IN_TEXT.finditer(text) if localised(match[0], locale) != match[0]]
+    # A single 1.234 does not show that its mark is not a point before decimals.
+    alone = [one for one in found if not re.fullmatch(r"\d{1,3}\.\d{3}", localised(one[0], locale))]
+    if found:
+        whole = _IN_TEXT.sub(lambda match: localised(match[0], locale), text)
+        yield whole, [localised(match[0], locale) for match in found]
+    for one in alone[:: max(1, len(alone) // _SINGLE)]:
+        written = localised(one[0], locale)
+        yield text[: one.start()] + written + text[one.end() :], [written]
+
+
+@pytest.mark.parametrize("locale", [*LOCALES, *OTHER_LOCALES])
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_number_with_foreign_marks_never_becomes_a_shorter_one(tmp_path, name, locale):
+    sample = ex.datasets_dir() / "formats" / name
+    plain = ex.open(sample)
+    before = numbers(plain)
+    file = tmp_path / name
+    for text, written in rewritings(sample.read_text(encoding="utf-8-sig"), locale):
+        file.write_text(text, encoding="utf-8")
+        try:
+            rec = ex.open(file, format=plain.format)
+        except ex.EsxparseError:
+            continue
+        after = numbers(rec)
+        warned = any(note.severity == "warning" for note in rec.notes)
+        cut = set().union(*map(parts, written))
+        for place, found in after.items():
+            known = before.get(place, Counter())
+            new = [value for value in found if value is not None and not is_known(value, known)]
+            # A mean of fewer numbers is another mean, with a warning.
+            assert not new or (warned and not cut.intersection(new)), (place, new, written[:9])
+        missing = any(found.total() > after.get(place, Counter()).total() for place, found in before.items())
+        empty = any(found[None] > before.get(place, Counter())[None] for place, found in after.items())
+        assert warned or not (missing or empty), written[:9]
+
+
+@pytest.mark.parametrize("name", ["vscsistats-web.csv", "vscsistats-web-printed.txt"])
+@pytest.mark.parametrize("written", ["2,104,433", "2.104.433", "2'104'433", "2\u202f104\u202f433", "2 104 433"])
+def test_an_id_with_separators_is_not_its_first_digits(tmp_path, name, written):
+    text = (ex.datasets_dir() / "formats" / name).read_text()
+    file = tmp_path / name
+    file.write_text(text.replace("2104433", written), encoding="utf-8")
+    rec = ex.open(file)
+    assert set(rec["histograms"].collect()["world_group_id"]) == {None}
+    assert any("does not name the VM" in note.message for note in rec.notes if note.severity == "warning")
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("padded", [False, True])
+def test_omni_results_of_netperf_that_a_spreadsheet_saved_are_the_same(tmp_path, separator, padded):
+    sample = ex.datasets_dir() / "formats" / "netperf-omni.csv"
+    rows = list(csv.reader(sample.read_text().splitlines()))
+    width = max(map(len, rows)) if padded else 0
+    file = tmp_path / "omni.csv"
+    with file.open("w", newline="") as out:
+        csv.writer(out, delimiter=separator).writerows([*row, *[""] * (width - len(row))] for row in rows)
+    plain, found = ex.open(sample), ex.open(file)
+    assert found["benchmark_results"].collect()["unit"][0] == "transactions/s"
+    for table in plain:
+        assert_frame_equal(found[table].collect(), plain[table].collect())
+    assert not found.notes
+
+
+def test_the_warning_says_how_to_get_all_numbers(tmp_path):
+    text = (ex.datasets_dir() / "formats" / "sysbench-oltp.txt").read_text()
+    file = tmp_path / "sysbench.txt"
+    file.write_text(re.sub(r"(\d)\.(\d\d)\b", r"\1,\2", text))
+    (note,) = [note for note in ex.open(file).notes if "another locale" in note.message]
+    assert "record with LC_ALL=C" in note.message
+    number = re.search(r"such as '([\d,]+)'", note.message)[1]
+    assert number in file.read_text().splitlines()[note.line - 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("lat 1.234,5 ms", "lat ??????? ms"),
+        ("0.5 s, 1,25 s, 2.5 s", "0.5 s, ???? s, 2.5 s"),
+        ("total=12,34,0,0 of 10.100.100.100 in 0,5 s", "total=12,34,0,0 of 10.100.100.100 in ??? s"),
+        ("12:30:45,123 on 2026-11-24 4,5", "12:30:45,123 on 2026-11-24 ???"),
+        ("rate 2.394.000.118 and 7,5 and 8.123", "rate ????????????? and ??? and ?????"),
+        ("1,5e-6 s and 4,4o96", "?????? s and 4,4o96"),
+        ("1.5 and 2.5 and 7,5 and 8.123", "1.5 and 2.5 and ??? and 8.123"),
+        ('{"a": [1,2], "b": 3.5}', '{"a": [1,2], "b": 3.5}'),
+    ],
+)
+def test_numbers_of_other_locales_are_left_out_and_nothing_else(text, left):
+    found, notes = leave_out(text, Form())
+    assert found == left
+    assert bool(notes) == (found != text)
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("0,5 and 1,25 and 7,123", None),
+        ("0,5 and 1,25 and 1.234", "0,5 and 1,25 and ?????"),
+        ("0.5 and 2,5 1.2", "0.5 and ??? 1.2"),
+    ],
+)
+def test_a_tool_that_follows_its_locale_has_one_decimal_mark(text, left):
+    assert leave_out(text, Form(local=True))[0] == (left or text)

@@ -101,18 +101,20 @@ def test_turned_around_the_saving_is_a_cost():
     ("ready", "costop", "meets"),
     [
         (3.0, 0.0, True),
-        (3.1, 0.0, False),
-        (1.0, 0.2, False),
+        # Targets are printed in whole percent.
+        (3.49, 0.49, True),
+        (3.5, 0.0, False),
+        (1.0, 0.5, False),
         (None, 0.0, None),
         (1.0, None, None),
         (1.0, math.nan, None),
         (math.nan, 0.0, None),
-        (3.1, None, False),
-        (None, 0.2, False),
+        (3.5, None, False),
+        (None, 0.5, False),
         (None, None, None),
     ],
 )
-def test_targets_are_3_percent_ready_and_no_costop(ready, costop, meets):
+def test_targets_are_3_percent_ready_and_0_percent_costop_as_printed(ready, costop, meets):
     table = policies(
         ready_pct=pl.Series([ready, 1.0], dtype=pl.Float64), costop_pct=pl.Series([costop, 0.0], dtype=pl.Float64)
     )

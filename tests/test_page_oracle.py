@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 import ast
+import json
 import shutil
 import sys
 import tomllib
-from functools import cache
+from collections import Counter
+from functools import cache, partial
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import TYPE_CHECKING
 
 import pytest
-from page_oracle import host_page, page, power, storage, study
-from page_oracle.compare import compare, unlisted
+from page_oracle import cases, draw, events, fleet, host_page, page, power, storage, study, troubles
+from page_oracle.compare import Expected, Result, compare, unlisted
 
 import esxparse as ex
 from esxparse import cli
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ORACLE = Path(__file__).parent / "page_oracle"
 LISTED = tomllib.loads((ORACLE / "listed.toml").read_text(encoding="utf-8"))
 DATA = ex.datasets_dir()
 FORMATS = DATA / "formats"
-MOST_LISTED = 29
+TEMPLATES = Path(__file__).parents[1] / "templates"
+MOST_LISTED = {"every": 7, "host_health": 9, "study": 12, "case_study": 4, "troubleshooting": 8}
 """Entries of listed.toml: there may be fewer, never more."""
 SAMPLES = "60"
+FEWEST = 2
+"""Inputs of each template."""
 
-HOSTS = {"busy": DATA / "busy-host" / "busy-host.csv", "drawn-3": None, "drawn-8": None}
+BUSY = DATA / "busy-host" / "busy-host.csv"
 STUDIES = (
     "baseline",
     "power",
@@ -39,10 +48,67 @@ STUDIES = (
     "iser",
     "monster",
 )
+DRAWN = (
+    "power",
+    "replication",
+    "dense",
+    "iser",
+    "baseline",
+    "mmu",
+    "numa",
+    "docker",
+    "linerate",
+    "remote",
+    "protocols",
+)
 STUDIES += ("vdi", "protocols", "spark", "sapiq", "vcenter", "vsan", "zephyr")
+
+
+@cache
+def drawn(what: str, seed: str) -> Path:
+    """The runs of a bundled study with other noise."""
+    folder = Path(mkdtemp(prefix=f"{what}-"))
+    scenario = str(DATA / what / "scenario.toml")
+    assert cli.main(["simulate", scenario, "-q", "--force", "--seed", seed, "-o", str(folder)]) == 0
+    for file in ("study.toml", "published.toml"):
+        shutil.copy(DATA / what / file, folder)
+    return folder
+
+
+@cache
+def drawn_host(seed: str, *more: str) -> Path:
+    """The capture of a host drawn by a seed."""
+    folder = Path(mkdtemp(prefix="random-"))
+    options = ["--samples", SAMPLES, "--release", "6.7", *(more or ("--trouble", "none"))]
+    assert cli.main(["simulate", "random", "-q", "--force", "--seed", seed, "-o", str(folder), *options]) == 0
+    (capture,) = folder.glob("*.csv")
+    return capture
+
+
+def counted(write: Callable[[Path, str], Path], seed: str, *names: str) -> list[Path]:
+    """Recordings that a writer draws by a seed."""
+    folder = Path(mkdtemp(prefix="counted-"))
+    return [write(folder / name, seed) for name in names]
+
+
+def in_lake(*captures: Path) -> list[Path]:
+    """Captures, and the lake that they are added to."""
+    lake = Path(mkdtemp(prefix="lake-"))
+    assert cli.main(["lake", "add", *map(str, captures), "--lake", str(lake), "-q"]) == 0
+    return [*captures, lake]
+
+
+def drawn_study(name: str) -> list[Path]:
+    return [drawn(name, "7")]
+
+
 PAGES = {
-    **{f"host_health-{name}": ("host_health", [path], host_page.expected) for name, path in HOSTS.items()},
-    "power_profile-busy": ("power_profile", [HOSTS["busy"]], power.expected),
+    "host_health-busy": ("host_health", [BUSY], host_page.expected),
+    **{
+        f"host_health-drawn-{seed}": ("host_health", lambda seed=seed: [drawn_host(seed)], host_page.expected)
+        for seed in ("3", "8")
+    },
+    "power_profile-busy": ("power_profile", [BUSY], power.expected),
     "power_profile-outlets": ("power_profile", [FORMATS / "power-pdu-export.csv"], power.expected),
     "power_profile-redfish": ("power_profile", [FORMATS / "redfish-collected.jsonl"], power.expected),
     "storage_benchmark-fio": ("storage_benchmark", [FORMATS / "fio-json-plus.json"], storage.expected),
@@ -52,73 +118,86 @@ PAGES = {
         [DATA / "baseline" / f"{name}.json" for name in ("randread-4k-1", "randread-4k-32", "write-64k-32")],
         storage.expected,
     ),
+    "storage_benchmark-repeated": (
+        "storage_benchmark",
+        [DATA / "case-readahead" / f"native-lun-{number}.iometer.csv" for number in (1, 2, 3)],
+        storage.expected,
+    ),
+    "storage_benchmark-drawn": (
+        "storage_benchmark",
+        lambda: [drawn("case-readahead", "7") / "native-lun-1.iometer.csv"],
+        storage.expected,
+    ),
+    **{
+        f"hardware_events-{name.partition('.')[0]}": ("hardware_events", [FORMATS / name], events.expected)
+        for name in ("perf-plain.txt", "perf-per-cpu.csv", "perf-interval.jsonl", "vmkperf-poll.txt")
+    },
+    "troubleshooting-busy": ("troubleshooting", [BUSY], troubles.expected),
+    **{
+        f"troubleshooting-drawn-{seed}": (
+            "troubleshooting",
+            lambda seed=seed: [drawn_host(seed, "--background", "2")],
+            troubles.expected,
+        )
+        for seed in ("5", "11")
+    },
+    "fleet-hosts": (
+        "fleet",
+        lambda: in_lake(BUSY, drawn_host("3"), drawn_host("11", "--background", "2")),
+        fleet.expected,
+    ),
+    "fleet-drawn": ("fleet", lambda: in_lake(*draw.waits(Path(mkdtemp(prefix="waits-")), "7")), fleet.expected),
+    "hardware_events-drawn": (
+        "hardware_events",
+        partial(counted, draw.perf_intervals, "7", "nested.jsonl", "shadow.jsonl"),
+        events.expected,
+    ),
+    "hardware_events-drawn-one": (
+        "hardware_events",
+        partial(counted, draw.perf_intervals, "4", "host.jsonl"),
+        events.expected,
+    ),
+    "hardware_events-drawn-text": (
+        "hardware_events",
+        partial(counted, draw.perf_text, "7", "nested.txt", "shadow.txt"),
+        events.expected,
+    ),
+    **{
+        f"case_study-{name}": ("case_study", [DATA / f"case-{name}"], cases.expected)
+        for name in ("readahead", "alignment")
+    },
+    "case_study-drawn": ("case_study", partial(drawn_study, "case-readahead"), cases.expected),
     **{f"study-{name}": ("study", [DATA / name], study.expected) for name in STUDIES},
-    **{f"study-{name}-drawn": ("study", [None], study.expected) for name in ("power", "replication", "dense", "iser")},
+    **{f"study-{name}-drawn": ("study", partial(drawn_study, name), study.expected) for name in DRAWN},
 }
-"""Page: template, its files (None: drawn by the simulator), and the oracle."""
+"""Page: template, its files or what draws them, and the oracle."""
 ROUTINE = {"host_health-busy", "power_profile-busy", "storage_benchmark-fio", "storage_benchmark-several"}
+ROUTINE |= {
+    "fleet-drawn",
+    "troubleshooting-busy",
+    "hardware_events-perf-plain",
+    "hardware_events-drawn",
+    "case_study-alignment",
+}
 ROUTINE |= {"study-power", "study-replication", "study-mmu", "study-remote"}
 """What `make test` renders; `make search` renders all."""
-PENDING = {
-    ("storage_benchmark-iometer", "tile: "): "item 1: separate runs are added up",
-    (
-        "storage_benchmark-iometer",
-        "chart: # of each test|chart: IOPS of|chart: Bandwidth of|chart: Mean",
-    ): "item 1: bars of separate runs are drawn upon each other",
-    ("storage_benchmark-iometer", "chart: Latency distribution"): "item 1: shares are of all runs of a test together",
-    ("study-power", "text: ('"): "item 8: a target printed as 0 % is taken to the last digit",
-    ("study-power-drawn", "text: ('"): "item 8: a target printed as 0 % is taken to the last digit",
-}
-"""Errors of a page that are being mended: page, where its differences begin, and why."""
 
 
-BEHIND = {
-    "numbers": {"storage_benchmark-iometer"},
-    "listed": {
-        "storage_benchmark-iometer", "study-dense", "study-dense-drawn", "study-docker", "study-power-drawn",
-        "study-protocols", "study-vsan",
-    },
-}  # fmt: skip
-"""Pages with new tables and columns that the oracle does not derive yet, by the test that they fail."""
+def _pages() -> list[object]:
+    """The pages; those that are not in the routine part take seconds each."""
+    return [pytest.param(name, marks=_marks(name)) for name in PAGES]
 
 
-def _pages(test: str) -> list[object]:
-    """The pages of a test; those that are not in the routine part take seconds each."""
-    late = pytest.mark.xfail(reason="the page has numbers that the oracle does not derive yet")
-    return [
-        pytest.param(
-            name, marks=[*([] if name in ROUTINE else [pytest.mark.search]), *([late] if name in BEHIND[test] else [])]
-        )
-        for name in PAGES
-    ]
-
-
-def files(name: str) -> list[Path]:
-    """The files of a page, drawn where it asks for that."""
-    template, paths, _ = PAGES[name]
-    if paths != [None]:
-        return paths
-    if template == "host_health":
-        return [drawn("random", name.rpartition("-")[2]) / f"{_stem(name)}.csv"]
-    return [drawn(name.split("-")[1], "7")]
-
-
-def _stem(name: str) -> str:
-    (found,) = drawn("random", name.rpartition("-")[2]).glob("*.csv")
-    return found.stem
+def _marks(name: str) -> list[pytest.MarkDecorator]:
+    needs = [pytest.mark.needs("obstore")] if PAGES[name][0] == "fleet" else []
+    return needs + ([] if name in ROUTINE else [pytest.mark.search])
 
 
 @cache
-def drawn(what: str, seed: str) -> Path:
-    """A host drawn by a seed, or the runs of a bundled study with other noise."""
-    folder = Path(mkdtemp(prefix=f"{what}-"))
-    more = ["--samples", SAMPLES, "--release", "6.7", "--trouble", "none"] if what == "random" else []
-    scenario = what if what == "random" else str(DATA / what / "scenario.toml")
-    assert cli.main(["simulate", scenario, "-q", "--force", "--seed", seed, "-o", str(folder), *more]) == 0
-    if what != "random":
-        for file in ("study.toml", "published.toml"):
-            shutil.copy(DATA / what / file, folder)
-    return folder
+def files(name: str) -> list[Path]:
+    """The files of a page."""
+    paths = PAGES[name][1]
+    return paths() if callable(paths) else paths
 
 
 @cache
@@ -127,28 +206,34 @@ def result(name: str):
     template, _, expected = PAGES[name]
     paths = files(name)
     output = Path(mkdtemp(prefix="page-")) / "page.html"
-    given = [str(paths[0] / "study.toml")] if template == "study" else [*map(str, paths), "-t", template]
+    if template == "fleet":
+        assert cli.main(["lake", "report", "--lake", str(paths[-1]), "-q", "-o", str(output)]) == 0
+        return paged(output, template, expected(*paths))
+    given = [str(path / "study.toml" if path.is_dir() else path) for path in paths]
+    given += [] if template == "study" else ["-t", template]
     assert cli.main(["report", *given, "-o", str(output)]) == 0
-    return compare(page.read(output.read_text(encoding="utf-8")), expected(*paths))
+    return paged(output, template, expected(*paths))
 
 
-def of_page(name: str) -> list[tuple[str, str]]:
-    return [(places, reason) for (of, places), reason in PENDING.items() if of == name]
+def paged(output: Path, template: str, wanted: Expected) -> Result:
+    wanted.quoted += prose(template)
+    return compare(page.read(output.read_text(encoding="utf-8")), wanted)
 
 
-def begins(text: str, places: str) -> bool:
-    return text.startswith(tuple(places.split("|")))
+def prose(template: str) -> str:
+    """What the template itself says, for any input."""
+    cells = json.loads((TEMPLATES / f"{template}.ipynb").read_text(encoding="utf-8"))["cells"]
+    return "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
 
 
-@pytest.mark.parametrize("name", _pages("numbers"))
+@pytest.mark.parametrize("name", _pages())
 def test_every_number_of_a_page_is_that_of_its_raw_files(name):
     found = result(name)
-    wrong = [text for text in found.wrong if not any(begins(text, places) for places, _ in of_page(name))]
-    assert wrong == []
+    assert found.wrong == []
     assert found.checked > 0
 
 
-@pytest.mark.parametrize("name", _pages("listed"))
+@pytest.mark.parametrize("name", _pages())
 def test_numbers_that_cannot_be_derived_are_listed(name):
     listed = {**LISTED["every"], **LISTED[PAGES[name][0]]}
     left, covered = unlisted(result(name), listed)
@@ -156,25 +241,23 @@ def test_numbers_that_cannot_be_derived_are_listed(name):
     assert {place: count for place, count in covered.items() if count > listed[place]["most"]} == {}
 
 
-@pytest.mark.parametrize(
-    ("name", "places"),
-    [
-        pytest.param(
-            *key,
-            marks=[
-                pytest.mark.xfail(strict=True, reason=reason),
-                *([] if key[0] in ROUTINE else [pytest.mark.search]),
-            ],
-        )
-        for key, reason in PENDING.items()
-    ],
-)
-def test_errors_that_are_being_mended(name, places):
-    assert not [text for text in result(name).wrong if begins(text, places)]
+def template_of(name: str) -> set[str]:
+    """The template of a page, and the shape of its study."""
+    template = PAGES[name][0]
+    if template != "study":
+        return {template}
+    manifest = (DATA / name.removeprefix("study-").removesuffix("-drawn") / "study.toml").read_text(encoding="utf-8")
+    return {template, tomllib.loads(manifest)["report"]["shape"]}
+
+
+def test_every_template_has_pages_of_two_inputs():
+    inputs = Counter(one for name in PAGES for one in template_of(name))
+    templates = {path.stem for path in TEMPLATES.iterdir() if path.suffix in {".ipynb", ".toml"}}
+    assert {name: inputs[name] for name in templates if inputs[name] < FEWEST} == {}
 
 
 def test_the_list_only_shrinks():
-    assert sum(map(len, LISTED.values())) <= MOST_LISTED
+    assert {of: len(entries) for of, entries in LISTED.items() if len(entries) > MOST_LISTED.get(of, 0)} == {}
     assert all(entry["reason"] for of in LISTED.values() for entry in of.values())
 
 

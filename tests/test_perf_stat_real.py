@@ -197,6 +197,47 @@ def test_perf_of_this_machine_says_the_same_in_every_form(tmp_path, options):
     assert not [note for note in rec.notes if note.severity == "warning"]
 
 
+SCRIPT = r"""# Waits a moment, and defines what nobody calls.
+wait_for() {
+    cat <<'EOF'
+EOF
+    sleep 0.02;
+}
+function first {
+    true;
+}
+function second {
+    true;
+}
+function third {
+    true;
+}
+if false; then
+    echo "performance" \
+        "counters"
+fi
+for host in one two; do
+    echo "$host"
+done
+wait_for"""
+"""A command of more than 20 lines that looks like source code."""
+
+
+@pytest.mark.needs("perf")
+@pytest.mark.parametrize("repeats", [(), ("-r", "2")])
+@pytest.mark.parametrize("script", [SCRIPT, f"if true; then :\n{SCRIPT}\nfi", "case x in\ny) :\nesac\n:"])
+def test_a_command_of_several_lines_is_one(tmp_path, repeats, script):
+    path = tmp_path / "perf"
+    command = ["perf", "stat", "-o", str(path), "-e", EVENTS, *repeats, "bash", "-c", script]
+    subprocess.run(command, check=True, capture_output=True)
+    rec = ex.open(path)
+    (run,) = rec["runs"].collect().to_dicts()
+    assert run["command"] == "bash -c " + script.replace("\n", " ")
+    assert run["repetitions"] == (2 if repeats else None)
+    assert [row["event"].partition(":")[0] for row in rec["events"].collect().to_dicts()] == EVENTS.split(",")
+    assert [note.message for note in rec.notes] == ["a command of several lines: its lines are joined with blanks"]
+
+
 @pytest.mark.needs("perf")
 @pytest.mark.parametrize("form", [(), ("-x,",), ("-x ",), ("-j",)])
 def test_intervals_of_this_machine(tmp_path, form):

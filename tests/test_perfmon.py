@@ -106,3 +106,16 @@ def test_three_digits_after_a_point_are_refused_if_nothing_settles_them(tmp_path
     with pytest.raises(ex.EsxparseError, match=r"'4.096' .* is 4.096 or 4096"):
         ex.open(file)
     assert ex.open(file, decimal="comma")["system"].collect()["switches_per_s"].to_list() == [4096.0]
+
+
+@pytest.mark.parametrize("day", ["03/29/2026", "10/25/2026"])
+def test_a_clock_that_changes_within_the_file_is_refused(tmp_path, day):
+    lines = [
+        r'"(PDH-CSV 4.0)","\\web-01\Memory\Available MBytes"',
+        *(f'"{day} 0{hour}:30:00.000","100"' for hour in (0, 3)),
+    ]
+    file = tmp_path / "a.csv"
+    file.write_text("\n".join(lines) + "\n")
+    with pytest.raises(ex.EsxparseError, match="the clock of Europe/Berlin changes between"):
+        ex.open(file, zone="Europe/Berlin")
+    assert ex.open(file, zone="Etc/GMT-1").meta["samples"] == 2

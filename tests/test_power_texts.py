@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 
@@ -614,3 +615,229 @@ def test_the_zone_of_a_bmc_can_be_given(tmp_path):
     (row,) = opened(tmp_path, text, zone="Europe/Berlin")["power"].collect().to_dicts()
     assert row["time"] == datetime(2026, 7, 1, 10, tzinfo=UTC)
     assert row["bmc_time"] == datetime(2026, 7, 1, 9, 59, 58, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("title", "cell"),
+    [
+        ("Total Watts", "0.412 kW"),
+        ("Power (kW)", "0.412"),
+        ("Power (kW)", "412 W"),
+        ("Power_KW", "0.412"),
+        ("power_mW", "412000"),
+        ("power_mw", "412000"),
+        ("Milliwatts", "412000"),
+        ("Power [hW]", "4.12"),
+        ("Power (Watts)", "412"),
+        ("Power", "412 Watts"),
+    ],
+)
+def test_units_of_cells_and_titles_are_converted(tmp_path, title, cell):
+    path = tmp_path / "meter.csv"
+    path.write_text(f"Time,{title}\n2026-01-01 10:00:00,{cell}\n2026-01-01 10:05:00,{cell}\n")
+    assert ex.open(path, format="power_csv")["power"].collect()["watts"].to_list() == pytest.approx([412.0, 412.0])
+
+
+@pytest.mark.parametrize(
+    "text", ["Time,Power (MW)\n2026-01-01 10:00:00,412\n", "Time,Power\n2026-01-01 10:00:00,4 MW\n"]
+)
+def test_megawatts_may_be_milliwatts_and_are_refused(tmp_path, text):
+    path = tmp_path / "meter.csv"
+    path.write_text(text)
+    with pytest.raises(ex.EsxparseError, match="may be megawatts or milliwatts"):
+        ex.open(path, format="power_csv")
+
+
+HALF_DAYS = [datetime(2026, 4, 9, 12, tzinfo=UTC) + timedelta(hours=12 * step) for step in range(16)]
+
+
+def half_swapped(swapped, kept, times=HALF_DAYS):
+    rows = [f"{time.strftime(swapped if time.day <= 12 else kept)},{400 + at}" for at, time in enumerate(times)]
+    return "Time,Power (W)\n" + "\n".join(rows) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("swapped", "kept"),
+    [
+        ("%m/%d/%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S"),
+        ("%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M"),
+        ("%-d/%-m/%Y %-H:%M", "%-m/%-d/%Y %-H:%M"),
+        ("%m-%d-%Y %H:%M", "%d-%m-%Y %H:%M"),
+        ("%Y-%d-%m %H:%M:%S", "%d/%m/%Y %H:%M:%S"),
+        ("%Y-%d-%m %H:%M:%S", "%Y-%m-%d %H:%M:%S"),
+    ],
+)
+def test_days_that_a_spreadsheet_took_for_months_are_swapped_back(tmp_path, swapped, kept):
+    rec = opened(tmp_path, half_swapped(swapped, kept), "m.csv")
+    rows = rec["power"].collect()
+    assert rows["time"].to_list() == HALF_DAYS
+    assert rows["watts"].to_list() == [400.0 + at for at in range(16)]
+    assert "took days up to 12 for months" in str([note for note in rec.notes if note.severity == "warning"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            half_swapped("%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M", [*HALF_DAYS[:4], *HALF_DAYS[8:], *HALF_DAYS[4:8]]),
+            "days and months are swapped in some dates",
+        ),
+        ("Time,Watts\n04/05/2026 22:42,1\n14/05/2026 22:43,2\n04/05/2026 22:44,3\n", "only '14/05/2026 22:43' has"),
+        ("Time,Watts\n26/03/2026 22:42,1\n03/27/2026 22:43,2\n", "in different orders"),
+    ],
+)
+def test_dates_that_have_no_one_order_are_refused(tmp_path, text, message):
+    with pytest.raises(ex.EsxparseError, match=message):
+        opened(tmp_path, text, "m.csv")
+    assert opened(tmp_path, text, "m.csv", date_order="dmy")["power"].collect().height
+
+
+def test_a_date_order_may_begin_with_a_year_of_two_digits(tmp_path):
+    text = "Time,Watts\n18-04-26 10:00:00,400\n18-04-26 10:00:01,401\n"
+    with pytest.raises(ex.EsxparseError, match="may come first or last: set date_order= to ymd, dmy or mdy"):
+        opened(tmp_path, text, "m.csv")
+    for order, day in (("ymd", datetime(2018, 4, 26, 10, tzinfo=UTC)), ("dmy", datetime(2026, 4, 18, 10, tzinfo=UTC))):
+        assert opened(tmp_path, text, "m.csv", date_order=order)["power"].collect()["time"][0] == day
+
+
+@pytest.mark.parametrize("title", ["Date,Time,Watts", "Datum,Uhrzeit,Watts", "Time,Date,Watts"])
+def test_a_day_and_a_time_of_day_in_two_columns_are_recognised(tmp_path, title):
+    cells = ("10:00:05", "18/04/2026") if title.startswith("Time") else ("18/04/2026", "10:00:05")
+    rec = opened(tmp_path, f"{title}\n{','.join(cells)},400\n", "m.csv")
+    assert rec.format == "power_csv"
+    assert rec["power"].collect()["time"].to_list() == [datetime(2026, 4, 18, 10, 0, 5, tzinfo=UTC)]
+
+
+APRIL = [
+    datetime(2026, 4, day, hour, minute, tzinfo=UTC) for day, hour, minute in ((11, 23, 59), (12, 0, 0), (13, 0, 1))
+]
+
+
+@pytest.mark.parametrize(
+    ("form", "line", "days"),
+    [
+        ("%d/%m/%Y %H:%M:%S", "", slice(0, 3)),  # the 13th shows the order of all
+        ("%m/%d/%y %H:%M:%S", "", slice(0, 3)),
+        ("%d/%m/%Y %H:%M:%S", "%a %b %d %H:%M:%S UTC %Y\n", slice(0, 1)),
+        ("%d/%m/%y %H:%M:%S", "%Y-%m-%dT%H:%M:%SZ\n", slice(0, 1)),
+        ("%d/%m/%y %I:%M:%S %p", "%m/%d/%Y %H:%M:%S\n", slice(0, 3)),  # each program has its own order
+        ("%d/%m/%y %H:%M:%S", "", slice(0, 2)),  # time goes on by a minute, not by a month
+    ],
+)
+def test_the_dates_of_a_log_have_one_order(tmp_path, form, line, days):
+    text = "".join(time.strftime(line) + dcmi(200, time.strftime(form)) for time in APRIL[days])
+    rec = opened(tmp_path, text, "dcmi.txt")
+    rows = rec["power"].collect()
+    assert rows["time"].to_list() == APRIL[days]
+    assert not line or rows["bmc_time"].to_list() == APRIL[days]
+    assert not warned(rec)
+
+
+def test_a_date_whose_order_nothing_shows_has_a_warning(tmp_path):
+    text = dcmi(200, "04/05/26 10:00:00")
+    rec = opened(tmp_path, text, "dcmi.txt")
+    assert rec["power"].collect()["time"].to_list() == [datetime(2026, 4, 5, 10, tzinfo=UTC)]
+    assert "line 6: dates such as '04/05/26' are read with the month first: set date_order" in str(warned(rec))
+    rec = opened(tmp_path, text, "dcmi.txt", date_order="dmy")
+    assert rec["power"].collect()["time"].to_list() == [datetime(2026, 5, 4, 10, tzinfo=UTC)]
+    assert not warned(rec)
+
+
+def test_a_log_with_dates_of_two_orders_is_refused(tmp_path):
+    text = dcmi(200, "13/04/26 10:00:00") + dcmi(201, "04/14/26 10:00:00")
+    with pytest.raises(
+        ex.EsxparseError, match="'13/04/26 10:00:00' and '04/14/26 10:00:00' are in different orders: set date_order="
+    ):
+        opened(tmp_path, text, "dcmi.txt")
+    rec = opened(tmp_path, text, "dcmi.txt", date_order="mdy")
+    assert rec["power"].collect()["time"].to_list() == [datetime(2026, 4, 14, 10, tzinfo=UTC)]
+
+
+def test_a_damaged_date_costs_its_own_reading_its_time(tmp_path):
+    days = ["04/05/26 10:00:00", "00/05/26 10:00:10", "04/05/26 10:00:20"]
+    text = "".join(f"Sun Apr  5 10:00:{at}0 UTC 2026\n" + dcmi(200 + at, day) for at, day in enumerate(days))
+    rows = opened(tmp_path, text, "dcmi.txt")["power"].collect()
+    assert [time and time.strftime("%m-%d") for time in rows["bmc_time"]] == ["04-05", None, "04-05"]
+
+
+@pytest.mark.parametrize(
+    ("unit", "factor"), [("Watts", 1.0), ("W", 1.0), ("kW", 1000.0), ("KW", 1000.0), ("mW", 0.001), ("mw", 0.001)]
+)
+def test_units_of_texts_are_those_of_tables(tmp_path, unit, factor):
+    rec = opened(
+        tmp_path, f"    Instantaneous power reading:                     412 {unit}\n", "dcmi.txt", format="ipmi"
+    )
+    assert rec["power"].collect()["watts"].to_list() == pytest.approx([412.0 * factor])
+    listing = f"System Power     | 412.000    | {unit}      | ok    | na | na | na | na | na | na\n"
+    rec = opened(tmp_path, f"{NOON:%a %b %d %H:%M:%S UTC %Y}\n{listing}", "sensor.txt", format="ipmi")
+    assert rec["power"].collect()["watts"].to_list() == pytest.approx([412.0 * factor])
+
+
+RIBCL_IN_MW = """<?xml version="1.0"?>
+<RIBCL VERSION="2.23">
+<RESPONSE STATUS="0x0000" MESSAGE="No error" />
+<GET_POWER_READINGS><PRESENT_POWER_READING VALUE="412" UNIT="MW"/></GET_POWER_READINGS>
+</RIBCL>
+"""
+
+
+@pytest.mark.parametrize(
+    ("reader", "text"),
+    [
+        ("ipmi", "    Instantaneous power reading:                     412 MW\n"),
+        ("ipmi", "System Power     | 412.000    | MW         | ok    | na        | na | na | na | na | na\n"),
+        ("redfish", json.dumps({"Id": "Power", "PowerControl": [{"Name": "Server", "PowerConsumedWatts": "412 MW"}]})),
+        ("ribcl", RIBCL_IN_MW),
+    ],
+)
+def test_megawatts_of_a_bmc_may_be_milliwatts_and_are_refused(tmp_path, reader, text):
+    with pytest.raises(ex.EsxparseError, match="MW' may be megawatts or milliwatts"):
+        opened(tmp_path, text, "reading.txt", format=reader)
+
+
+DOCUMENT = '{"@odata.id": "/redfish/v1/Chassis/1/Power", "Id": "Power", "PowerControl": [{"PowerConsumedWatts": %d}]}\n'
+ANSWER = RIBCL_IN_MW.replace("MW", "Watts").replace("412", "%d")
+
+
+@pytest.mark.parametrize(("name", "answer"), [("power.json", DOCUMENT), ("power.xml", ANSWER)])
+def test_lines_of_time_between_answers_have_one_order(tmp_path, name, answer):
+    """The 13th shows the order of all; of the 11th and 12th alone, time goes on by a minute, not by a month."""
+    for days in (slice(0, 3), slice(0, 2)):
+        text = "".join(f"{time:%d/%m/%Y %H:%M:%S}\n{answer % at}" for at, time in enumerate(APRIL[days]))
+        rec = opened(tmp_path, text, name)
+        assert rec["power"].collect()["time"].to_list() == APRIL[days]
+        assert not warned(rec)
+    alone = f"12/04/2026 14:06:00\n{answer % 1}"
+    rec = opened(tmp_path, alone, name)
+    assert "line 1: dates such as '12/04/2026' are read with the month first: set date_order" in str(warned(rec))
+    rec = opened(tmp_path, alone, name, date_order="dmy")
+    assert rec["power"].collect()["time"].to_list() == [datetime(2026, 4, 12, 14, 6, tzinfo=UTC)]
+    assert not warned(rec)
+
+
+def test_each_clock_of_a_collected_document_has_its_own_order(tmp_path):
+    rows = [
+        {
+            "time": f"{time:%m/%d/%Y %H:%M:%S}",
+            "bmc_time": f"{time:%d/%m/%Y %H:%M:%S}",
+            "document": json.loads(DOCUMENT % at),
+        }
+        for at, time in enumerate(APRIL)
+    ]
+    rec = opened(tmp_path, "".join(json.dumps(row) + "\n" for row in rows), "power.jsonl")
+    power = rec["power"].collect()
+    assert power["time"].to_list() == power["bmc_time"].to_list() == APRIL
+    assert not warned(rec)
+
+
+def test_swapped_dates_that_only_jump_ahead_are_warned_about(tmp_path):
+    times = [datetime(2026, 4, day, hour, tzinfo=UTC) for day in (2, 3, 15) for hour in (8, 9, 10)]
+    for swapped, kept in (("%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M"), ("%Y-%d-%m %H:%M", "%Y-%m-%d %H:%M")):
+        rec = opened(tmp_path, half_swapped(swapped, kept, times), "m.csv")
+        assert "a spreadsheet may have swapped day and month" in str(warned(rec))
+
+
+def test_a_clock_that_was_not_set_is_no_swapped_date(tmp_path):
+    times = ["2000-01-02 00:00:10", "2000-01-02 00:00:20", "2026-04-13 08:00:00", "2026-04-13 08:00:10"]
+    rec = opened(tmp_path, "".join(time + "\n" + dcmi(200 + at, time) for at, time in enumerate(times)), "dcmi.txt")
+    assert "swapped" not in str(rec.notes)

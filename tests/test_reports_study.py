@@ -77,16 +77,79 @@ def test_several_baselines_below_zero_are_summed_up_without_a_percentage(tmp_pat
     assert sentence == "null against none: score is lower in 2 of 2 comparisons, by 20 to 40."
 
 
+def test_differences_that_are_not_shown_still_have_their_size(tmp_path):
+    runs = [
+        ({"filter": name, "vms": vms}, {"iops": at * factor + step})
+        for vms, factor in ((1, 1.03), (2, 1.04))
+        for name, at in (("none", 1000.0 / factor), ("null", 1000.0))
+        for step in (-30.0, 0.0, 30.0)
+    ]
+    (sentence,) = told(made(tmp_path, runs, 'axis = "vms"\n' + BASE))
+    assert "the data do not show which is higher in any of 2 comparisons (+3 to +4 %; about " in sentence
+
+
 def test_an_answer_says_how_many_comparisons_it_makes(tmp_path):
     runs = [run for name in ("none", "a", "b", "c") for run in repeated({"filter": name}, 1000.0)]
     found = gather.gather(made(tmp_path, runs, BASE))
-    assert words.comparisons(found).startswith("The verdicts allow for 3 comparisons: 1 in 20")
+    assert words.comparisons(found).startswith("The verdicts allow for 3 comparisons. Of the")
     assert "allow for 3 comparisons" in tables.answer(found).text
     (tmp_path / "one").mkdir()
     single = gather.gather(
         made(tmp_path / "one", repeated({"filter": "none"}, 1.0) + repeated({"filter": "x"}, 9.0), BASE)
     )
     assert words.comparisons(single) == ""
+
+
+def test_all_kinds_of_results_are_one_family_of_comparisons(tmp_path):
+    """Figures of benchmarks, results of load generators and counters of hosts: one answer, one number."""
+    runs = [
+        ({"filter": name, "kind": "load"}, {"iops": 1000.0 + step, "host_used_pct": 50.0 + step})
+        for name in ("none", "null")
+        for step in (0, 10, 20)
+    ]
+    runs += [
+        ({"filter": name, "kind": "watched"}, {"host_used_pct": 50.0 + step})
+        for name in ("none", "null")
+        for step in (0, 1, 2)
+    ]
+    path = made(tmp_path, runs, BASE) / "study.toml"
+    lines = [f"bench,copy,bandwidth,{100 + step},MB/s" for step in range(3)]
+    (tmp_path / "figures.csv").write_text("\n".join(["benchmark,test,metric,value,unit", *lines, ""]))
+    more = [f'[[run]]\nfilter = "{name}"\nkind = "bench"\nresults_csv = "figures.csv"\n' for name in ("none", "null")]
+    path.write_text("\n".join([path.read_text(), *more]))
+    found = gather.gather(path)
+    assert found.figures is not None
+    tables_of = [found.figures, *found.compared.values()]
+    p_values = [p for one in tables_of for p in one["p_value"].drop_nulls()]
+    assert {count for one in tables_of for count in one["comparisons"]} == {len(p_values)}
+    assert words.comparisons(found).startswith(f"The verdicts allow for {len(p_values)} comparisons.")
+
+
+def test_comparisons_without_a_difference_raise_what_the_others_must_show(tmp_path):
+    """One comparison with a p-value of 0.02 is shown by itself, and not beside twenty others."""
+    one, other = (1000.0, 1010.0, 1020.0), (1030.0, 1040.0, 1050.0)
+    runs = [
+        ({"filter": name, "kind": "load", "vms": 0}, {"iops": value})
+        for name, values in (("none", one), ("null", other))
+        for value in values
+    ]
+    runs += [
+        ({"filter": name, "kind": "watched", "vms": vms}, {"host_used_pct": 50.0 + step})
+        for name in ("none", "null")
+        for vms in range(1, 21)
+        for step in (0, 1, 2)
+    ]
+    path = made(tmp_path, runs, 'axis = ["vms"]\n' + BASE)
+    alone, beside = (gather.gather(path, values=names) for names in (["iops"], ["iops", "host_used_pct"]))
+    verdicts = [found.compared["iops"].row(0, named=True) for found in (alone, beside)]
+    assert 0.01 < verdicts[0]["p_value"] < 0.05
+    assert [(row["verdict"], row["comparisons"]) for row in verdicts] == [("higher", 1), ("no difference shown", 21)]
+
+
+def test_an_interval_has_the_unit_of_its_ratio(tmp_path):
+    runs = repeated({"filter": "none"}, 100.0) + repeated({"filter": "null"}, 400.0)
+    (sentence,) = told(made(tmp_path, runs, BASE))
+    assert sentence.startswith("null against none: IOPS is 3.97 times as high [3.86, 4.09]")
 
 
 def test_the_verdicts_of_one_answer_allow_for_all_its_values(tmp_path):
@@ -117,7 +180,7 @@ def test_the_one_configuration_that_differs_is_named(tmp_path):
     ]
     (sentence,) = told(made(tmp_path, runs, 'axis = "vms"\n' + BASE))
     assert "IOPS is 99.9 % higher" in sentence or "IOPS is 100 % higher" in sentence
-    assert "at vms 1; equal within 2 % in 2 of 3." in sentence
+    assert "at 1 VM; equal within 2 % in 2 of 3." in sentence
 
 
 def test_a_sweep_says_how_far_it_is_from_a_straight_line(tmp_path):
@@ -134,8 +197,8 @@ def test_the_largest_loads_that_were_asked_for_come_first(tmp_path):
     ]
     found = gather.gather(made(tmp_path, runs, head))
     assert words.answer(found)[:2] == [
-        "at web p95 of at most 100 ms, the largest vms is 470 (interpolated).",
-        "450 vms keep every rule; 500 break web p95.",
+        "at web p95 of at most 100 ms, the largest number of VMs is 470 (interpolated).",
+        "the largest number of VMs that keeps every rule is 450; 500 break web p95.",
     ]
     assert tables.question(found, "").text == "How many?"
 

@@ -5,14 +5,20 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import compose
 import numpy as np
 import polars as pl
 import pytest
+from fault_hosts import seen
 
-from esxparse.diagnosis import rules
+import esxparse as ex
+from esxparse.diagnosis import levels, rules
+from esxparse.diagnosis.areas import area_of
 from esxparse.diagnosis.diagnose import series_of
+from esxparse.diagnosis.findings import SEVERITIES
 from esxparse.diagnosis.panels import Panel
 from esxparse.diagnosis.series import Series
+from esxparse.diagnosis.symptoms import values
 from esxparse.metrics import inventory, scheduling
 from esxparse.reports import report
 from esxparse.reports.host_health import verdict
@@ -151,3 +157,40 @@ def test_a_sample_at_the_limit_is_past_it():
     assert (row["verdict"], row["over_pct"], row["extreme"]) == ("peaks", 1.0, 5.0)
     always = series("vm", ("db",), contention_pct=[[5.0] * 100])
     assert verdict.judge(own, always).select("verdict", "objects").row(0) == ("warning", 1)
+
+
+@pytest.mark.parametrize("name", ["compression", "interrupt-on-one-pcpu", "oversized-smp", "cpu-overcommit"])
+def test_a_finding_is_as_severe_as_its_object_is_in_the_table_of_thresholds(name):
+    rec = seen(name).recording
+    limits, series = rules.load(), series_of(rec)
+    table = verdict.judge(limits, series).filter(verdict="critical")
+    critical = {(kind, area_of(rule)) for kind, rule in table.select("kind", "id").rows()}
+    found = [one for one in ex.diagnose(rec, series=series) if one.severity != "info"]
+    of = [one for one in found if (one.entity["kind"], area_of(one.trouble)) in critical]
+    worst = levels.levels(limits, values(limits.values(), series), series)
+    mine = [one for one in of if worst.get((*one.entity.values(), area_of(one.trouble))) == "critical"]
+    assert mine
+    assert {one.severity for one in mine} == {"critical"}
+
+
+def test_thresholds_that_lack_columns_have_the_reason_of_the_diagnosis(tmp_path):
+    """With 256 columns a spreadsheet may have cut the rest off: esxtop is not to blame."""
+    rows = [["1.50"] * 255] * 3
+    rec = ex.open(
+        compose.write(tmp_path, compose.text([(f"Group Cpu({n}:vm{n})", "% Used") for n in range(255)], rows))
+    )
+    series = series_of(rec)
+    text = verdict.not_judged(rules.load(), series, verdict.judge(rules.load(), series)).text
+    assert "a spreadsheet may have cut columns off" in text
+    assert "without -a" not in text
+    reasons = {one["reason"] for one in ex.diagnose(rec).not_judged if one["what"] == "rule"}
+    assert reasons
+    assert all(reason in text for reason in reasons)
+
+
+def test_critical_findings_come_before_warnings(busy_host):
+    """The likely and harmful come first among equals: one of the critical ones is less likely than a warning."""
+    found = [one for one in ex.diagnose(busy_host) if not one.verdict.startswith("Another reading")]
+    order = [SEVERITIES.index(one.severity) for one in found]
+    assert {"critical", "warning"} <= {one.severity for one in found}
+    assert order == sorted(order)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 import inspect
+import os
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import compose
 import pytest
@@ -325,10 +327,23 @@ def test_closed_streams(tmp_path):
         (f"{run} slice {file} --date 2026-04-12 -o - >&-", 1),
         (f"{run} info {file} --date 2026-04-12 | {sys.executable} -c 'import sys; sys.stdin.buffer.read(1)'", 0),
         (f"{run} info {tmp_path}/none.csv 2>&-", 1),
+        (f"{run} report {file} --date 2026-04-12 -o {tmp_path}/page.html >&- 2>&- <&-", 0),
     ):
         done = subprocess.run(command, shell=True, capture_output=True, check=False)  # noqa: S602
         assert done.returncode == code, command
         assert b"Traceback" not in done.stderr
+    assert (tmp_path / "page.html").stat().st_size > 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("words", [["--help"], ["info", "--help"], ["--version"], ["formats"]])
+@pytest.mark.parametrize("buffered", [{}, {"PYTHONUNBUFFERED": "1"}])
+def test_output_that_the_disk_has_no_room_for_is_an_error(words, buffered):
+    with open("/dev/full", "wb") as full:  # noqa: PTH123  a device
+        command = [sys.executable, "-m", "esxparse", *words]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False, env={**os.environ, **buffered})
+    assert done.returncode == 1
+    assert done.stderr == b"esxparse: cannot write the output: No space left on device\n"
 
 
 # --- Reports
@@ -369,3 +384,18 @@ def test_parameters_on_the_command_line_are_of_the_type_that_the_template_declar
     assert "it must be a JSON object" in capsys.readouterr().err
     assert main(["report", str(busy_host_file), "-p", "segment=2", "-o", str(tmp_path / "x.html")]) == 1
     assert "there is no segment 2" in capsys.readouterr().err
+
+
+def test_no_message_is_longer_than_a_screen(capsys):
+    name = "x" * 5000
+    for words in (
+        ["info", f"{name}.csv"],
+        ["report", name, "-t", name],
+        ["rules", "show", name],
+        ["lake", "ls", "--lake", f"s4://{name}"],
+    ):
+        assert main(words) in {1, 2}
+        told = capsys.readouterr().err
+        assert len(told) < 2200
+        assert told.startswith("esxparse: ")
+    assert str(ex.EsxparseError("a" * 9000 + "; do this")).endswith("a; do this")

@@ -31,20 +31,20 @@ def scanned(module, data: bytes, cells: int, wanted=None, least=0, count=True):
 
 
 def everything(module, data: bytes, cells: int, wanted=None, least=0, count=True, *, others=-1):
-    """Numbers (one list per line), lines, odd cells, words, shapes, changes of shape, blank columns, padded."""
+    """Numbers (one list per line), lines, odd cells, absent numbers, shapes, their changes, blank columns, padded."""
     _, rows = module.count_lines(data, least)
     wanted = range(cells) if wanted is None else wanted
     first = np.full(cells, others, dtype=np.int64)
     first[list(wanted)] = np.arange(len(wanted))
     step = np.full(cells, len(wanted), dtype=np.int64)
     out = np.full(rows * len(wanted), -7.0)
-    lines, odd, words, shapes, changes, blank, padded = module.scan(data, first, step, out, least, count)
+    lines, odd, absent, shapes, changes, blank, padded = module.scan(data, first, step, out, least, count)
     numbers = out.reshape(rows, len(wanted)).tolist() if len(wanted) else [[] for _ in range(rows)]
     return (
         numbers,
         list(struct.iter_unpack("=3q", lines)),
         [(line, cell, data[start:end]) for line, cell, start, end in struct.iter_unpack("=4q", odd)],
-        [(*numbers, data[start:end]) for *numbers, start, end in struct.iter_unpack("=6q", words)],
+        [(*numbers, data[start:end]) for *numbers, start, end in struct.iter_unpack("=5q", absent)],
         list(shapes),
         list(struct.iter_unpack("=3q", changes)),
         list(blank),
@@ -111,18 +111,18 @@ class TestEach:
 
     @pytest.mark.parametrize("text", ["", " ", "-", "nan", "-NaN", "inf", "n/a", "1.#QNAN"])
     def test_words_for_no_number_are_counted(self, module, text):
-        numbers, _, odd, words, *_, blank, _ = everything(module, f'"1","{text}","2","{text}"\n'.encode(), 4)
+        numbers, _, odd, absent, *_, blank, _ = everything(module, f'"1","{text}","2","{text}"\n'.encode(), 4)
         assert [numbers[0][0], numbers[0][2]] == [1.0, 2.0]
         assert math.isnan(numbers[0][1])
         assert odd == []
-        assert words == [(0, 0, 2, 1, text.encode())]
+        assert absent == [(0, 2, 1, text.encode())]
         assert blank == [0, 1, 0, 1]
 
-    def test_yes_and_no_are_numbers_that_are_counted(self, module):
-        numbers, _, odd, words, *_, blank, _ = everything(module, b'"Yes","0","off"\n"no","1","TRUE"\n', 3)
+    def test_yes_and_no_are_odd_cells_with_numbers(self, module):
+        numbers, _, odd, absent, *_, blank, _ = everything(module, b'"Yes","0","off"\n"no","1","TRUE"\n', 3)
         assert numbers == [[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]]
-        assert odd == []
-        assert words == [(0, 1, 2, 0, b"Yes"), (1, 1, 2, 0, b"no")]
+        assert odd == [(0, 0, b"Yes"), (0, 2, b"off"), (1, 0, b"no"), (1, 2, b"TRUE")]
+        assert absent == []
         assert blank == [0, 0, 0]
 
     def test_a_bare_number_before_a_quote_is_odd_without_blanks_before_it(self, module):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import base64
 import gzip
 import http.server
@@ -13,6 +14,7 @@ import sys
 import threading
 import traceback
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -20,6 +22,7 @@ import polars as pl
 import pytest
 
 import esxparse as ex
+from esxparse.cli import build_parser
 from esxparse.locations import complete, public
 
 pytestmark = pytest.mark.needs("aiohttp", "fsspec", "obstore", "duckdb")
@@ -111,7 +114,13 @@ WORK = [
     ("lake", "add", "--lake", "lake", "--host", "esx07", "{url}"),
     ("lake", "ls", "--lake", "lake"),
     ("lake", "sql", "--lake", "lake", "select * from catalogue", "--format", "json"),
+    ("lake", "judge", "--lake", "lake"),
+    ("lake", "report", "--lake", "lake", "-o", "fleet.html"),
+    ("lake", "verify", "--lake", "lake", "--content"),
+    ("lake", "compact", "--lake", "lake", "--merge"),
+    ("study", "check", "study/study.toml", "--allow-outside"),
     ("study", "run", "study/study.toml", "--allow-outside", "-o", "runs.parquet"),
+    ("study", "columns", "{url}"),
 ]
 """What is done with a URL that can be read. One after another, in one directory."""
 REFUSED = [
@@ -133,6 +142,25 @@ REFUSED = [
     ("info", "nosuch://ann:{password}@host/a.csv"),
     ("info", "zip://a.csv::{url}"),
     ("info", "{url}", "--segmant={url}"),
+    ("convert", "{missing}", "-o", "failed"),
+    ("lake", "rm", "--lake", "lake", "{url}"),
+    ("lake", "rm", "--lake={url}", "esx07"),
+    ("lake", "sql", "--lake", "lake", "select * from '{url}'"),
+    ("lake", "judge", "--lake={url}"),
+    ("lake", "report", "--lake={url}"),
+    ("lake", "verify", "--lake={url}"),
+    ("lake", "compact", "--lake={url}"),
+    ("study", "check", "{url}"),
+    ("collect", "host", "{url}", "-o", "collected"),
+    ("collect", "power", "--redfish", "{url}", "-o", "power.jsonl"),
+    ("rules", "list", "{url}"),
+    ("rules", "list", "--profile={url}"),
+    ("rules", "show", "{url}"),
+    ("rules", "check", "{url}"),
+    ("simulate", "{url}", "-o", "simulated"),
+    ("formats", "{url}"),
+    ("templates", "list", "{url}"),
+    ("templates", "new", "{url}"),
     ("{url}",),
 ]
 
@@ -161,6 +189,29 @@ def workplace(tmp_path_factory, words):
         done[command] = run(folder, *(one.format(**words) for one in command))
     manifest.unlink()
     return folder, done
+
+
+def commands_of(parser: argparse.ArgumentParser, *words: str) -> Iterator[tuple[str, ...]]:
+    groups = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    if not groups:
+        yield words
+    for group in groups:
+        for word, part in group.choices.items():
+            yield from commands_of(part, *words, word)
+
+
+def test_every_command_gets_a_url_with_secrets():
+    every = set(commands_of(build_parser()))
+    with_secret = {
+        command
+        for words in (*WORK, *REFUSED)
+        for command in every
+        if words[: len(command)] == command and "{" in "".join(words)
+    }
+    # They read the URL out of what other commands wrote.
+    stored = {("lake", "ls"), ("lake", "verify"), ("lake", "compact"), ("lake", "judge"), ("lake", "report")}
+    assert every - with_secret - stored == set()
+    assert all(any(words[:2] == command for words in WORK) for command in stored)
 
 
 @pytest.mark.search

@@ -184,6 +184,17 @@ def test_a_capture_that_was_started_again_and_another_after_it(tmp_path):
             slice_capture(tmp_path / "whole.csv", tmp_path / "third.csv", segment=segment)
 
 
+def test_rows_glued_to_later_headers_are_counted(tmp_path):
+    columns = [("Memory", "Free MBytes"), ("Group Cpu(1:a)", "% Used")]
+    own, *rows = compose.text(columns, [["100.00", "1.25"]] * 4).splitlines(keepends=True)
+    other = own.replace("% Used", "% Ready")
+    third = own.replace("% Used", "% Idle")
+    file = compose.write(tmp_path, "".join([own, *rows, other, *rows, rows[0].strip() + third.strip() + rows[0]]))
+    (apart,) = (note for note in slice_capture(file, tmp_path / "part.csv").notes if note.rows)
+    (read,) = (note for note in ex.open(file).notes if note.rows)
+    assert (apart.rows, read.rows) == (6, 6)
+
+
 def test_dates_of_a_spreadsheet_that_nothing_tells(tmp_path):
     file = compose.write(tmp_path, WHOLE.replace('"', "").encode("utf-16"))
     with pytest.raises(ex.EsxparseError, match="date_order="):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import compose
 import pytest
 
@@ -43,3 +45,23 @@ def test_as_many_lines_as_a_spreadsheet_keeps_are_a_warning(tmp_path):
         rows = [["1.50"]] * (lines - 1)
         rec = ex.open(compose.write(tmp_path, compose.text([("Memory", "Free MBytes")], rows, step=1)))
         assert [message.partition(",")[0] for message in cut(rec)] == ["exactly 65"] * (lines == 65_536)
+
+
+@pytest.mark.parametrize(
+    ("reader", "titles", "row"),
+    [
+        ("power_csv", "Time,Watts", "{time:%Y-%m-%d %H:%M:%S},412.5"),
+        ("vcenter", '"Time","Usage for web-01"', '"{time:%Y-%m-%dT%H:%M:%S}","12.5"'),
+        ("results_csv", "test,value", "test {n},12.5"),
+    ],
+)
+@pytest.mark.parametrize(("lines", "warned"), [(65_535, 0), (65_536, 1)])
+def test_other_tables_with_as_many_lines_as_a_spreadsheet_keeps_are_a_warning(
+    tmp_path, reader, titles, row, lines, warned
+):
+    start = dt.datetime(2026, 3, 2, tzinfo=dt.UTC)
+    rows = [row.format(n=n, time=start + n * dt.timedelta(seconds=20)) for n in range(lines - 1)]
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join([titles, *rows]) + "\n")
+    found = [note for note in ex.open(path, format=reader).notes if "the most that a spreadsheet keeps" in note.message]
+    assert [(note.severity, note.line) for note in found] == [("warning", lines)] * warned

@@ -60,7 +60,13 @@ def test_lines_of_logs_in_the_window_are_averaged_and_logs_are_added_up(tmp_path
 def test_an_output_beside_the_logs_leaves_no_doubt_about_their_unit(tmp_path):
     log(tmp_path, "lat", [(at, 2_000_000 * (way + 1), way, 0) for at, _, way, _ in averages()])
     log(tmp_path, "iops", averages())
-    (tmp_path / "version.txt").write_text("fio-3.7\n")
+    sides = {
+        way: fio_outputs.direction(4000, new=True, mean=round(mean * 1e6 / 1.1))
+        for way, mean in (("read", 2), ("write", 4))
+    }
+    (tmp_path / "out.json").write_text(
+        fio_outputs.document(fio_outputs.job("vm", new=True, **sides), release="fio-3.7")
+    )
     row = one(tmp_path, '[[run]]\nfio = ["vm_*.log"]\nwindow = { warmup = 3, measure = 4 }\n')
     assert row["latency_mean_ms"] == pytest.approx(8 / 3)
     assert row["latency_unit"] is None

@@ -97,9 +97,9 @@ def test_a_manifest_names_templates_and_never_a_notebook(tmp_path):
 
 def test_scaling_says_where_the_line_is_left(tmp_path):
     folder = made(tmp_path, SWEEP, 'axis = "hosts"')
-    assert told(folder, "scaling") == ["IOPS follows a straight line up to 8 hosts; at 16 it is 75 % of it."]
+    assert told(folder, "scaling") == ["IOPS: a straight line up to 8 hosts, 75 % of it at 16."]
     assert told(folder, "scaling", tolerance_pct=30.0) == [
-        "IOPS grows in a straight line as far as it was tried, to 16 hosts: 75 % of it."
+        "IOPS: a straight line as far as it was tried, to 16 hosts (75 % of it)."
     ]
     assert titles(folder, "scaling") == ["IOPS by hosts", "Efficiency, IOPS"]
 
@@ -112,8 +112,8 @@ def test_scaling_with_rules_is_of_the_largest_loads(tmp_path):
     ]
     folder = made(tmp_path, runs, 'axis = "users"\n[report]\nsweep = "users"\nrules = { web_p95_ms = 100 }\n')
     assert told(folder, "scaling") == [
-        "100 users keep every rule at 1 nodes, 300 at 4: 75 to 100 for each of the nodes.",
-        "The largest users grow in a straight line up to 2 nodes (within 5 %): 75 % of it at 4, 75 % at the most.",
+        "With 1 to 4 nodes, 100 to 300 users keep every rule: 75 to 100 for each of the nodes.",
+        "The peak load grows in a straight line up to 2 nodes (within 5 %): 75 % of it at 4, 75 % at the most.",
     ]
 
 
@@ -129,8 +129,8 @@ def test_consolidation_interpolates_and_compares(tmp_path):
     head = 'axis = "vms"\nbaseline = { mode = "default" }\n[report]\nsweep = "vms"\ntolerances = { web_p95_ms = 100 }\n'
     folder = made(tmp_path, runs, head)
     assert told(folder, "consolidation") == [
-        "dense: within all tolerances 500 vms, +11.1 % against default (450).",
-        "dense: Web p95 of at most 100 ms: 500 vms against 450 of default, +11.1 %.",
+        "dense: within all tolerances 500 VMs, +11.1 % against default (450).",
+        "dense: Web p95 of at most 100 ms: 500 VMs against 450 of default, +11.1 %.",
     ]
 
 
@@ -141,8 +141,12 @@ SCENARIO = {"vms": 1, "vm_size_mb": 10_000.0, "change_pct_per_day": 10.0, "rpo_m
 def test_replication_says_whether_the_change_fits(tmp_path):
     lines = told(made(tmp_path, RATES), "replication", **SCENARIO)
     # 1,000 MB at 100 MB/s take 10 s, at 10 MB/s 100 s; a minute is allowed.
-    assert lines[0].endswith("takes 0.2 min of the 1 that an RPO of 2 min allows: it fits.")
-    assert lines[1].endswith("takes 1.7 min of the 1 that an RPO of 2 min allows: the RPO is at risk.")
+    assert lines[0].endswith("takes 0.2 min; an RPO of 2 min allows 1 min, half of it: it fits.")
+    assert lines[1].endswith(
+        "takes 1.7 min; an RPO of 2 min allows 1 min, half of it: within the RPO, but over half of it: at risk."
+    )
+    lines = told(made(tmp_path, RATES), "replication", **{**SCENARIO, "rpo_min": 1.0})
+    assert lines[1].endswith("takes 1.7 min; an RPO of 1 min allows 0.5 min, half of it: over the RPO.")
 
 
 POLICIES = [({"policy": name}, {"watts": watts}) for name, watts in (("high", 200.0), ("low", 150.0))]
@@ -154,9 +158,15 @@ def test_power_policies_are_priced(tmp_path):
     folder = made(tmp_path, POLICIES, HIGH)
     lines = told(folder, "power_policy", **PRICED)
     # 10 x 0.05 kW x 8,760 h x 0.2
-    assert lines[0] == "low saves 876 CHF a year with 10 hosts, 25 % of high's cost: 150 W a host, 50 W less."
+    assert lines[0] == (
+        "low saves 876 CHF a year with 10 hosts, 25 % less than high: 2,628 against 3,504 CHF, 150 W a host, 50 W less."
+    )
     lines = told(folder, "power_policy", **PRICED, climate_factor=2.0)
     assert lines[0].startswith("low saves 1,752 CHF a year")
+    dearer = told(made(tmp_path, POLICIES, 'baseline = { policy = "low" }'), "power_policy", **PRICED)
+    assert dearer[0].startswith(
+        "high costs 876 CHF a year with 10 hosts, 33.3 % more than low: 3,504 against 2,628 CHF"
+    )
 
 
 INVENTED = re.compile(r"EUR|CHF|\bRPO\b|\bVMs\b|\ba year\b|\bMTU\b|first copy|day's change|\d hosts")
@@ -180,7 +190,7 @@ def test_nothing_is_concluded_from_numbers_that_nobody_gave(tmp_path, name, runs
     assert answer.startswith("This page shows what was measured and draws no conclusion. No file has ")
     for one in inputs:
         assert f"{one} (" in answer
-    assert f"with -p {inputs[0]}=..." in answer
+    assert f"with -p {inputs[0]}=VALUE." in answer
     # One number short of all is not enough.
     given = {**(SCENARIO if name == "replication" else PRICED)}
     del given[inputs[-1]]
@@ -308,9 +318,16 @@ def test_protocols_are_also_held_against_the_first(tmp_path):
         for size in (1, 2, 4)
     ]
     folder = made(tmp_path, runs, 'axis = ["size", "protocol"]\nbaseline = { release = "3.0" }')
-    assert told(folder, "protocols") == [
-        "3.5, nfs: Throughput -50 % against fc (geometric mean over size; -50 to -50 %)."
-    ]
+    release, other = told(folder, "protocols")
+    assert release == (
+        "Throughput against 3.0, geometric mean over size: "
+        "3.5, fc: +100 % (+100 %, shown in 0 of 3); 3.5, nfs: +100 % (+100 %, shown in 0 of 3)."
+    )
+    assert other == "Throughput against fc, geometric mean over size: 3.5, nfs: -50 % (-50 %)."
+    page = gather.gather(folder, shape="protocols", given=shape.given("protocols", {}))
+    method = tables.method(page).text
+    assert "Ratios to fc compare runs of one size and one release; below 1, fc has more." in method
+    assert "$" not in method
     with pytest.raises(EsxparseError, match="has protocol=ib: choose one of fc, nfs"):
         told(folder, "protocols", reference="ib")
 

@@ -299,3 +299,11 @@ def test_pairs_of_sadf_with_restarts_and_what_cannot_be_read(tmp_path):
     assert rec["restarts"].collect()["cpus"].to_list() == [2]
     assert any(re.search(r"no number in column transfers_per_s: 'many'", message) for message in warned(rec))
     assert any("1 line not part of a result" in note.message for note in rec.notes)
+
+
+def test_rows_that_have_units_behind_all_numbers_are_rows(tmp_path):
+    head = "20:42:20        CPU     %user     %nice   %system   %iowait    %steal     %idle\n"
+    row = "20:42:21        all     52.0%     32.7%     12.2%      2.0%      0.0%      1.0%\n"
+    rec = opened(tmp_path / "a", BANNER + head + row)
+    assert rec.format == "sar"
+    assert rec["cpu"].collect()["user_pct"].to_list() == [52.0]

@@ -86,7 +86,25 @@ def test_what_is_not_judged_is_said_and_not_said_to_be_well(found):
     assert text.startswith("1 capture not judged")
     assert "2 of 3 hosts with critical troubles" in text
     rows = [line.split() for line in tables.hosts(found).text.splitlines()[2:]]
-    assert [(row[0], row[1]) for row in rows] == [("critical", "esx-01"), ("critical", "esx-02"), ("unknown", "esx-03")]
+    # esx-03 has no diagnosis, but a VM whose ready time passes the limit.
+    assert [(row[0], row[1]) for row in rows] == [("critical", "esx-01"), ("critical", "esx-02"), ("warning", "esx-03")]
+
+
+def test_a_vm_has_one_level_and_its_host_is_no_better(found):
+    levels = tables.vm_levels(found)
+    of = dict(zip(levels["vm"], levels["level"], strict=True))
+    assert {of[vm] for vm, p95 in levels.select("vm", "p95_pct").rows() if p95 >= 10} == {"critical"}
+    waits_little = levels.sort("p95_pct").row(0, named=True)
+    trouble = {"host": waits_little["host"], "kind": "vm", "name": waits_little["vm"], "severity": "critical"}
+    more = pl.DataFrame([trouble], schema_overrides=dict.fromkeys(trouble, pl.String))
+    worse = replace(found, findings=pl.concat([found.findings, more], how="diagonal"))
+    again = tables.vm_levels(worse).filter(vm=waits_little["vm"], host=waits_little["host"])
+    assert again["level"].to_list() == ["critical"]
+    for one in (found, worse):
+        hosts_of = {row.split()[1]: row.split()[0] for row in tables.hosts(one).text.splitlines()[2:]}
+        order = ["critical", "warning", "unknown", "ok"]
+        for host, level in tables.vm_levels(one).select("host", "level").rows():
+            assert order.index(hosts_of[host]) <= order.index(level)
 
 
 def test_vms_are_ranked_by_what_no_limit_withheld(tmp_path):

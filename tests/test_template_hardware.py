@@ -197,3 +197,53 @@ def test_only_colours_that_follow_dark_mode_are_drawn(modes):
     theme.use()
     drawn = {word for chart in charts for word in re.findall(r"#[0-9a-f]{6}", str(chart.to_dict()))}
     assert drawn <= set(theme.css_variables())
+
+
+def per_cpu(folder, counts):
+    """Intervals of a second in which CPUs count one event; None: not counted."""
+    path = folder / "per-cpu.csv"
+    lines = [
+        f"{second}.000000000,CPU{cpu},{'<not counted>' if count is None else count},,cycles,1000,100.00,,"
+        for second, row in enumerate(counts, 1)
+        for cpu, count in enumerate(row)
+    ]
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return gather.gather([path])
+
+
+def test_the_rest_of_the_cpus_is_not_the_sum_of_all(tmp_path):
+    found = per_cpu(tmp_path, [(100, 900), (100, None), (300, 500), (200, 600)])
+    rates = gather.rates(found.subjects[0]).sort("x").collect()
+    assert rates["per_s"].to_list() == [1000, None, 800, 800]
+    (chart,) = tables.rate_charts(found)
+    assert chart.to_dict()["title"]["subtitle"] == ["Gaps: not counted on every CPU"]
+    assert "Events; 1 not counted on every CPU or in every interval, so with a count that is too low" in str(
+        tables.listed(found)
+    )
+
+
+def test_a_cpu_that_never_counts_an_event_is_no_part_of_it(tmp_path):
+    found = per_cpu(tmp_path, [(100, None), (200, None)])
+    assert gather.rates(found.subjects[0]).sort("x").collect()["per_s"].to_list() == [100, 200]
+    complete = per_cpu(tmp_path, [(100, 900), (200, 600)])
+    assert "Events;" not in str(tables.listed(complete))
+
+
+def test_one_event_that_was_not_counted_is_one(tmp_path):
+    path = tmp_path / "two.csv"
+    path.write_text(
+        "".join(f"1.000000000,{count},,{event},1000,100.00,,\n" for count, event in ((5, "a"), ("<not counted>", "b")))
+    )
+    assert "1 was not counted" in str(tables.summary(gather.gather([path])))
+
+
+def test_a_metric_of_perf_is_its_mean_over_time(tmp_path):
+    path = tmp_path / "topdown.csv"
+    path.write_text(
+        "".join(
+            f"{end}.000100000,100,,cycles,1000,100.00,,\n{end}.000100000,,,1000,100.00,,,,TopdownL1\n"
+            f"{end}.000100000,,,,,,{value},%  tma_backend_bound\n"
+            for end, value in ((1, 10.0), (2, 10.0), (12, 70.0))
+        )
+    )
+    assert f">{(2 * 10 + 10 * 70) / 12:.2f}<" in str(tables.metrics(gather.gather([path])).html)

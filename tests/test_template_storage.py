@@ -74,7 +74,9 @@ def test_a_latency_whose_unit_is_a_guess_says_so_beside_its_job(tmp_path):
     assert set(series.filter(pl.col("metric") == "iops")["job"]) == {"run"}
     chart = workload.over_time(series.lazy(), "lat")
     assert set(values(chart, "label")) == {"run (unit guessed) read"}
-    (tmp_path / "version.txt").write_text("fio-3.7\n")
+    read = fio_outputs.direction(4000, new=True, mean=round(90_000 / 1.1))
+    output = fio_outputs.document(fio_outputs.job("run", new=True, read=read), release="fio-3.7")
+    (tmp_path / "out.json").write_text(output)
     assert set(gather.gather([tmp_path]).series.collect()["job"]) == {"run"}
 
 

@@ -92,3 +92,25 @@ def test_a_title_that_is_damaged_is_no_place(tmp_path):
     cpus = ex.open(write(tmp_path, text))["cpus"].collect()
     assert "package" not in cpus.columns
     assert set(cpus["package_figure"]) <= {0.0, 1.0}
+
+
+def test_lines_before_the_titles_are_counted(tmp_path):
+    lines = (ex.datasets_dir() / "formats" / "turbostat-samples.txt").read_text()
+    path = tmp_path / "a"
+    path.write_text("Starting the run\nPreparing hosts\n" + lines)
+    assert [(note.line, note.unused) for note in ex.open(path).notes] == [(1, 2)]
+
+
+def test_each_domain_of_the_uncore_has_its_column(tmp_path):
+    path = tmp_path / "a"
+    path.write_text("Package\tCore\tCPU\tBusy%\tUMHz0.0\tUMHz1.0\n-\t-\t-\t5.00\t1200\t800\n0\t0\t0\t5.00\t1200\t800\n")
+    frame = ex.open(path)["packages"].collect()
+    assert frame.select("uncore_0_0_mhz", "uncore_1_0_mhz").row(0) == (1200.0, 800.0)
+
+
+def test_two_titles_of_one_column_are_a_warning(tmp_path):
+    path = tmp_path / "a"
+    path.write_text("CPU\tBusy%\tC1-%\tC1%\n-\t5.00\t1.00\t2.00\n0\t5.00\t1.00\t2.00\n")
+    rec = ex.open(path)
+    assert rec["cpus"].collect()["c1_time_pct"].to_list() == [1.0]
+    assert [note.line for note in rec.notes if "two titles are column c1_time_pct" in note.message] == [2]

@@ -23,6 +23,13 @@ def zipped(*members):
 
 
 SHEET = "<worksheet><c><v>(PDH-CSV 4.0) (UTC)(0)</v></c></worksheet>"
+XML = """<?xml version="1.0"?>
+<?mso-application progid="Excel.Sheet"?>
+<Workbook xmlns="urn:schemas-microsoft-com:office:spreadsheet">
+<Row><Cell><Data>(PDH-CSV 4.0) (UTC)(0)</Data></Cell></Row>
+</Workbook>"""
+TABLE = "<table border=1>\n<tr><td>(PDH-CSV 4.0) (UTC)(0)</td><td>\\\\esx\\Memory\\Free MBytes</td></tr>\n</table>\n"
+OFFICE = f'<html xmlns:x="urn:schemas-microsoft-com:office:excel">\n<body>{TABLE}</body></html>\n'
 FILES = {
     "a.xlsx": (
         zipped(("[Content_Types].xml", "<Types/>"), ("xl/workbook.xml", "<x/>"), ("xl/worksheets/sheet1.xml", SHEET)),
@@ -34,6 +41,11 @@ FILES = {
         zipped(("mimetype", "application/vnd.oasis.opendocument.spreadsheet"), ("content.xml", SHEET)),
         "an OpenDocument spreadsheet",
     ),
+    "xml.xls": (XML.encode(), r"an Excel workbook \(XML\)"),
+    "a.xml": (XML.encode("utf-16"), r"an Excel workbook \(XML\)"),
+    "html.xls": (TABLE.encode(), r"an Excel workbook \(tables of HTML\)"),
+    "marked.xls": (f"\ufeff{TABLE}".encode(), r"an Excel workbook \(tables of HTML\)"),
+    "a.html": (OFFICE.encode(), r"an Excel workbook \(tables of HTML\)"),
     "a.numbers": (zipped(("Index/Document.iwa", "x"), ("Metadata/Properties.plist", "x")), "a Numbers spreadsheet"),
 }
 

@@ -42,7 +42,7 @@ BESIDE = {
     "datasets/index.md": "datasets/README.md",
 }
 GUIDES = {
-    "Exploring": ["explore.md", "collect.md", "damage.md", "security.md"],
+    "Exploring": ["explore.md", "collect.md", "damage.md", "security.md", "licences.md"],
     "Diagnosis": ["diagnosis.md", "quality.md", "case-studies.md", "faults.md"],
     "Reports and studies": ["templates.md", "batch.md", "study.md", "lake.md"],
     "Simulator": ["simulate.md"],

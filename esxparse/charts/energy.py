@@ -14,7 +14,9 @@ import polars as pl
 from esxparse.charts import marks
 from esxparse.charts.reduce import MAX_SERIES, over_time, pieces, rounded
 from esxparse.charts.theme import colour
-from esxparse.metrics.energy import fit
+from esxparse.metrics import over_time as time_weighted
+from esxparse.metrics.energy import fit, lengths
+from esxparse.metrics.frames import column, names
 
 KINDS: Final = {
     "system": "Power of the whole host",
@@ -67,15 +69,17 @@ def _lines(
     since_start: bool = False,
 ) -> alt.LayerChart | None:
     """Lines of `value` of each `label` over `time`, over the band from `low` to `high`, broken at gaps."""
-    reduced = over_time(frame.filter(pl.col("value").is_not_null()), ["value", "low", "high"], ["label"])
+    timed = time_weighted.with_covered(frame, "label").filter(pl.col("value").is_not_null())
+    reduced = over_time(timed, ["value", "low", "high"], ["label"])
     if reduced.frame.is_empty():
         return None
     table = reduced.frame.select("label", "time", "value", low="low_min", high="high_max")
     every = (
         order
-        or table.group_by("label")
-        .agg(pl.col("value").mean())
-        .sort(["value", "label"], descending=[True, False])["label"]
+        or timed.group_by("label")
+        .agg(time_weighted.mean(pl.col("value")).alias("value"))
+        .sort("value", "label", descending=[True, False])
+        .collect()["label"]
         .to_list()
     )
     names = every[:MAX_SERIES]
@@ -231,12 +235,13 @@ def beside_load(beside: pl.LazyFrame, load: str) -> alt.LayerChart | None:
 
 
 def _ends(points: pl.DataFrame) -> pl.DataFrame:
-    """Mean power at the lowest and at the highest load there was, with what to call them."""
+    """Give the mean power at the lowest and at the highest load, with a word for each; intervals by their length."""
     count = max(1, round(points.height * _ENDS))
     ordered = points.sort("util_pct")
     found = []
     for place, rows in (("low", ordered.head(count)), ("high", ordered.tail(count))):
-        util, watts = float(rows["util_pct"].mean() or 0.0), float(rows["watts"].mean() or 0.0)  # type: ignore[arg-type]
+        seconds = rows["interval_s"].to_numpy()
+        util, watts = (time_weighted.average(rows[name].to_numpy(), seconds) for name in ("util_pct", "watts"))
         if place == "low":
             word = "idle" if util <= IDLE_PCT else "lowest load"
         else:
@@ -250,17 +255,19 @@ def _ends(points: pl.DataFrame) -> pl.DataFrame:
 def against_load(beside: pl.LazyFrame, load: str, *, clocks_apart: bool = False) -> alt.LayerChart | None:
     """Power against util, one point per interval, the lowest and the highest load marked: the server's power curve.
 
-    `beside`: `time, util_pct, watts`, both means over the same intervals. `load`: what the load is, in words.
+    `beside`: `time, util_pct, watts`, both means over the same intervals, and `interval_s`, their length.
+    `load`: what the load is, in words.
     `clocks_apart`: power and load are of different times, as it seems: no line is drawn through them.
     """
     points = (
         beside.filter(pl.col("watts") > 0, pl.col("util_pct").is_not_null())
-        .select("time", "util_pct", "watts")
+        .select("time", "util_pct", "watts", column(names(beside), "interval_s").alias("interval_s"))
         .sort("time")
         .collect()
     )
     if points.height < 2:  # noqa: PLR2004  one point is no curve
         return None
+    points = points.with_columns(interval_s=lengths(points))
     every = -(-points.height // marks.MOST_POINTS)
     drawn = points.gather_every(every)
     x = alt.X("util_pct:Q", title=f"{load}, %", scale=alt.Scale(zero=False, padding=12))

@@ -16,6 +16,7 @@ import polars as pl
 from esxparse.charts import marks
 from esxparse.charts.reduce import MAX_RANKED, MAX_SERIES, drawable, rounded, with_labels
 from esxparse.charts.theme import colour
+from esxparse.metrics.frames import weighted_mean
 
 MAX_PANELS: Final = 8
 """Most charts of rates over time."""
@@ -59,28 +60,45 @@ def over_time(rates: pl.LazyFrame, subject: str = "") -> list[alt.LayerChart]:
     """Rates of events over the intervals of a recording, in charts of events of like size.
 
     `rates`: `x, event, unit` (of the count; null for plain counts), `per_s`, and `by_poll`: whether `x` is the number
-    of a poll, and not seconds. `subject`: name of the recording, where there are several.
+    of a poll, and not seconds. `subject`: name of the recording, where there are several. Means weight each interval by
+    its length.
     """
-    table = rates.collect().filter(pl.col("per_s").is_not_null().sum().over("event") > 1)
+    table = _with_lengths(rates.collect()).filter(pl.col("per_s").is_not_null().sum().over("event") > 1)
     by_poll = bool(table["by_poll"].any())
     moving = table.filter((pl.col("per_s").max() > 0).over("event"))
     groups: list[tuple[str | None, list[str]]] = []
     for unit, rows in sorted(moving.group_by("unit"), key=lambda pair: str(pair[0][0] or "")):
-        means = rows.group_by("event", maintain_order=True).agg(pl.col("per_s").mean()).rows()
+        means = rows.group_by("event", maintain_order=True).agg(_mean(pl.col("per_s"))).rows()
         groups += [(unit[0], names) for names in panels(means)]
     beyond = [name for _, names in groups[MAX_PANELS:] for name in names]
     left_out = f"not drawn: {', '.join(beyond)}" if beyond else ""
     drawn = groups[:MAX_PANELS]
     return [
         _panel(
-            moving.filter(pl.col("event").is_in(names)),
+            panel := moving.filter(pl.col("event").is_in(names)),
             names,
             unit,
-            [f"recording: {subject}" if subject else "", left_out if place == len(drawn) else ""],
+            [
+                f"recording: {subject}" if subject else "",
+                left_out if place == len(drawn) else "",
+                "gaps: not counted on every CPU" if panel["per_s"].null_count() else "",
+            ],
             by_poll=by_poll,
         )
         for place, (unit, names) in enumerate(drawn, 1)
     ]
+
+
+def _with_lengths(rates: pl.DataFrame) -> pl.DataFrame:
+    """Add `_length`: seconds since the end of the interval before; 1 for polls, which are equally long."""
+    ends = rates.select(pl.col("x").unique().sort())
+    since = ends.with_columns(_length=pl.col("x").diff().fill_null(pl.col("x")))
+    joined = rates.join(since, on="x", how="left", maintain_order="left")
+    return joined.with_columns(_length=pl.when("by_poll").then(1.0).otherwise("_length"))
+
+
+def _mean(value: pl.Expr) -> pl.Expr:
+    return weighted_mean(value, pl.col("_length"))
 
 
 def _panel(
@@ -101,7 +119,7 @@ def _panel(
     shown = (
         table.with_columns(x=place)
         .group_by("event", "x")
-        .agg(value=value.mean(), low=value.min(), high=value.max())
+        .agg(value=_mean(value), low=value.min(), high=value.max())
         .with_columns(label=pl.col("event").replace_strict(labels))
         .sort("label", "x")
     )
@@ -131,10 +149,10 @@ def _panel(
     return marks.layered(layers, heading, f"Rates of {', '.join(names)} over time, {y_title}.", 180)
 
 
-def spread(counts: pl.LazyFrame, event: str) -> alt.LayerChart | None:
+def spread(counts: pl.LazyFrame, event: str, subject: str = "") -> alt.LayerChart | None:
     """One event on every CPU (or other unit of aggregation), the highest first, with the median of all.
 
-    `counts`: `event, aggregate, value, unit`. `event`: which.
+    `counts`: `event, aggregate, value, unit`. `event`: which. `subject`: name of the recording, if there are several.
     """
     table = counts.filter(pl.col("event") == event, pl.col("value").is_not_null()).collect()
     if table.height < 2 or not (table["value"] > 0).any():  # noqa: PLR2004  one is not different from any
@@ -155,7 +173,7 @@ def spread(counts: pl.LazyFrame, event: str) -> alt.LayerChart | None:
     return marks.ranked(
         shown,
         "value",
-        title=marks.heading(event, left_out, said),
+        title=marks.heading(event, f"recording: {subject}" if subject else "", left_out, said),
         said=f"{event} on each CPU, {unit}.",
         x_title=unit,
         noun="On",

@@ -12,6 +12,7 @@ import polars as pl
 from esxparse import clock
 from esxparse.charts import marks, reduce
 from esxparse.charts.theme import colour, colours
+from esxparse.metrics import over_time
 
 MAX_OTHERS: Final = 6
 """Most objects that are drawn in grey beside those at fault."""
@@ -51,7 +52,7 @@ class Evidence(NamedTuple):
 
 def spell(seen: Evidence) -> alt.LayerChart | None:
     """The series over time: objects at fault in colour, the highest others grey, the spell shaded, limits as lines."""
-    table = seen.table.filter(pl.col("value").is_not_null())
+    table = over_time.with_covered(seen.table.lazy()).filter(pl.col("value").is_not_null()).collect()
     fault = [name for name in seen.fault[:MAX_FAULT] if name in set(table["name"])]
     if not fault:
         return None
@@ -198,8 +199,9 @@ def _who(noun: str, fault: Sequence[str]) -> str:
 def _change(seen: Evidence, table: pl.DataFrame, name: str) -> str:
     """What is seen in a few words: how much in the spell, and how much outside of it."""
     mine = table.filter(pl.col("name") == name)
-    inside = pl.col("time").is_between(seen.start, seen.end)
-    then, else_ = mine.filter(inside)["value"].mean(), mine.filter(~inside)["value"].median()
+    inside, value = pl.col("time").is_between(seen.start, seen.end), pl.col("value")
+    then = mine.filter(inside).select(over_time.mean(value)).item()
+    else_ = mine.filter(~inside).select(over_time.quantile(value, 0.5)).item()
     if then is None:
         return seen.words
     unit = _UNIT_IN_TITLES.get(seen.unit, f" {seen.unit}")
@@ -209,7 +211,7 @@ def _change(seen: Evidence, table: pl.DataFrame, name: str) -> str:
     if else_ is not None:
         return f"{told} in the spell, {_short(else_)} outside"
     peak = mine["value"].max()
-    return f"{told} on average" + (f", up to {_short(peak)}" if peak > _PEAKS * then else "")  # type: ignore[operator]
+    return f"{told} on average" + (f", up to {_short(peak)}" if peak > _PEAKS * then else "")
 
 
 def _short(value: object) -> str:

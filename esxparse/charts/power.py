@@ -14,6 +14,7 @@ import polars as pl
 from esxparse.charts import marks
 from esxparse.charts.reduce import over_time
 from esxparse.charts.theme import SERIES, colour
+from esxparse.metrics import over_time as time_weighted
 
 if TYPE_CHECKING:
     import altair as alt
@@ -29,7 +30,7 @@ def host(power: pl.LazyFrame | None) -> alt.LayerChart | None:
     """
     if power is None:
         return None
-    drawn = power.filter(pl.col("watts") > 0).with_columns(label=pl.lit("Host"))
+    drawn = time_weighted.with_covered(power).filter(pl.col("watts") > 0).with_columns(label=pl.lit("Host"))
     reduced = over_time(drawn, ["watts"], ["label"])
     if reduced.frame.is_empty():
         return None
@@ -122,7 +123,8 @@ def clock(states: pl.LazyFrame | None) -> alt.LayerChart | None:
     """
     if states is None or _APERF not in states.collect_schema().names():
         return None
-    running = states.filter(pl.col(_APERF) > 0).with_columns(label=pl.lit("Physical CPUs"))
+    running = time_weighted.with_covered(states).filter(pl.col(_APERF) > 0)
+    running = running.with_columns(label=pl.lit("Physical CPUs"))
     reduced = over_time(running, [_APERF], ["label"])
     if reduced.frame.is_empty():
         return None

@@ -14,6 +14,7 @@ from unicodedata import east_asian_width
 
 import polars as pl
 
+from esxparse.metrics import over_time as time_weighted
 from esxparse.metrics.energy import LONGEST_GAP
 
 MAX_BUCKETS: Final = 180
@@ -138,18 +139,19 @@ def over_time(
     weight: str | None = None,
     buckets: int = MAX_BUCKETS,
 ) -> Reduced:
-    """Mean, minimum and maximum of `values` per bucket of time and `by`.
+    """Mean over time, minimum and maximum of `values` per bucket of time and `by`.
 
     Args:
-        frame: Columns `time`, `by`, `values` and `weight`.
+        frame: Columns `time`, `by`, `values` and `weight`; with `covered_s` if it is a part of a recording, or
+            of several (`metrics.over_time.with_covered`).
         values: Columns to reduce; rows where one is null count for the others only.
         by: Columns that tell one series from another.
         weight: Column that weights the mean, such as the commands behind an average latency: the mean of averages is
             wrong. Buckets without any weight have the plain mean: a port that lets nothing through drops 100 %.
         buckets: Most distinct times in the result.
     """
-    needed = ["time", *by, *values, *([weight] if weight else [])]
-    data = frame.select(list(dict.fromkeys(needed))).drop_nulls("time").collect()
+    needed = list(dict.fromkeys(["time", *by, *values, *([weight] if weight else []), time_weighted.COVERED]))
+    data = time_weighted.with_covered(frame.drop_nulls("time")).select(needed).collect()
     times = data["time"].unique()
     step: int | None = None
     gap = LONGEST_GAP
@@ -162,11 +164,11 @@ def over_time(
     for value in values:
         column = pl.col(value)
         if weight is None:
-            mean = column.mean()
+            mean = time_weighted.mean(column)
         else:
-            share = pl.when(column.is_not_null()).then(pl.col(weight))
+            share = pl.when(column.is_not_null()).then(pl.col(weight)) * time_weighted.seconds()
             total = share.sum()
-            mean = pl.when(total > 0).then((column * share).sum() / total).otherwise(column.mean())
+            mean = pl.when(total > 0).then((column * share).sum() / total).otherwise(time_weighted.mean(column))
         columns += [mean.alias(value), column.min().alias(f"{value}_min"), column.max().alias(f"{value}_max")]
     reduced = data.group_by([*by, "time"]).agg(columns).sort([*by, "time"])
     return Reduced(reduced, step, gap)
@@ -209,12 +211,13 @@ def leaders(
     With `nonzero` those that never were above 0 are not chosen.
     """
     statistic = {
-        "mean": pl.col(value).mean(),
-        "p95": pl.col(value).quantile(0.95, "linear"),
+        "mean": time_weighted.mean(pl.col(value)),
+        "p95": time_weighted.quantile(pl.col(value), 0.95),
         "max": pl.col(value).max(),
     }[order]
     ranked = (
-        frame.filter(pl.col(value).is_not_null(), pl.col(by).is_not_null())
+        time_weighted.with_covered(frame)
+        .filter(pl.col(value).is_not_null(), pl.col(by).is_not_null())
         .group_by(by)
         .agg(statistic.alias("_rank"), pl.col(value).max().alias("_max"))
         .sort("_rank", by, descending=[True, False])
@@ -281,9 +284,10 @@ def ranking(
     """
     column = pl.col(value)
     table = (
-        frame.filter(column.is_not_null())
+        time_weighted.with_covered(frame)
+        .filter(column.is_not_null())
         .group_by("label", pl.col(name).alias("full"))
-        .agg(mean=column.mean(), p95=column.quantile(0.95, "linear"), max=column.max())
+        .agg(mean=time_weighted.mean(column), p95=time_weighted.quantile(column, 0.95), max=column.max())
         .sort([order, "label"], descending=[True, False])
         .collect()
     )

@@ -271,6 +271,8 @@ def tests(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
 def over_time(series: pl.LazyFrame, metric: str) -> alt.LayerChart | None:
     """A metric of the jobs' logs over the run.
 
+    Each line of a log counts alike: it is one I/O, or the mean of one interval of its log.
+
     `series`: `elapsed_s`, `job`, `direction`, `metric`, `value` of a fio recording (or `time` in its place). `metric`:
     one of `LOGGED`.
     """

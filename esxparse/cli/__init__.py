@@ -1,6 +1,6 @@
 """The command line: parses arguments, calls the library, prints.
 
-Exit codes: 0 success, 1 some inputs failed, 2 invalid command line, 130 interrupted.
+Exit codes: 0 success, 1 some inputs failed, 2 invalid command line, 130 interrupted, 143 terminated.
 """
 
 from __future__ import annotations
@@ -9,14 +9,19 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from esxparse.cli import limits, signals
 from esxparse.cli.output import fail
 from esxparse.errors import EsxparseError, choose_from, did_you_mean
 from esxparse.locations import public
+from esxparse.recording import printable
 from esxparse.version import __version__
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 _COMMANDS = (
     "info",
@@ -37,7 +42,7 @@ _COMMANDS = (
 )
 """Each a module of this package with `add(subparsers)`, which names the function that runs it."""
 
-_EPILOG = "exit codes: 0 success, 1 some inputs failed, 2 invalid command line, 130 interrupted"
+_EPILOG = "exit codes: 0 success, 1 some inputs failed, 2 invalid command line, 130 interrupted, 143 terminated"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -46,6 +51,10 @@ class _Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             raise argparse.ArgumentError(action, f"unknown {value!r}: {choose_from(value, action.choices)}")
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        # argparse itself swallows the error of a disk that is full.
+        (file or sys.stderr).write(message)
 
 
 def build_parser(commands: Sequence[str] = _COMMANDS) -> argparse.ArgumentParser:
@@ -93,22 +102,38 @@ def _named(parser: argparse.ArgumentParser, words: Sequence[str]) -> Iterator[ar
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; returns its exit code."""
-    for name in ("stdin", "stdout", "stderr"):
-        # Whoever started it may have closed one: what is written there is gone, and no file takes its place.
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: PTH123, SIM115
-    # Usage errors, parameters of notebooks and state files repeat arguments: none of them gets a password to repeat.
-    options = _asked([_public(one) for one in (sys.argv[1:] if arguments is None else arguments)])
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # Names come in every script, and not every terminal or pipe takes them.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    # Usage errors, parameters of notebooks and state files repeat arguments: none gets a password to repeat.
+    words = [_public(one) for one in (sys.argv[1:] if arguments is None else arguments)]
+
+    def command() -> int:
+        options = _asked(words)
+        if limits.prepare(limits.name_of(options)):
+            return limits.contained(lambda: _code_of(lambda: int(options.run(options))))
+        return int(options.run(options))
+
+    return _code_of(command)
+
+
+def _code_of(command: Callable[[], int]) -> int:
+    """Runs it; what ends it early is one line and an exit code."""
     try:
-        code = int(options.run(options))
-        sys.stdout.flush()
+        try:
+            with signals.heeded():
+                code = command()
+        finally:
+            # Help ends here, too.
+            sys.stdout.flush()
     except EsxparseError as error:
         fail(error)
         return 1
+    except signals.EndedError as error:
+        print("esxparse: ended by a signal; unfinished files are removed", file=sys.stderr)
+        return error.code
     except KeyboardInterrupt:
         print("esxparse: interrupted", file=sys.stderr)
         return 130
@@ -116,11 +141,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # `esxparse info ... | head`: whoever read has read enough.
         _discard_the_rest()
         return 0
-    except OSError as error:
-        _discard_the_rest()
-        print(f"esxparse: cannot write the output: {error.strerror or error}", file=sys.stderr)
+    except Exception as error:
+        if (why := limits.exceeded(error)) is not None:
+            print(f"esxparse: {why}", file=sys.stderr)
+        elif isinstance(error, OSError) and error.filename is not None:
+            fail(EsxparseError(f"{printable(os.fsdecode(error.filename))}: {error.strerror or error}"))
+        elif isinstance(error, OSError):
+            _discard_the_rest()
+            print(f"esxparse: cannot write the output: {error.strerror or error}", file=sys.stderr)
+        else:
+            raise
         return 1
     return code
+
+
+def _open_closed_streams() -> None:
+    """Opens standard streams that were closed, as under cron, on the null device: no file or pipe takes their place."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            null = os.open(os.devnull, os.O_RDWR)
+            if null == number:
+                os.set_inheritable(null, True)
+            else:
+                os.dup2(null, number)
+                os.close(null)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "r" if name == "stdin" else "w", closefd=False))  # noqa: SIM115
 
 
 def _public(argument: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from esxparse.cli.output import add_cluster, add_opening, fail, given_opening
+from esxparse.cli.output import add_cluster, add_opening, fail, given_opening, warn
 from esxparse.cli.progress import Progress
 from esxparse.cli.report import add_template, given_parameters
 from esxparse.errors import EsxparseError
@@ -29,6 +29,9 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "--timeout", dest="longest", default="10m", metavar="LENGTH", help="longest time of a report (default: 10m)"
     )
     parser.add_argument("--memory", default="4GiB", metavar="SIZE", help="most memory of a report (default: 4GiB)")
+    parser.add_argument(
+        "--trust", action="store_true", help="run notebooks that a manifest names as templates: they are code"
+    )
     add_template(parser, "auto", "auto")
     add_opening(parser, but=_OF_ITEMS)
     parser.set_defaults(run=run)
@@ -59,7 +62,9 @@ def run(options: argparse.Namespace) -> int:
             progress=seen,
             opening=given_opening(options),
             to=options.to,
+            trust=options.trust,
         )
+    warn(made.losses)
     if not options.quiet or made.failed:
         if made.left_out:
             files = counted(len(made.left_out), "file")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from esxparse.cli.output import add_crew, add_opening, each_on, given_crew, given_opening, path_for
+from esxparse.cli.output import add_crew, add_opening, each_on, given_crew, given_opening, path_for, warn
 from esxparse.cli.progress import Progress
 from esxparse.formats.opening import Opening, Options
 
@@ -61,7 +61,7 @@ class _Job:
     """What a progress line in this process is called; empty for none."""
 
 
-def _checked(job: _Job) -> Quality:
+def _checked(job: _Job) -> tuple[Quality, list[str]]:
     from esxparse.formats.registry import open_recording  # noqa: PLC0415  polars is not for --help
     from esxparse.quality.check import check, data_docs  # noqa: PLC0415
 
@@ -70,7 +70,8 @@ def _checked(job: _Job) -> Quality:
         recordings = [open_recording(file, opening) for file in job.files]
         if job.docs:
             data_docs(recordings, job.docs, job.suite)
-        return check(recordings, job.suite, engine=job.engine)
+        losses = [loss for rec in recordings for loss in rec.losses()]
+        return check(recordings, job.suite, engine=job.engine), losses
 
 
 def run(options: argparse.Namespace) -> int:
@@ -81,7 +82,9 @@ def run(options: argparse.Namespace) -> int:
     if options.shape == "html":
         print(_PAGE + _STYLE)
 
-    def tell(found: Quality) -> None:
+    def tell(checked: tuple[Quality, list[str]]) -> None:
+        found, losses = checked
+        warn(losses)
         statuses.add(found.status)
         if options.shape == "json":
             print(found.json())

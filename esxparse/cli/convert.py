@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _DESCRIPTION = """Writes each recording as Parquet files, one per table, into a directory of its own below DIR, with
 where it came from beside them. `esxparse info DIR/NAME`, reports and esxparse.open read that directory like the
 capture, in a fraction of the time. A recording appears only when complete; an existing one is not converted again. If
-the columns of a capture change, each of its segments becomes a recording: NAME, NAME-segment2 and so on."""
+the columns of a capture change, each segment becomes a recording: NAME, NAME-segment2 and so on."""
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

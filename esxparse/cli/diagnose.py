@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from esxparse.cli.output import add_crew, add_opening, each_on, given_crew, given_opening, path_for
+from esxparse.cli.output import add_crew, add_opening, each_on, given_crew, given_opening, path_for, warn
 from esxparse.cli.progress import Progress
 from esxparse.formats.opening import Opening, Options
+from esxparse.recording import Recording
 
 _OF_OTHERS = ("format", "time_column", "value_column")
 """Options of opening that no capture of esxtop needs."""
@@ -35,8 +36,8 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.set_defaults(run=run)
 
 
-def _diagnosed(job: tuple[str, str, str, Options, str]) -> tuple[str, str, set[str]]:
-    """The source of a file, its diagnosis in the shape asked for, and the severities in it.
+def _diagnosed(job: tuple[str, str, str, Options, str]) -> tuple[str, str, set[str], list[str]]:
+    """The source of a file, its diagnosis in the shape asked for, the severities in it, and what is missing from it.
 
     The last of `job` is what a progress line in this process is called, empty for none.
     """
@@ -50,7 +51,8 @@ def _diagnosed(job: tuple[str, str, str, Options, str]) -> tuple[str, str, set[s
         opened = study(file, progress=progress) if file.endswith(".toml") else open_recording(file, opening)
         found = diagnose(opened, profile)
     said = {"json": found.json, "md": found.markdown, "table": found.text}[shape]()
-    return found.source, said, {finding.severity for finding in found}
+    losses = opened.losses() if isinstance(opened, Recording) else []
+    return found.source, said, {finding.severity for finding in found}, losses
 
 
 def run(options: argparse.Namespace) -> int:
@@ -61,8 +63,9 @@ def run(options: argparse.Namespace) -> int:
     bad = SEVERITIES[: SEVERITIES.index(options.fail_on) + 1] if options.fail_on else ()
     heads = iter(["", *["\n"] * len(options.files)]) if len(options.files) > 1 else None
 
-    def tell(found: tuple[str, str, set[str]]) -> None:
-        source, said, grades = found
+    def tell(found: tuple[str, str, set[str], list[str]]) -> None:
+        source, said, grades, losses = found
+        warn(losses)
         severities.update(grades)
         print(f"{next(heads)}{source}: {said}" if heads and options.shape == "table" else said)
 

@@ -7,7 +7,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from esxparse.cli.output import add_opening, each, given_opening
+from esxparse.cli.output import add_opening, each, given_opening, warn
 from esxparse.cli.progress import Progress
 from esxparse.formats.opening import Opening
 from esxparse.recording import printable
@@ -61,9 +61,8 @@ def describe(recording: Recording) -> str:
     facts = [(name, text) for name, text in recording.facts() if name != "file"]
     lines = [printable(recording.source), *(_entry(name, text) for name, text in facts)]
     lines.append(_entry("tables", _tables(recording)))
-    lines += [
-        _entry("warning" if note.severity == "warning" else "note", str(note)) for note in recording.notes[:_NOTES]
-    ]
+    notes = sorted(recording.notes, key=lambda note: not note.rows)
+    lines += [_entry("warning" if note.severity == "warning" else "note", str(note)) for note in notes[:_NOTES]]
     if len(recording.notes) > _NOTES:
         lines.append(_entry("", f"and {len(recording.notes) - _NOTES} more notes"))
     return "\n".join(lines)
@@ -76,7 +75,9 @@ def run(options: argparse.Namespace) -> int:
     def describe_one(numbered: tuple[int, str]) -> None:
         number, file = numbered
         with Progress(f"reading {Path(file).name}"):
-            text = describe(open_recording(file, Opening.of(given_opening(options)), numbers=()))
+            rec = open_recording(file, Opening.of(given_opening(options)), numbers=())
+            text = describe(rec)
         print(f"\n{text}" if number else text)
+        warn(rec.losses())
 
     return each(enumerate(options.files), describe_one)

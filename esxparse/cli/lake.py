@@ -74,6 +74,8 @@ def _command(commands: Any, name: str, run: Any, text: str) -> argparse.Argument
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
     parser.add_argument("--lake", required=True, metavar="URI", help="a directory, or s3://bucket/prefix")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress, and only what fails")
+    if name != "add":
+        parser.add_argument("--timeout", metavar="SECONDS", help="how long to wait for each answer of a server")
     parser.set_defaults(run=run)
     return parser
 
@@ -84,10 +86,14 @@ def _span(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--until", metavar="TIME", help="only before this time")
 
 
-def _opened(options: argparse.Namespace) -> Lake:
+def _whole(options: argparse.Namespace) -> Lake:
     from esxparse.lakes import lake  # noqa: PLC0415  polars is not for --help
 
-    found = lake(options.lake)
+    return lake(options.lake, **({"timeout": options.timeout} if options.timeout else {}))
+
+
+def _opened(options: argparse.Namespace) -> Lake:
+    found = _whole(options)
     if not hasattr(options, "since"):
         return found
     return found.of(*options.host, since=options.since, until=options.until)
@@ -95,18 +101,18 @@ def _opened(options: argparse.Namespace) -> Lake:
 
 def _readable(options: argparse.Namespace) -> tuple[Lake, dict[str, str]]:
     """The lake without entries that cannot be read, and by id why they cannot."""
-    from esxparse.lakes import Lake, entries, lake  # noqa: PLC0415
+    from esxparse.lakes import Lake, entries  # noqa: PLC0415
 
-    store = lake(options.lake).store
+    store = _whole(options).store
     found, unreadable = entries.look(store)
     return Lake(store, held=found), unreadable
 
 
 def _add(options: argparse.Namespace) -> int:
-    from esxparse.lakes import entries, lake  # noqa: PLC0415
+    from esxparse.lakes import entries  # noqa: PLC0415
     from esxparse.lakes.adding import found  # noqa: PLC0415
 
-    into = lake(options.lake)
+    into = _whole(options)
     captures, left_out = found(options.captures)
     failed: list[str] = []
     done: list[str] = []
@@ -135,9 +141,10 @@ def _add(options: argparse.Namespace) -> int:
         files = counted(len(left_out), "file")
         print(f"{files} left out, in no format that esxparse reads: {', '.join(left_out[:_SHOWN])}")
     new = {one.id for one in made if not one.skipped}
-    for pair in entries.overlaps(into.captures) if new else ():
-        if new & {one.id for one in pair}:
-            print(printable(_twice(pair)))
+    twice = [pair for pair in entries.overlaps(into.captures) if new & {one.id for one in pair}] if new else []
+    if twice:
+        more = f"; {counted(len(twice), 'pair')} in all: esxparse lake verify lists them" if len(twice) > 1 else ""
+        print(printable(f"{_twice(twice[0])}{more}"), file=sys.stderr)
     if several := counted_segments([one.source for one in made]):
         print(printable(several), file=sys.stderr)
     return 1 if failed else 0
@@ -154,7 +161,8 @@ def _told(capture: str, made: Added) -> str:
 def _twice(pair: tuple[Entry, Entry]) -> str:
     first, second = pair
     names = f"{first.source} ({first.id}) and {second.source} ({second.id})"
-    return f"warning: {names} cover the same time of host {first.host}: where they are two hosts, name one with --host"
+    same = f"warning: {names} cover the same time of host {first.host}"
+    return f"{same}: if these are two hosts, set --host for one of them"
 
 
 def _ls(options: argparse.Namespace) -> int:

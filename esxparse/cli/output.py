@@ -28,6 +28,12 @@ def fail(error: EsxparseError) -> None:
     print(f"esxparse: {printable(str(error))}", file=sys.stderr)
 
 
+def warn(losses: Iterable[str]) -> None:
+    """Prints what is missing from recordings, a line each."""
+    for loss in losses:
+        print(f"esxparse: warning: {printable(loss)}", file=sys.stderr)
+
+
 def counted_segments(sources: Iterable[str]) -> str:
     """Name the files of which several captures were read, given the file of each capture; empty if there are none."""
     held = Counter(sources)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from esxparse.cli.output import add_force, add_opening, each, given_opening
+from esxparse.cli.output import add_force, add_opening, each, given_opening, warn
 from esxparse.cli.progress import Progress
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, LossWarning
 from esxparse.formats.names import recording_name
 from esxparse.recording import printable
 
@@ -81,6 +84,19 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.set_defaults(run=run)
 
 
+@contextmanager
+def _shown_losses() -> Iterator[None]:
+    """Prints what is missing from recordings as the other commands do; other warnings stay as they are."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", LossWarning)
+        yield
+    for one in caught:
+        if issubclass(one.category, LossWarning):
+            warn([str(one.message)])
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+
+
 def _subjects(options: argparse.Namespace, opening: Options) -> list[tuple[str, list[str]]]:
     """The template and the captures of each report: one, or all if the template takes several."""
     from esxparse.reports import find  # noqa: PLC0415  Jupyter is not for --help
@@ -135,7 +151,7 @@ def run(options: argparse.Namespace) -> int:
     def report_one(pair: tuple[tuple[str, list[str]], Path]) -> None:
         (template, captures), output = pair
         failed.append(output.name)
-        with Progress(output.name, quiet=options.quiet) as progress:
+        with _shown_losses(), Progress(output.name, quiet=options.quiet) as progress:
             written = report(
                 captures,
                 template=template,

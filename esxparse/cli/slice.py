@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
@@ -52,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     from esxparse.formats.esxtop.slice import slice_capture  # noqa: PLC0415  numpy and polars are not for --help
 
     to_stdout = options.output == "-"
-    if to_stdout and getattr(sys.stdout, "name", "") == os.devnull:
+    if to_stdout and sys.__stdout__ is None:
         print("esxparse: standard output is closed: give a file with -o", file=sys.stderr)
         return 1
     name = "standard output" if to_stdout else options.output

@@ -40,7 +40,6 @@ _WORLD: Final = ("command -v esxtop", "date -u +%s")
 # vim-cmd waits for hostd, for ever where that hangs: it comes last.
 _ASKED: Final = (*_WORLD, *sorted((*_TOPOLOGY, *_VERSIONS), key=lambda command: command.startswith("vim-cmd")))
 _MOST_BYTES: Final = 16 << 20
-_NOT_FOUND: Final = 127
 
 
 @dataclass(frozen=True)

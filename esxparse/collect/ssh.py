@@ -44,6 +44,8 @@ _PIECE: Final = 1 << 16
 _WAITING: Final = 64
 """Pieces that wait to be taken: a slow disk here slows esxtop down, and does not fill the memory."""
 _SAID_LINES: Final = 20
+_SAID_BYTES: Final = 1 << 13
+"""Bytes of a line of standard error that are kept together: a host may never end its line."""
 _FAREWELL_S: Final = 5.0
 
 _RUN: Final = """exec 3<&0
@@ -208,7 +210,8 @@ class Remote:
         self._pieces.put(b"")
 
     def _listen(self) -> None:
-        for line in self._stream(self._process.stderr):
+        stderr = self._stream(self._process.stderr)
+        while line := stderr.readline(_SAID_BYTES):
             if text := line.decode(errors="replace").strip():
                 self._said.append(text)
 

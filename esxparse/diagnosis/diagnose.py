@@ -9,16 +9,19 @@ import numpy as np
 import polars as pl
 
 from esxparse.diagnosis import cases, engine, rules
+from esxparse.diagnosis.areas import area_of
 from esxparse.diagnosis.experiments import verdicts
 from esxparse.diagnosis.finding import Finding
-from esxparse.diagnosis.findings import Findings
+from esxparse.diagnosis.findings import SEVERITIES, Findings
 from esxparse.diagnosis.hosts import Host
+from esxparse.diagnosis.levels import Levels, levels
 from esxparse.diagnosis.panels import panels
 from esxparse.diagnosis.rules import Rule
 from esxparse.diagnosis.series import Series
-from esxparse.diagnosis.symptoms import symptoms
+from esxparse.diagnosis.symptoms import symptoms, values
 from esxparse.errors import EsxparseError
 from esxparse.formats.kit.limits import is_cut
+from esxparse.metrics import over_time
 from esxparse.quality.check import doubted
 from esxparse.recording import Recording
 
@@ -47,7 +50,7 @@ def diagnose(rec: Recording | Study, profile: str | Path = "standard", series: S
         series: What `series_of` gives for the recording, where it is at hand already.
 
     Returns:
-        Findings, most important first; what could not be judged is listed in `not_judged`.
+        Findings, critical ones first, the likely and harmful first among equals; `not_judged` lists what was skipped.
 
     Raises:
         EsxparseError: The recording is of another format than esxtop, or the profile is invalid.
@@ -61,17 +64,21 @@ def diagnose(rec: Recording | Study, profile: str | Path = "standard", series: S
     times = sample_times(rec)
     series = series or series_of(rec, times)
     every = cases.load()
+    judged = values(limits.values(), series)
+    passed = levels(limits, judged, series)
     found = [one for one in engine.stories(every, series) if one.confidence >= LEAST]
     judging: list[tuple[str, Case | Rule]] = [*((one.trouble, one) for one in every), *limits.items()]
     blind = [
         {"what": "rule" if isinstance(one, Rule) else "case", "id": key, "reason": why}
         for key, one in judging
-        if (why := unseen(one, series, cut=is_cut(rec.notes)))
+        if (why := unseen(one, series))
     ]
+    each = [(list(_findings(one, times, rec.source, passed)), one.case.tables) for one in found]
+    each.sort(key=lambda pair: SEVERITIES.index(pair[0][0].severity))
     return Findings(
-        tuple(doubted(rec, [(told, one.case.tables) for one in found for told in _findings(one, times, rec.source)])),
+        tuple(doubted(rec, [(finding, tables) for findings, tables in each for finding in findings])),
         tuple(blind),
-        tuple(symptoms(limits, series, times)),
+        tuple(symptoms(limits, series, judged, times)),
         source=rec.source,
         profile=str(profile),
         judged=len(judging) - len(blind),
@@ -96,34 +103,46 @@ def series_of(rec: Recording, times: Sequence[datetime] | None = None) -> Series
     times = times or sample_times(rec)
     # Several views ask for counters of one table: a capture that stays in its file is read once for all of them.
     tables = {name: frame.cache() for name, frame in rec.tables.items()}
-    return Series(panels(Host(tables, rec.meta.get("release")), times), len(times), frozenset(tables))
+    host = Host(tables, rec.meta.get("release"))
+    covered = over_time.weights(times)
+    return Series(panels(host, times), len(times), frozenset(tables), covered, cut=is_cut(rec.notes))
 
 
-def unseen(one: Case | Rule, series: Series, *, cut: bool = False) -> str:
-    """Why a case or a rule was not judged; empty if it was. `cut`: whether a spreadsheet may have cut columns off."""
+def unseen(one: Case | Rule, series: Series) -> str:
+    """Give the reason why a case or a rule was not judged; empty if it was."""
     reads = one.reads
     dead = sorted(name for name in reads if series.matrix(one.kind, name) is None)
     if len(dead) < max(1, len(reads)):
         return ""
     lacking = sorted(one.tables - set(series.tables))
     what = f"no table {' or '.join(lacking)}" if lacking else f"no values of {', '.join(dead)}"
-    return f"not judged: {what}: {_CUT if cut else _ALL}{_ONE if series.samples == 1 and not lacking else ''}"
+    return f"not judged: {what}: {_CUT if series.cut else _ALL}{_ONE if series.samples == 1 and not lacking else ''}"
 
 
-def _findings(story: Story, times: Sequence[datetime], source: str) -> Iterator[Finding]:
+def _findings(story: Story, times: Sequence[datetime], source: str, passed: Levels) -> Iterator[Finding]:
     """What is told of a story: the finding, and the likeliest other reading of the same."""
-    yield _finding(story, times, source)
+    yield _finding(story, times, source, passed)
     others = [
         one
         for one in _under(story)
         if one.case.area == story.case.area and one.case.trouble != story.case.trouble and one.confidence >= LEAST
     ]
     if others and not story.case.severity:
-        other = _finding(max(others, key=lambda one: one.odds), times, source)
+        other = _finding(max(others, key=lambda one: one.odds), times, source, passed)
         yield replace(other, severity="info", verdict=f"Another reading: {other.verdict}")
 
 
-def _finding(story: Story, times: Sequence[datetime], source: str) -> Finding:
+def _severity(story: Story, passed: Levels) -> str:
+    """Raise a warning to critical if its object is critical by a rule of the same area.
+
+    The confidence covers a doubtful cause; what the object suffers is measured. Symptoms on other objects do not
+    count: a host that reclaims memory from its VMs may have enough for all of them.
+    """
+    own = passed.get((story.kind, story.name, area_of(story.case.trouble)))
+    return "critical" if story.severity == "warning" and own == "critical" else story.severity
+
+
+def _finding(story: Story, times: Sequence[datetime], source: str, passed: Levels) -> Finding:
     at = np.flatnonzero(story.inside)
     first, last = int(at[0]), int(at[-1])
     # A clock that jumps is right before its first jump, and after its last.
@@ -137,7 +156,7 @@ def _finding(story: Story, times: Sequence[datetime], source: str) -> Finding:
             also.append(told)
     return Finding(
         story.case.trouble,
-        story.severity,
+        _severity(story, passed),
         story.confidence,
         {"kind": story.kind, "name": story.name},
         min(spell),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import string
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -14,6 +15,7 @@ import polars as pl
 
 from esxparse.diagnosis import spells
 from esxparse.diagnosis.series import roots
+from esxparse.metrics import over_time
 from esxparse.recording import counted
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ _OVERLAP: Final = 0.5
 _SHARE: Final = 0.25
 """What is there for much longer than a trouble did not bring it about."""
 _UNTOLD: Final = "?"
+_CLAUSE: Final = re.compile(r"(?<=[;.]) (?=\S)")
 
 
 @dataclass(frozen=True)
@@ -164,7 +167,8 @@ def _story(
     odds = case.prior + (0.0 if case.severity else case.rare * _known(case, answers))
     fits: list[str] = []
     against: list[str] = []
-    if case.persist > 1 and inside.sum() < _BURST_SAMPLES and inside.mean() < _BURST_SHARE:
+    share = over_time.average(inside, series.covered)
+    if case.persist > 1 and inside.sum() < _BURST_SAMPLES and share < _BURST_SHARE:
         odds += _BURST
         against.append(f"{counted(inside.sum(), 'sample')}: a burst, as any host has")
     at = np.flatnonzero(inside)
@@ -193,22 +197,31 @@ def _known(case: Case, answers: Sequence[object]) -> float:
     return told / max(sum(weights), 1.0)
 
 
-def _who(series: Series, inside: NDArray[np.bool_], kind: str, by: str, not_this: str) -> str:
-    """The object of a kind for which a series is highest in the spell."""
+def _who(series: Series, inside: NDArray[np.bool_], kind: str, by: str, not_this: str) -> str | None:
+    """The object of a kind for which a series is highest in the spell; None if the capture does not tell."""
     if kind not in series.panels:
-        return _UNTOLD
+        return None
     names = series.panels[kind].names
     found = [
         (value, one)
         for place, one in enumerate(names)
         if one != not_this and (value := series.spell(kind, place, inside, by)) is not None
     ]
-    return max(found)[1] if found else _UNTOLD
+    return max(found)[1] if found else None
 
 
 def said(text: str, values: Mapping[str, float | str | None]) -> str:
-    """A text with its values."""
-    return _Words().vformat(text, (), values)
+    """Fill a text with values, without the clauses that name a missing one; the first clause stays."""
+    first, *others = _CLAUSE.split(text)
+    kept = [first, *(one for one in others if not any(values.get(name, "") is None for name in _names_in(one)))]
+    joined = " ".join(kept)
+    if kept[-1] is not (others or [first])[-1]:
+        joined = joined.removesuffix(";") + ("." if text.rstrip().endswith(".") and not joined.endswith(".") else "")
+    return _Words().vformat(joined, (), values)
+
+
+def _names_in(text: str) -> list[str]:
+    return [name for _, name, _, _ in string.Formatter().parse(text) if name]
 
 
 class _Words(string.Formatter):

@@ -13,6 +13,7 @@ from esxparse import clock, toml
 from esxparse.charts.findings import MAX_FAULT, Evidence
 from esxparse.diagnosis import cases, rules
 from esxparse.diagnosis.series import origin
+from esxparse.metrics import over_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,7 +75,8 @@ def _fault(
         same = [one["name"] for one in finding.also if one["kind"] == kind and one["trouble"] == finding.trouble]
         return tuple(dict.fromkeys([finding.entity["name"], *same]))
     inside = np.array([finding.start <= one <= finding.end for one in times])  # type: ignore[operator]
-    here = np.nan_to_num(matrix[inside], nan=-np.inf).mean(axis=0)
+    covered = None if series.covered is None else series.covered[inside]
+    here = np.nan_to_num(over_time.averages(matrix[inside], covered), nan=-np.inf)
     ranked = [names[place] for place in np.argsort(-here) if names[place] != finding.entity["name"] or kind == "host"]
     return tuple(ranked[:MAX_FAULT])
 

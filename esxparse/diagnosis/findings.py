@@ -75,7 +75,9 @@ class Findings(Sequence[Finding]):
         from esxparse.charts.findings import spell  # noqa: PLC0415  altair takes more than a second
         from esxparse.diagnosis.evidence import of  # noqa: PLC0415
 
-        seen = [] if self.series is None else of(self.findings[place], self.series, self.times, self.profile, most)
+        if self.series is None or not self.findings:
+            return []
+        seen = of(self.findings[place], self.series, self.times, self.profile, most)
         return [chart for one in seen if (chart := spell(one)) is not None]
 
     def chart(self, place: int = 0) -> alt.LayerChart | None:

@@ -30,6 +30,7 @@ import numpy as np
 import polars as pl
 
 from esxparse.diagnosis.signals import CLOCK, KINDS, VIEWS, columns
+from esxparse.metrics import over_time
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     Matrix = NDArray[np.float64]
     Mask = NDArray[np.bool_]
+    Known = tuple[Matrix, Matrix | None]
 
 _ALL: Final = re.compile(rf"({'|'.join(KINDS)})s(max|min|sum|)_(.+)")
 _OTHERS: Final = re.compile(r"(others|othersmax|share)_(.+)")
@@ -100,9 +102,20 @@ def tables(kind: str, name: str) -> frozenset[str] | None:
 class Series:
     """The series of one capture by kind and name, each computed once."""
 
-    def __init__(self, panels: Mapping[str, Panel], samples: int, tables: Collection[str] = ()) -> None:
-        """`panels`: by kind. `samples`, `tables`: of the capture."""
-        self.panels, self.samples, self.tables = panels, samples, tables
+    def __init__(
+        self,
+        panels: Mapping[str, Panel],
+        samples: int,
+        tables: Collection[str] = (),
+        covered: Matrix | None = None,
+        *,
+        cut: bool = False,
+    ) -> None:
+        """`panels`: by kind. `samples`, `tables`: of the capture. `covered`: from `over_time.weights`.
+
+        `cut`: whether a spreadsheet may have cut columns off.
+        """
+        self.panels, self.samples, self.tables, self.covered, self.cut = panels, samples, tables, covered, cut
         self._made: dict[tuple[str, str], Matrix | None] = {}
 
     def matrix(self, kind: str, name: str) -> Matrix | None:
@@ -125,7 +138,8 @@ class Series:
             return None
         wide = (self.samples, len(self.panels[kind].names))
         if how in {"low", "high"}:
-            made = np.nanpercentile(inner, 20 if how == "low" else 80, axis=0)
+            share = 0.2 if how == "low" else 0.8
+            made = np.array([self._percentile(column, share) for column in inner.T])
         elif how in {"others", "othersmax", "share"}:
             made = _others(how, inner)
         elif how == "host":
@@ -151,7 +165,7 @@ class Series:
         core = inside if core is None or not core.any() else core
         if name in _OF_SPELLS:
             at = np.flatnonzero(core)
-            told = {"spell_samples": at.size, "spell_pct": 100 * at.size / inside.size}
+            told = {"spell_samples": at.size, "spell_pct": over_time.average(100.0 * core, self.covered)}
             return float(told.get(name, at.size / (at[-1] - at[0] + 1)))
         found = None if name in known(kind) else _SPELL.fullmatch(name)
         of, what = (found[1], found[2]) if found else (name, "")
@@ -159,22 +173,34 @@ class Series:
         if matrix is None:
             return None
         column = matrix[:, place]
-        here, else_ = column[core], column[~inside]
-        here, else_ = here[~np.isnan(here)], else_[~np.isnan(else_)]
-        before = float(np.median(else_)) if else_.size >= _FEWEST_OUTSIDE else None
-        return before if what == "before" else _reduced(what, here, else_, before) if here.size else None
+        here, outside = self._known(column, core), self._known(column, ~inside)
+        before = over_time.percentile(outside[0], 0.5, outside[1]) if outside[0].size >= _FEWEST_OUTSIDE else None
+        return before if what == "before" else _reduced(what, here, outside, before) if here[0].size else None
+
+    def _known(self, column: Matrix, samples: Mask) -> Known:
+        """The values of a series in some samples, and the seconds that each covers."""
+        return over_time.known(column[samples], None if self.covered is None else self.covered[samples])
+
+    def _percentile(self, column: Matrix, share: float) -> float:
+        """A percentile of a series over time; NaN without a value."""
+        values, seconds = over_time.known(column, self.covered)
+        return over_time.percentile(values, share, seconds) if values.size else np.nan
 
 
-def _reduced(what: str, here: Matrix, outside: Matrix, before: float | None) -> float | None:
+def _reduced(what: str, here: Known, outside: Known, before: float | None) -> float | None:
     """One number of what a series is in a spell, and outside of it."""
-    if what == "spreads":
-        if before is None:
-            return None
-        spread = 1.4826 * float(np.median(np.abs(outside - before)))
-        return (float(here.mean()) - before) / max(spread, 0.02 * abs(before), _PRINTED)
+    values, _ = here
+    if what in {"peak", "least"}:
+        return float(values.max() if what == "peak" else values.min())
+    mean = over_time.average(*here)
     if what == "rise":
-        return float(here.mean()) - (before or 0.0)
-    return float(here.max() if what == "peak" else here.min() if what == "least" else here.mean())
+        return mean - (before or 0.0)
+    if what != "spreads":
+        return mean
+    if before is None:
+        return None
+    spread = 1.4826 * over_time.percentile(np.abs(outside[0] - before), 0.5, outside[1])
+    return (mean - before) / max(spread, 0.02 * abs(before), _PRINTED)
 
 
 def _others(how: str, inner: Matrix) -> Matrix:

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from esxparse.diagnosis import spells
+from esxparse.metrics import over_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -60,26 +61,27 @@ def _floored(rule: Rule, value: Matrix, activity: Matrix) -> Matrix:
     return np.where(out, np.nan, value)
 
 
-def symptoms(rules: Mapping[str, Rule], series: Series, times: Sequence[datetime]) -> list[dict[str, Any]]:
-    """The episodes of all rules: rule, kind, name, severity, start, end, samples, share of the capture, peak, mean."""
+def symptoms(
+    rules: Mapping[str, Rule], series: Series, judged: Mapping[str, Matrix], times: Sequence[datetime]
+) -> list[dict[str, Any]]:
+    """The episodes of all rules: rule, kind, name, severity, start, end, samples, share of the capture, peak, mean.
+
+    `judged`: what `values` gives for the rules.
+    """
     episodes: list[tuple[str, int, int, int]] = []
-    seen: list[Matrix] = []
-    for key, matrix in values(rules.values(), series).items():
+    numbers: list[tuple[float, float, float, float]] = []
+    for key, matrix in judged.items():
         bad = rules[key].passes(matrix, rules[key].warn)
         persist = min(rules[key].persist, max(1, series.samples - 1))
         for place, start, stop in spells.episodes(bad, _GAP, persist):
             episodes.append((key, place, start, stop))
-            seen.append(matrix[start:stop, place])
+            covered = None if series.covered is None else series.covered[start:stop]
+            here, seconds = over_time.known(matrix[start:stop, place], covered)
+            ends = float(here.min()), float(here.max())
+            numbers.append((*ends, over_time.percentile(here, 0.5, seconds), over_time.average(here, seconds)))
     if not episodes:
         return []
     stamps = [one.isoformat() for one in times]
-    numbers = pl.DataFrame(
-        {"episode": np.repeat(np.arange(len(seen)), [one.size for one in seen]), "value": np.concatenate(seen)}
-    ).with_columns(pl.col("value").fill_nan(None))
-    value = pl.col("value")
-    told = numbers.group_by("episode", maintain_order=True).agg(
-        least=value.min(), peak=value.max(), mean=value.mean(), median=value.median()
-    )
     return [
         {
             "rule": key,
@@ -89,9 +91,16 @@ def symptoms(rules: Mapping[str, Rule], series: Series, times: Sequence[datetime
             "start": stamps[start],
             "end": stamps[stop - 1],
             "samples": stop - start,
-            "share_pct": round(100 * (stop - start) / series.samples, 1),
+            "share_pct": round(_share_pct(series, start, stop), 1),
             "peak": round(least if rules[key].direction == "below" else peak, 3),
             "mean": round(mean, 3),
         }
-        for (key, place, start, stop), (_, least, peak, mean, median) in zip(episodes, told.rows(), strict=True)
+        for (key, place, start, stop), (least, peak, median, mean) in zip(episodes, numbers, strict=True)
     ]
+
+
+def _share_pct(series: Series, start: int, stop: int) -> float:
+    """The share of an episode in the time of the capture, %."""
+    inside = np.zeros(series.samples)
+    inside[start:stop] = 100.0
+    return over_time.average(inside, series.covered)

@@ -8,7 +8,7 @@ import polars as pl
 
 from esxparse import toml
 from esxparse.diagnosis.hosts import beside, named, of
-from esxparse.metrics import inventory, storage
+from esxparse.metrics import inventory, over_time, storage
 from esxparse.metrics import memory as metrics_memory
 from esxparse.metrics import network as metrics_network
 from esxparse.metrics.frames import column, names, renamed, weighted_mean
@@ -23,7 +23,7 @@ _OF_GROUPS: Final = _NAMES["group_states"]
 
 
 _SELDOM_LESS: Final = 0.2
-"""The part of the samples in which a VM runs less than it usually does at least."""
+"""The share of the time in which a VM runs less than its usual minimum."""
 
 
 def scheduling(one: Host) -> pl.LazyFrame:
@@ -40,9 +40,10 @@ def group(one: Host) -> pl.LazyFrame:
     rows = of(one, "group_cpu", _NAMES["group"], pl.col("group_id"))
     rows = rows.join(one.entities.select("group_id", "vcpus"), on="group_id", maintain_order="left")
     per = ("demand_pct", "vmwait_group_pct")
-    usual = pl.col("group_run_pct").quantile(_SELDOM_LESS).over("group_id")
+    rows = over_time.with_covered(rows)
+    usual = over_time.quantile(pl.col("group_run_pct"), _SELDOM_LESS).over("group_id")
     rows = rows.with_columns(pl.col(per) / pl.col("vcpus"), run_more_pct=pl.col("group_run_pct") - usual)
-    return named(one, rows.drop("vcpus"))
+    return named(one, rows.drop("vcpus", over_time.COVERED))
 
 
 def worlds(one: Host) -> pl.LazyFrame:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import tomllib
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
@@ -21,7 +22,7 @@ from esxparse.charts.runtime import vega_runtime
 from esxparse.diagnosis.changes import changes
 from esxparse.diagnosis.diagnose import diagnose
 from esxparse.diagnosis.likeness import similar
-from esxparse.errors import EsxparseError, choose_from
+from esxparse.errors import DamagedError, EsxparseError, choose_from
 from esxparse.explorer.code import cell
 from esxparse.explorer.held import find, held
 from esxparse.explorer.overview import Overview, of_recording, of_study
@@ -30,7 +31,7 @@ from esxparse.explorer.rows import NOUNS
 from esxparse.formats.collected import successor
 from esxparse.formats.opening import Opening
 from esxparse.formats.registry import open_recording
-from esxparse.recording import Recording
+from esxparse.recording import Note, Recording
 from esxparse.studies import Study, study
 from esxparse.studies.study_file import SUFFIX
 
@@ -167,7 +168,7 @@ class Explorer(anywidget.AnyWidget):
             if after := successor(path):
                 raise EsxparseError(f"{path.name} has ended: the capture goes on with other columns in {after}")
             return False
-        self.load([opened(path), *self.recordings[1:]])
+        self.load([_latest(path), *self.recordings[1:]])
         self.seen = state
         return True
 
@@ -283,15 +284,33 @@ def opened(rec: Recording | str | os.PathLike[str]) -> Recording:
     return rec if isinstance(rec, Recording) else open_recording(rec, Opening.of({}))
 
 
+def _latest(path: str | os.PathLike[str]) -> Recording:
+    """The last capture in a file that has samples: one with other columns begins where esxtop was started anew."""
+    rec = opened(path)
+    while number := rec.meta.get("next_segment"):
+        try:
+            following = open_recording(path, Opening.of({"segment": number}))
+        except DamagedError:
+            # Its header is written and no sample yet.
+            return rec
+        message = f"the columns changed: only samples since {following.meta['start']:%F %T} UTC are here"
+        more = f"read earlier ones with segment={number - 1}"
+        note = Note(f"{message}; {more}", severity="warning", rows=rec.meta["samples"])
+        rec = replace(following, notes=(note, *following.notes))
+    return rec
+
+
 def follow(path: str | os.PathLike[str], every: float = 5.0) -> Explorer:
     """The explorer on a capture that is still written: it reads the file again whenever it has grown.
+
+    If esxtop is started again with other columns, the explorer goes on with those, and a note says since when.
 
     `path`: of the capture. `every`: seconds between two looks at the file.
 
     Raises EsxparseError: No capture is at the path yet, it is not on this machine, or it has no time stamps.
     """
     state = _state(path)
-    explorer = explore(path)
+    explorer = explore(_latest(path))
     if isinstance(explorer, Overview):
         raise EsxparseError(f"{path} has no table over time: there is nothing to follow")
     explorer.every, explorer.seen = every, state

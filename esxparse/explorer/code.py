@@ -64,8 +64,11 @@ def _values(asked: Asked, shifts: Sequence[timedelta]) -> list[str]:
 
 def _steps(asked: Asked, answer: Mapping[str, Any], shifts: Sequence[timedelta]) -> list[str]:
     instances = list(dict.fromkeys(one["instance"] for one in answer["series"]))
+    by_time = answer["gathered"] and answer["by_time"]
+    captures = "" if len(shifts) == 1 else ', "capture"'
     steps = [
         *_values(asked, shifts),
+        *([f".pipe(ex.metrics.over_time.with_covered{captures})"] if by_time else []),
         f'.filter(pl.col("instance").is_in({instances!r}))',
     ]
     if asked.start and asked.end:
@@ -85,10 +88,11 @@ def _steps(asked: Asked, answer: Mapping[str, Any], shifts: Sequence[timedelta])
         ]
     if answer["gathered"]:
         time = f'pl.col("time").dt.truncate("{answer["step_s"]}s")' if answer["step_s"] else '"time"'
-        mean = 'pl.col("value").mean()'
+        mean = 'ex.metrics.over_time.mean(pl.col("value"))' if by_time else 'pl.col("value").mean()'
         if answer["weighted"]:
-            weight = 'pl.col("weight").filter(pl.col("value").is_not_null()).sum()'
-            mean = f'((pl.col("value") * pl.col("weight")).sum() / {weight}).fill_nan({mean})'
+            share = 'pl.col("weight") * ex.metrics.over_time.seconds()' if by_time else 'pl.col("weight")'
+            weight = f'({share}).filter(pl.col("value").is_not_null()).sum()'
+            mean = f'((pl.col("value") * {share}).sum() / {weight}).fill_nan({mean})'
         steps += [
             f'.group_by("name", {series}, {time})',
             f'.agg(value={mean}, low=pl.col("value").min(), high=pl.col("value").max())',

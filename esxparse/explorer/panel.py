@@ -15,7 +15,7 @@ from esxparse.counters.series import lasting_name
 from esxparse.diagnosis import rules
 from esxparse.errors import EsxparseError, choose_from
 from esxparse.explorer.rows import Rows, rows
-from esxparse.metrics import ranking
+from esxparse.metrics import over_time, ranking
 from esxparse.metrics.ranking import Order
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Values:
     _kept: dict[tuple[str, str], tuple[Rows, pl.DataFrame]] = field(default_factory=dict)
 
     def of(self, counter: str, table: str) -> tuple[Rows, pl.DataFrame]:
-        """The counter, with its `time`, `instance`, `full`, `label`, `capture` (1 or 2), `value`, perhaps `weight`.
+        """The counter: `time`, `instance`, `full`, `label`, `capture` (1 or 2), `value`, `covered_s`, perhaps `weight`.
 
         What both recordings have bears one label, whatever the second one numbers it.
         """
@@ -116,7 +116,8 @@ class Values:
                 same = _same(table, self.recordings[0], other)
                 data = pl.concat([data, again.collect().join(same, "instance", "left")], how="diagonal")
             data = data.with_columns(pl.col("same").fill_null(pl.col("instance"))).rename({"name": "full"})
-            self._kept[key] = found, reduce.with_labels(data.lazy(), "full", "same").collect()
+            timed = over_time.with_covered(data.lazy(), "capture")
+            self._kept[key] = found, reduce.with_labels(timed, "full", "same").collect()
         return self._kept[key]
 
     def missing(self, found: Rows, data: pl.DataFrame, labels: Sequence[str]) -> list[str]:
@@ -144,10 +145,10 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
 
     Returns `name`, `table`, `counter` (its column), `unit`, `meaning`, `noun`, `total` (instances with a value),
     `step_s` (of a bucket; None where each time is drawn), `gap` (`reduce.Reduced`), `gathered` (whether means of
-    several samples are drawn), `weighted` (means by commands), `levels` (limits of the rules on the counter),
-    `missing` (what is not drawn of the second recording, and why) and `series`, each with `label`, `full`, `instance`,
-    `capture`, what it is ranked by, and lists: `time` (milliseconds), `mean`, `low`, `high`, and where lines must end
-    `piece` and `alone` (`reduce.pieces`).
+    several samples are drawn), `weighted` (means by commands), `by_time` (whether samples cover different times),
+    `levels` (limits of the rules on the counter), `missing` (what is not drawn of the second recording, and why) and
+    `series`, each with `label`, `full`, `instance`, `capture`, what it is ranked by, and lists: `time` (milliseconds),
+    `mean`, `low`, `high`, and where lines must end `piece` and `alone` (`reduce.pieces`).
 
     Raises EsxparseError: There is no such counter, no sample in the range of time, or no instance has the pattern.
     """
@@ -210,6 +211,7 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
         "gap": reduced.gap,
         "gathered": weight is not None or reduced.step_s is not None or reduced.frame.height < kept.height,
         "weighted": weight is not None,
+        "by_time": whole[over_time.COVERED].null_count() < whole.height,
         "levels": [] if asked.normalise or asked.difference else _levels(found, total == 1, profile),
         "missing": values.missing(found, whole, ranked["label"].to_list()),
         "series": lines,

@@ -44,6 +44,19 @@ _WORKBOOKS = {
 _OPEN_DOCUMENT = b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"
 _PERFMON_LOG = ("(PDH-BIN", "(PDH-BIN".encode("utf-16-le").decode("latin-1"))
 _SAVE = "save the sheet as CSV, and open that"
+_AS_XML = re.compile(r"progid=.Excel\.Sheet|urn:schemas-microsoft-com:office:spreadsheet")
+_AS_HTML = re.compile(r"urn:schemas-microsoft-com:office:excel")
+_HTML = re.compile(r"\W*<(?:!doctype html|html|head|meta|style|table|div)\b", re.IGNORECASE)
+
+
+def _text_workbook(head: bytes, name: str) -> str | None:
+    """What a workbook in text is: Excel opens XML and tables of HTML by the same name as its own files."""
+    text = head[:_BLOCK].decode("latin-1").replace("\0", "")
+    if _AS_XML.search(text):
+        return f"an Excel workbook (XML): {_SAVE}"
+    if _AS_HTML.search(text) or (name.lower().endswith((".xls", ".xlsx")) and _HTML.match(text.removeprefix("ï»¿"))):
+        return f"an Excel workbook (tables of HTML): {_SAVE}"
+    return None
 
 
 def no_text(head: bytes, name: str, members: Iterable[str] = ()) -> str | None:
@@ -57,7 +70,7 @@ def no_text(head: bytes, name: str, members: Iterable[str] = ()) -> str | None:
     if (name.lower().endswith(".blg") and "\0" in text) or any(mark in text[:_BLOCK] for mark in _PERFMON_LOG):
         return f"a binary log of Perfmon: convert it with relog {name} -f csv -o out.csv, and open that"
     if not is_zip(head):
-        return None
+        return _text_workbook(head, name)
     if _OPEN_DOCUMENT in head:
         return f"an OpenDocument spreadsheet (.ods): {_SAVE}"
     names = list(members)

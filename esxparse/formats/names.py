@@ -11,14 +11,16 @@ STANDARD_INPUT: Final = "-"
 """The path that stands for standard input."""
 
 _PACKED: Final = re.compile(r"\.(?:gz|bz2|xz|zst|zip|tgz|tar)$", re.IGNORECASE)
+_OF_DEVICES: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:$|[. ])", re.IGNORECASE)
+"""Names that Windows keeps for devices, with any ending."""
 _UNFIT: Final = re.compile(r"[^\w .@+=-]+")
 
 
 def recording_name(source: str) -> str:
     """The name that a recording of `source` gets: that of its file, without folders and endings.
 
-    >>> recording_name("vm-support.tgz:var/log/night shift.csv.gz")
-    'night shift'
+    >>> recording_name("vm-support.tgz:var/log/night shift.csv.gz"), recording_name("con.csv")
+    ('night shift', '_con')
     """
     if source == STANDARD_INPUT:
         return "standard-input"
@@ -26,4 +28,5 @@ def recording_name(source: str) -> str:
     while _PACKED.search(last):
         last = _PACKED.sub("", last)
     stem = last.rsplit(".", 1)[0] if "." in last.lstrip(".") else last
-    return _UNFIT.sub("_", stem).strip(" .") or "capture"
+    name = _UNFIT.sub("_", stem).strip(" .") or "capture"
+    return f"_{name}" if _OF_DEVICES.match(name) else name

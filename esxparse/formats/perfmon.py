@@ -67,7 +67,8 @@ def read(source: Source, zone: str | None = None, **options: Any) -> Recording:
             _with_zone(source, copy, 0)
             if zone:
                 whole = options | {"window": EVERYTHING, "numbers": ()}
-                _with_zone(source, copy, _bias(esxtop.read(zoned, **whole).meta["start"], zone))
+                seen = esxtop.read(zoned, **whole).meta
+                _with_zone(source, copy, _bias(seen["start"], seen["end"], zone))
             rec = esxtop.read(zoned, **options)
         said = [Note(stamps.of_zone(zone), line=1)]
     tables = {name: frame.with_columns(_measured(frame)) for name, frame in rec.tables.items()}
@@ -75,9 +76,19 @@ def read(source: Source, zone: str | None = None, **options: Any) -> Recording:
     return Recording(FORMAT, source.name, tables, meta, (*rec.notes, *said))
 
 
-def _bias(start: datetime, zone: str) -> int:
-    """Minutes from the clock of a zone to UTC at the first sample, which its clock shows as `start`."""
-    return round((stamps.in_utc(start, zone) - start).total_seconds() / 60)
+def _bias(start: datetime, end: datetime, zone: str) -> int:
+    """Minutes from the clock of a zone to UTC, from the first to the last sample as its clock shows them.
+
+    Raises:
+        EsxparseError: The clock changes between them.
+    """
+    biases = [round((stamps.in_utc(moment, zone) - moment).total_seconds() / 60) for moment in (start, end)]
+    if biases[0] != biases[1]:
+        raise EsxparseError(
+            f"the clock of {zone} changes between {start:%F %H:%M} and {end:%F %H:%M}: cut the file at the change, and "
+            "open the parts"
+        )
+    return biases[0]
 
 
 def _with_zone(source: Source, copy: Path, bias: int) -> None:

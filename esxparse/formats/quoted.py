@@ -1,6 +1,7 @@
 """Documents about a tool quote its output: a manual, a script, a test. They are no recordings of it.
 
-What decides is how many lines of a file its reader had no use for, as its notes say (`Note.unused`).
+Three things decide, for every reader alike: how many lines of a file its reader had no use for, as its notes say
+(`Note.unused`); how many lines a person wrote, whatever the reader made of them; and whether the file is source code.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import re
 
 from esxparse.errors import UnknownFormatError
+from esxparse.formats.enclosed import is_enclosed
 from esxparse.formats.kit.head import HEAD
 from esxparse.formats.source import Source
 from esxparse.recording import Recording
@@ -16,18 +18,55 @@ _MOST = 0.9
 """Share of unused lines that no recording has: what schedulers and launchers print around a result is less."""
 _TOGETHER = ((1 / 3, 0.12), (0.1, 0.25))
 """Shares of unused lines, and of lines that a person wrote (source, markup, sentences), that no recording has."""
+_OPENED = 0.15
+"""Share of unused lines that no recording has beside a line that opens a quotation."""
 _FEWEST = 5
-"""Fewer such lines are a remark."""
+"""Fewer written lines are a remark."""
+_BEGINNING = 1 << 16
+"""Characters that are weighed if the reader used every line: weighing takes a tenth of a second per MiB."""
+_FIRST = 3
+"""Lines at the beginning that show whether a person or a tool wrote it."""
+_DEFINITIONS = 3
+"""Definitions that make a file source code: launchers print commands, and tools print errors, but neither defines."""
 
 _BY_PEOPLE = re.compile(
     r"""(?mx)^[^\S\n]*+(?:
-    \#!|\#include\b|//|/\*|<!--|```|~~~|\#{1,6}\ [A-Z]|[-*+]\ [A-Za-z`\[]|"{3}|'{3}|@\w+$|\)(?:\ ->.*)?:?$
+    \#!|\#include\b|//|/\*|<!--|```|~~~|[-*]\ [A-Za-z`\[]|"{3}|'{3}|@\w+$|\)(?:\ ->.*)?:?$
+    |\#{1,6}\ [A-Z](?![^\n]*\S\ \ )
+    |</?(?:p|h[1-6]|[uo]l|li|div|d[dlt])\b[^\n>]*>
     |(?:import|from|package|func|def|class|fn|use|public|private|static|const|let|var|return|raise|assert|for|while|if|else
        |elif|fi|done|do|case|esac|try|except|exit|echo|export|local|with|type|yield)\b(?!\ *[:=])
     |[\w.]+\([^\n]*\)[:;,]?$
     |[^;\n]*[\w)\]"'];$|[^\n]*\ \\$
-    |(?:[A-Za-z][\w'-]*+[.,:;]?\ +){6}[^\n]*[a-z]{2}[.,:;`)]?$)"""
+    |[A-Za-z][\w'-]*+[.,;]?\ +(?:[A-Za-z][\w'-]*+[.,:;]?\ +){5}[^\n]*[a-z]{2}[.,:;`)]?$)"""
 )
+_DEFINES = re.compile(
+    r"""(?mx)^[^\S\n]*+(?:
+    (?:async\ )?def\ \w+\([^\n]*:$|class\ \w+[^\n]*:$
+    |func\b[^\n]*\{$|package\ \w+;?$|type\ \w+\ (?:struct|interface)\ \{
+    |\#include\ [<"]|(?:pub(?:\(\w+\))?\ )?fn\ \w+[^\n]*\{$
+    |(?:export\ |async\ )*function\b[^\n]*\{$|(?:public|private|protected|static)\b[^\n]*[{;]$)"""
+)
+_PAGES = frozenset({"vdbench", "hcibench"})
+_OPENS = re.compile(
+    r"""(?mx)^[^\S\n]*+(?:
+    [^\n]{0,80}(?:"{3}|'{3}|`|r\#")\\?$|```\w*$|~~~\w*$
+    |<pre\b[^\n]*>|[\w.-]+:\ [|>][-+]?$)"""
+)
+
+
+def _without_free_text(text: str, rec: Recording) -> str:
+    """Replace the lines that the reader used as values: a command may have any lines."""
+    free = frozenset[int]().union(*(note.free_text for note in rec.notes))
+    if not free:
+        return text
+    lines = enumerate(text.split("\n"), 1)
+    return "\n".join("." if at in free and line.strip() else line for at, line in lines)
+
+
+def _written_lines(text: str) -> list[str]:
+    """The lines that are not blank."""
+    return [line for line in text.split("\n") if line.strip()]
 
 
 def refuse(rec: Recording, source: Source, title: str) -> None:
@@ -36,15 +75,25 @@ def refuse(rec: Recording, source: Source, title: str) -> None:
     Raises:
         UnknownFormatError: It is one.
     """
-    unused = sum(note.unused for note in rec.notes)
-    if not unused or len(source.head.content) == HEAD:
+    if len(source.head.content) == HEAD:
         return
-    text = source.head.text
-    lines = sum(1 for line in text.split("\n") if line.strip())
+    skipped = sum(note.unused for note in rec.notes)
+    judged = _without_free_text(source.head.text, rec)
+    text = judged if skipped else judged[:_BEGINNING]
+    lines = _written_lines(text)
+    count = len(lines)
     written = sum(1 for _ in _BY_PEOPLE.finditer(text))
-    by_people = any(unused > other * lines and written > own * lines for other, own in _TOGETHER)
-    if unused > _MOST * lines or (written >= _FEWEST and by_people):
+    # A reader may take a line that a person wrote for a value. But a file that begins as its tool does quotes nothing:
+    # such lines belong to a command that it shows.
+    unused = max(skipped, written) if any(map(_BY_PEOPLE.match, lines[:_FIRST])) else skipped
+    by_people = written >= _FEWEST and any(unused > other * count and written > own * count for other, own in _TOGETHER)
+    opened = unused > _OPENED * count and _OPENS.search(text) is not None
+    defines = sum(1 for _ in _DEFINES.finditer(text)) >= _DEFINITIONS
+    # Packets have any bytes.
+    packets = b"\0" in source.head.content
+    enclosed = not packets and is_enclosed(source.head.text, judged, is_page=rec.format in _PAGES)
+    if unused > _MOST * count or by_people or opened or defines or enclosed:
         raise UnknownFormatError(
-            f"{source.name} quotes {title}: most of its lines are something else. Copy the output to a file of its "
-            f"own, or open it with format={rec.format!r}"
+            f"{source.name} quotes {title} in a text or program. Copy the output to a file of its own, or open it "
+            f"with format={rec.format!r}"
         )

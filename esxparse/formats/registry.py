@@ -27,6 +27,7 @@ from esxparse.errors import (
     did_you_mean,
 )
 from esxparse.formats import converted, directory, memory, quoted
+from esxparse.formats.kit.foreign import Form
 from esxparse.formats.kit.head import Head
 from esxparse.formats.opening import AS_FOUND, Opening
 from esxparse.formats.source import SeveralError, Source, resolve
@@ -109,6 +110,8 @@ class Reader:
     """Other words that its module asks for."""
     signs: tuple[_Sign, ...] = ()
     """One of them is enough; without any the module is asked."""
+    numbers: Form | None = None
+    """How the tool writes numbers."""
     text: str = ""
     """What it gives, where no docstring of the module says so: one of several formats that the module reads."""
 
@@ -125,7 +128,8 @@ class Reader:
         if not words and signs and all(sign.words for sign in signs):
             words = tuple(word for sign in signs for word in sign.words)
         asks, text = _texts(told, "asks"), told.get("text", "")
-        return cls(name, told["title"], module, options, needs, words, asks, signs, text)
+        numbers = Form(**told["numbers"]) if "numbers" in told else None
+        return cls(name, told["title"], module, options, needs, words, asks, signs, numbers, text)
 
     @cached_property
     def reading(self) -> _Reading:
@@ -325,7 +329,7 @@ def open_source(
     if "window" in reader.options:
         chosen["window"] = opening.window
     with own_errors(source.name, reader.title):
-        rec = reader.reading.read(source, **chosen)
+        rec = reader.reading.read(replace(source, looked_at=source.head, numbers=reader.numbers), **chosen)
         if opening.format is None:
             quoted.refuse(rec, source, reader.title)
         return rec if "window" in reader.options else replace(rec, tables=cut(rec.tables, opening.window))

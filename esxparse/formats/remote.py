@@ -7,11 +7,14 @@ whose end nobody knows is read beyond a bound.
 from __future__ import annotations
 
 import io
+import os
 import re
 import socket
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from contextlib import suppress
+from threading import Thread
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 from esxparse.errors import UnreadableError
@@ -33,6 +36,28 @@ _GONE: Final = frozenset({400, 403, 404, 410})
 """What servers answer for a file that is missing, or hidden from us."""
 _LOGIN: Final = frozenset({401, 403, 407})
 _OF_SERVER: Final = 500
+_MOST_SAID: Final = 300
+"""Characters of an error of a library."""
+_S3: Final = re.compile(r"s3a?://", re.IGNORECASE)
+_METADATA: Final = ("AWS_METADATA_ENDPOINT", "AWS_EC2_METADATA_SERVICE_ENDPOINT")
+"""Either says that the user wants the role of a cloud instance."""
+_OF_STORES: Final = (
+    (
+        "NoCredentials|Unable to locate credentials",
+        (
+            "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SKIP_SIGNATURE=true for a public "
+            "bucket, or AWS_METADATA_ENDPOINT=http://169.254.169.254 for the role of a cloud instance"
+        ),
+    ),
+    ("InvalidAccessKeyId|Access Key Id you provided does not", "the server does not know the access key: check it"),
+    ("SignatureDoesNotMatch|signature we calculated", "the secret key is wrong: check AWS_SECRET_ACCESS_KEY"),
+    ("ExpiredToken|token .* expired", "the session token has expired: get a new one"),
+    ("PermissionError|AccessDenied|Forbidden", "the credentials do not allow this"),
+    ("Timeout", "the server did not answer in time: wait longer with timeout= (--timeout)"),
+    ("EndpointConnectionError|Could not connect", "the server cannot be reached: check AWS_ENDPOINT_URL"),
+    ("ConnectionClosed|ResponseStreaming|IncompleteRead|Connection reset", "the connection broke: try again"),
+)
+"""Signs in errors of file systems, with the cause and what to do."""
 
 
 class UnansweredError(UnreadableError):
@@ -51,7 +76,6 @@ def opened(url: str, timeout: float | None = None) -> BinaryIO:
     """
     try:
         import fsspec.asyn  # type: ignore[import-untyped,unused-ignore]  # noqa: F401, PLC0415  an extra
-        from fsspec.core import url_to_fs  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415
     except ImportError:
         raise UnreadableError(f'{public(url)} is a URL, which needs fsspec: pip install "esxparse[remote]"') from None
     if is_incomplete(url):
@@ -60,8 +84,7 @@ def opened(url: str, timeout: float | None = None) -> BinaryIO:
     try:
         if _HTTP.match(url):
             return cast("BinaryIO", _Answer(url, timeout or PATIENCE_S))
-        files, path = url_to_fs(url)
-        return cast("BinaryIO", files.open(path, "rb"))
+        return cast("BinaryIO", _Waited(url, timeout or PATIENCE_S))
     except FileNotFoundError:
         raise UnreadableError(f"{public(url)} does not exist") from None
     except ImportError as error:
@@ -70,11 +93,107 @@ def opened(url: str, timeout: float | None = None) -> BinaryIO:
     except UnreadableError:
         raise
     except Exception as error:  # noqa: BLE001  each file system has errors of its own
-        raise _unreadable(url, str(error) or type(error).__name__) from None
+        raise _of_store(url, error) from None
 
 
 def _unreadable(url: str, why: object) -> UnreadableError:
     return UnreadableError(f"{public(url)} cannot be read: {why}")
+
+
+def _of_store(url: str, error: Exception) -> UnreadableError:
+    """The error of a file system, in one line; the words of a library only if nothing better is known."""
+    kind, text = type(error).__name__, " ".join(str(error).split())
+    for sign, why in _OF_STORES:
+        if re.search(sign, f"{kind} {text}"):
+            return _unreadable(url, why)
+    return _unreadable(url, text[:_MOST_SAID] or kind)
+
+
+def _settings(url: str, timeout: float) -> dict[str, Any]:
+    """Options of the file system of a URL: S3 looks for no credentials that the user did not configure."""
+    if not _S3.match(url):
+        return {}
+    from aiobotocore.session import get_session  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415
+
+    session = get_session()
+    if not any(os.environ.get(name) for name in _METADATA):
+        # Without credentials the library asks the metadata address of the cloud, which anybody may answer.
+        session.get_component("credential_provider").remove("iam-role")
+    waiting = {"connect_timeout": timeout, "read_timeout": timeout, "retries": {"total_max_attempts": 1}}
+    return {
+        "session": session,
+        "config_kwargs": waiting,
+        "anon": os.environ.get("AWS_SKIP_SIGNATURE", "").lower() == "true",
+        "skip_instance_cache": True,
+    }
+
+
+class _Waited(io.RawIOBase):
+    """A file of any file system; each of its answers is waited for so long, whatever the file system does itself."""
+
+    def __init__(self, url: str, timeout: float) -> None:
+        super().__init__()
+        self._url = url
+        self._timeout = timeout
+        from fsspec.core import url_to_fs  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415  an extra
+
+        # Loading a library is not waiting for a server.
+        files, path = url_to_fs(url, **_settings(url, timeout))
+        self._file: Any = self._within(lambda: files.open(path, "rb"))
+        self.size: int | None = getattr(self._file, "size", None)
+
+    def _within(self, work: Callable[[], Any]) -> Any:
+        done: Future[Any] = Future()
+
+        def run() -> None:
+            try:
+                done.set_result(work())
+            except BaseException as error:  # noqa: BLE001  raised where it is waited for
+                done.set_exception(error)
+
+        # A daemon: a server that never answers does not keep the program from ending.
+        Thread(target=run, daemon=True).start()
+        try:
+            return done.result(self._timeout)
+        except TimeoutError:
+            if done.done():
+                raise
+            raise _too_slow(self._url, "the server gave no answer", self._timeout) from None
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def seekable(self) -> bool:
+        """Whether its file system can seek."""
+        return bool(self._file.seekable())
+
+    def tell(self) -> int:
+        """The byte that is read next."""
+        return int(self._file.tell())
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Goes to another place."""
+        return int(self._file.seek(offset, whence))
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """Reads what is there, up to the size of the buffer."""
+        view = memoryview(buffer).cast("B")
+        try:
+            piece = self._within(lambda: self._file.read(len(view)))
+        except UnreadableError:
+            raise
+        except Exception as error:  # noqa: BLE001  each file system has errors of its own
+            raise _of_store(self._url, error) from None
+        view[: len(piece)] = piece
+        return len(piece)
+
+    def close(self) -> None:
+        """Ends the connection."""
+        if not self.closed:
+            with suppress(Exception):
+                self._within(self._file.close)
+        super().close()
 
 
 class _Answer(io.RawIOBase):
@@ -115,8 +234,7 @@ class _Answer(io.RawIOBase):
             raise
 
     def _too_slow(self, what: str) -> UnansweredError:
-        waited = f"{self._timeout:g} s"
-        return UnansweredError(f"{public(self._url)}: {what} within {waited}; wait longer with timeout= (--timeout)")
+        return _too_slow(self._url, what, self._timeout)
 
     def _ask(self, place: int) -> None:
         """Asks for the file from a place on."""
@@ -217,6 +335,10 @@ class _Answer(io.RawIOBase):
             with suppress(Exception):
                 self._run(end(), "the connection did not end")
         super().close()
+
+
+def _too_slow(url: str, what: str, timeout: float) -> UnansweredError:
+    return UnansweredError(f"{public(url)}: {what} within {timeout:g} s; wait longer with timeout= (--timeout)")
 
 
 def _refused(url: str, status: int, reason: str) -> UnreadableError:

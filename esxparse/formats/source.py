@@ -20,6 +20,7 @@ from esxparse.formats import memory, remote
 from esxparse.formats.archives import is_tar, is_zip, no_text
 from esxparse.formats.bundle import Found, look_through, unwrap
 from esxparse.formats.decompress import Layer, Raw
+from esxparse.formats.kit.foreign import Form, leave_out
 from esxparse.formats.kit.head import HEAD, Head
 from esxparse.formats.kit.notes import some
 from esxparse.formats.kit.pieces import fill, large
@@ -87,6 +88,8 @@ class Source:
     """What keeps a temporary file at `path` from being removed."""
     looked_at: Head | None = field(default=None, repr=False, compare=False)
     """Its beginning, where it was read already."""
+    numbers: Form | None = field(default=None, repr=False, compare=False)
+    """How the tool writes numbers; `text` leaves out others. None: the reader knows the marks of all locales."""
 
     @cached_property
     def head(self) -> Head:
@@ -108,7 +111,8 @@ class Source:
         """
         content, notes = self.content()
         text = decode(content)
-        return Text(text.text, (*notes, *text.notes))
+        plain, left = leave_out(text.text, self.numbers) if self.numbers else (text.text, [])
+        return Text(plain, (*notes, *text.notes, *left))
 
     def content(self) -> tuple[bytes, list[Note]]:
         """The whole content, and a note where it ended before its time.

@@ -5,7 +5,8 @@ Tables
 system      one row per sample: the summary (`-`), or the only row with `--Summary`: sample (from 1), time (UTC; of
             `--enable Time_Of_Day_Seconds`), seconds (of the sample; where a command was measured), and all columns
 packages    one row per sample and package: sample, time, package, and what is of packages: package_watts, ram_watts,
-            gfx_watts, package_celsius, package_pc2_pct ..., uncore_mhz
+            gfx_watts, package_celsius, package_pc2_pct ..., uncore_mhz,
+            uncore_0_0_mhz ... (domain and cluster)
 cores       one row per sample and core: sample, time, package, core, and what is of cores: cpu_c6_pct ...,
             core_celsius, core_throttles, cores_watts (AMD; on Intel it is of packages)
 cpus        one row per sample and CPU: sample, time, package, die, node, core, cpu, and avg_mhz, busy_pct, busy_mhz,
@@ -25,7 +26,7 @@ from functools import cache
 from typing import Any
 
 from esxparse.errors import DamagedError
-from esxparse.formats.kit.notes import Counted, Notes, excerpt
+from esxparse.formats.kit.notes import Counted, Notes, excerpt, left_out
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import Row, Schema, data, frames, known, schema
 from esxparse.formats.source import Source
@@ -36,6 +37,11 @@ FORMAT = "turbostat"
 _TITLES = re.compile(r"\s*(?:[\w.]+\s+){0,12}?(?:Avg_MHz|Busy%|Bzy_MHz)\s.*")
 _SECONDS = re.compile(r"(?P<seconds>\d+\.\d+) sec\s*")
 _RELEASE = re.compile(r"turbostat version (?P<release>\S+)")
+_OWN = re.compile(
+    r"(?:cpu\d+|CPUID\(\w+\)|Kernel command line|current_driver|RAPL|TSC|NSFOD|SYSFS\w*|Linux \S+|Uncore\b.*): "
+    r"|\d+ \* [\d.]+ = [\d.]+ MHz|/(?:dev|sys)/|(?:cpu\d+: )?cpufreq|intel_\w+|Can not|\s*POLL\b"
+)
+"""What turbostat itself prints on the machine before the titles."""
 _PLACES = {"package": "package", "die": "die", "node": "node", "core": "core", "cpu": "cpu"}
 _TAKEN = frozenset({*_PLACES, "sample", "time", "seconds"})
 _OTHERS = frozenset({"usec", "time_of_day_seconds", "apic", "x2apic", "l3", "skt"})
@@ -75,6 +81,7 @@ def read_samples(lines: Sequence[str]) -> tuple[list[Row], list[str], Row, Notes
     titles: list[str] = []
     every: dict[str, None] = {}
     odd = Counted()
+    before: list[tuple[int, str]] = []
     facts: Row = {}
     seconds: float | None = None
     sample = 0
@@ -98,7 +105,9 @@ def read_samples(lines: Sequence[str]) -> tuple[list[Row], list[str], Row, Notes
                 sample, seen = sample + 1, set()
             seen.add(whose)
             rows.append({"sample": sample, "line": place, "whose": whose, "cells": row, "seconds": seconds})
-    return rows, list(every), facts, Notes(odd.notes("warning"))
+        elif any(cells) and not _OWN.match(line):
+            before.append((place, line))
+    return rows, list(every), facts, Notes([*odd.notes("warning"), *left_out(before)])
 
 
 def _read_row(row: Row, odd: Counted) -> Row:
@@ -112,6 +121,9 @@ def _read_row(row: Row, odd: Counted) -> Row:
             found |= {_PLACES[low]: whole(cell)} if low in _PLACES else {}
             continue
         name, _ = column(title)
+        if name in found:
+            odd.say(f"two titles are column {name}: that of {title} is left out", row["line"])
+            continue
         found[name] = number(cell)
         if found[name] is None and cell not in {"", "-"}:
             odd.say(f"{excerpt(cell)!r} is no number of {title}: left out", row["line"])

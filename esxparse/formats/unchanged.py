@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
+from typing import Final
 
 from esxparse.errors import UnreadableError
+
+_NOT_WAITING: Final = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 @dataclass(frozen=True)
@@ -30,16 +35,22 @@ class Opened:
         """The error that a file is not what it was."""
         return UnreadableError(f"{self.path} {why} since it was opened: open it again")
 
+    def open(self) -> FileIO:
+        """Opens the file at the path, whatever it is now; a named pipe in its place is not waited for."""
+        return FileIO(os.open(self.path, os.O_RDONLY | _NOT_WAITING))
+
     def has_grown(self, descriptor: int) -> bool:
         """Whether the open file has become longer; what was there may be there still.
 
         Raises:
             UnreadableError: It is another file, or was changed otherwise.
         """
-        now = Opened.of(self.path, os.fstat(descriptor))
+        found = os.fstat(descriptor)
+        now = Opened.of(self.path, found)
         if now == self:
             return False
-        if (now.device, now.inode) != (self.device, self.inode):
+        # A new file may get the number of the one that was removed.
+        if (now.device, now.inode) != (self.device, self.inode) or not stat.S_ISREG(found.st_mode):
             why = "was replaced"
             raise self.error(why)
         if now.size > self.size:
@@ -54,13 +65,10 @@ class Opened:
             UnreadableError: It is not there, or not what it was.
         """
         try:
-            descriptor = os.open(self.path, os.O_RDONLY)
+            with self.open() as file:
+                grown = self.has_grown(file.fileno())
         except OSError as error:
             raise self.unreadable(error) from None
-        try:
-            grown = self.has_grown(descriptor)
-        finally:
-            os.close(descriptor)
         if grown:
             why = "was changed"
             raise self.error(why)

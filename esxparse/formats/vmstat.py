@@ -36,7 +36,8 @@ from esxparse.errors import DamagedError
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Counted, Notes, left_out
 from esxparse.formats.kit.numbers import number
-from esxparse.formats.kit.stamps import in_utc, of_zone, unused_zone
+from esxparse.formats.kit.orders import FOREIGN_DATE, swap_notes
+from esxparse.formats.kit.stamps import has_date, in_utc, of_zone, unused_zone
 from esxparse.formats.kit.tables import Row, data, frames, known, schema
 from esxparse.formats.power.readings import stamp
 from esxparse.formats.source import Source
@@ -171,7 +172,8 @@ class _Reader:
         if self.kind == "disk":
             values["device"] = cells[0] if cells else None
         if len(cells) != len(columns) or None in values.values():
-            self.odd.say("not the numbers that the titles above it name, left out", at)
+            is_foreign = not found and has_date(line)
+            self.odd.say(FOREIGN_DATE if is_foreign else "not the numbers that the titles above it name, left out", at)
             return
         time = self._time(found, at) if found else None
         if self.kind == "vmstat":
@@ -213,6 +215,7 @@ def read(source: Source, zone: str | None = None) -> Recording:
         else:
             notes.say(unit)
     times = [row["time"] for row in samples if row["time"]]
+    notes += swap_notes(times, has_option=False)
     steps = sorted(row["interval_s"] for row in samples if row["interval_s"])
     meta: dict[str, Any] = {
         "start": min(times, default=None),

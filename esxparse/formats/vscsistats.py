@@ -68,8 +68,9 @@ _KINDS = (
 _TITLE = re.compile(
     r"""["\s]*Histogram:\s*(?P<title>.*?)\s*(?:$|\{|"?[,;:]?\s*(?:for\s+)?virtual\s+machine)""", re.IGNORECASE
 )
-_WORLD = re.compile(r"world\s?group\s?ID\W{0,5}(\d{1,18})(?!\d)", re.IGNORECASE)
-_HANDLE = re.compile(r"handle\s?ID\W{0,5}(\d{1,18})(?!\d)(?:\s*\((?P<disk>[^()]*)\))?", re.IGNORECASE)
+_WORLD = re.compile(r"world\s?group\s?ID\W{0,5}(\d{1,18})(?!\W?\d)", re.IGNORECASE)
+_HANDLE = re.compile(r"handle\s?ID\W{0,5}(\d{1,18})(?!\W?\d)(?:\s*\((?P<disk>[^()]*)\))?", re.IGNORECASE)
+_ID = re.compile(r"(?:group|handle)\s?ID", re.IGNORECASE)
 _SUMMARY = re.compile(
     r"(?P<what>min|max|mean|count)(?:\s*+[,;:=]\s*+|\s++)(?P<number>[+-]?\d{1,30}(?:\.\d{1,30})?)", re.IGNORECASE
 )
@@ -172,7 +173,8 @@ def _whose(title_line: str, line: int) -> tuple[Row, list[Note]]:
         notes.say(f"unknown histogram, kept: {title[:60]!r}", line)
         kind = re.sub(r"[^a-z0-9]+", "_", low).strip("_")[:60] or "unnamed"
     if world is None or handle is None:
-        notes.say("the title does not name the VM and the disk", line)
+        unreadable = _ID.search(title_line)
+        (notes.warn if unreadable else notes.say)("the title does not name the VM and the disk", line)
     return {
         "world_group_id": int(world[1]) if world else None,
         "handle_id": int(handle[1]) if handle else None,

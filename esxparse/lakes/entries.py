@@ -21,13 +21,20 @@ import polars as pl
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import manifest
 from esxparse.lakes.store import Store
-from esxparse.recording import Note
+from esxparse.recording import Note, printable
 
 FOLDER: Final = "catalogue"
 
 _ID: Final = 20
 _FILE: Final = re.compile(rf"{FOLDER}/[0-9a-f]{{{_ID}}}\.json")
 _HOST: Final = re.compile(r"(?!__HIVE_DEFAULT_PARTITION__$)[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+_TABLE: Final = re.compile(r"[A-Za-z0-9_][^/\\\x00-\x1f\x7f]{0,199}")
+DIRECTORY: Final = (
+    rf"table=(?P<table>{_TABLE.pattern})/date=(?P<date>\d{{4}}-\d\d-\d\d)"
+    r"/host=(?P<host>[A-Za-z0-9_][A-Za-z0-9._-]{0,99})"
+)
+"""The directory of the files of a table, by date and host, as `lake add` writes it."""
+_PATH: Final = re.compile(rf"{DIRECTORY}/(?P<id>[0-9a-f]+)-[0-9a-f]+\.parquet")
 _TYPES: Final[Mapping[str, Any]] = {
     str(one): one
     for one in (
@@ -144,11 +151,31 @@ def parsed(text: bytes, name: str) -> Entry:
         for table in found.tables:
             found.schema(table)
         _ = [(one["path"], one["date"], one["rows"], one["bytes"]) for one in found.files()]
-    except (KeyError, TypeError) as error:
+        foreign = _foreign(found, name)
+    except (KeyError, TypeError, AttributeError) as error:
         raise DamagedError(
             f"{name} is not what `esxparse lake add` writes: add the capture again with --force"
         ) from error
+    if foreign:
+        raise DamagedError(f"{name} names {printable(foreign)!r}: `esxparse lake add` writes no such entry; remove it")
     return found
+
+
+def _foreign(entry: Entry, name: str) -> str | None:
+    """The first id, host, table or path that no capture added here has: a path may lead out of the lake."""
+    if entry.id != Path(name).stem:
+        return str(entry.id)
+    if not _HOST.fullmatch(entry.host):
+        return entry.host
+    for table in entry.tables:
+        if not _TABLE.fullmatch(table):
+            return table
+        for one in entry.files(table):
+            found = _PATH.fullmatch(one["path"])
+            wanted = {"table": table, "date": one["date"], "host": entry.host, "id": entry.id}
+            if found is None or found.groupdict() != wanted:
+                return str(one["path"])
+    return None
 
 
 def find(store: Store, key: str) -> Entry | None:

@@ -17,10 +17,13 @@ from dataclasses import asdict, dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
+from esxparse.lakes.entries import DIRECTORY
+
 if TYPE_CHECKING:
     from esxparse.lakes.store import Store
 
 FOLDER: Final = "merged"
+_PATH: Final = re.compile(rf"{FOLDER}/{DIRECTORY}/[0-9a-f]+-\d+\.parquet")
 _CATALOGUE: Final = re.compile(rf"{FOLDER}/catalogue/[0-9a-f]+\.json")
 
 
@@ -62,8 +65,9 @@ def load(store: Store) -> dict[str, list[Merged]]:
 
 def _parsed(text: bytes | None) -> list[Merged]:
     try:
-        return [Merged(**one | {"of": tuple(one["of"])}) for one in json.loads(text or b"[]")]
-    except (ValueError, TypeError, KeyError):
+        found = [Merged(**one | {"of": tuple(one["of"])}) for one in json.loads(text or b"[]")]
+        return found if all(_PATH.fullmatch(one.path) for one in found) else []
+    except (ValueError, TypeError, KeyError, RecursionError):
         return []
 
 

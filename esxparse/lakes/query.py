@@ -19,19 +19,26 @@ from esxparse import fleet
 from esxparse.errors import DamagedError, EsxparseError, MissingTableError, choose_from
 from esxparse.fleet import Crew
 from esxparse.formats.opening import Opening, moment
-from esxparse.lakes import entries, merged, segments
+from esxparse.lakes import entries, merged, segments, servers
 from esxparse.lakes.adding import Added, Job, add
 from esxparse.lakes.entries import Entry
 from esxparse.lakes.merged import Merged
-from esxparse.lakes.store import Store, why
-from esxparse.locations import is_url, public
+from esxparse.lakes.store import Store
+from esxparse.locations import is_url, legible, public
 from esxparse.recording import Recording, counted
 
 if TYPE_CHECKING:
     from esxparse.formats.opening import Options
 
+_QUOTED_URL: Final = re.compile(r"""['"]([^'"]*://[^'"]*)['"]""")
 _UNKNOWN: Final = re.compile(r'Table with name "?(.+?)"? does not exist')
 _PATTERN: Final = re.compile(r"([*?[])")
+_DUCKDB: Final[dict[str, str | bool | int | float | list[str]]] = {
+    "python_enable_replacements": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
+"""A query sees the tables of the lake, not variables of this program, and downloads no extension."""
 _HIVE: Final = {"table": pl.String(), "date": pl.Date(), "host": pl.String()}
 
 
@@ -40,7 +47,8 @@ def lake(uri: str | os.PathLike[str], **storage: str) -> Lake:
 
     Args:
         uri: A directory, or a bucket and prefix of an object store, such as `s3://captures/2026`.
-        storage: Options of the object store, such as `aws_endpoint_url`; those in the environment need not be said.
+        storage: Options of the object store, such as `aws_endpoint_url`, if they are not in the environment.
+            `timeout`: seconds to wait for each answer (60).
     """
     return Lake(Store.of(uri, storage))
 
@@ -168,7 +176,9 @@ class Lake:
             glob=False,
             hive_partitioning=hive,
             hive_schema=_HIVE if hive else None,
-            storage_options=dict(self.store.options) if is_url(self.store.uri) else None,
+            storage_options=servers.polars_options(self.store.options) if is_url(self.store.uri) else None,
+            # Credentials come from where the store has them; polars would look for its own.
+            credential_provider=None,
         )
         return frame.drop("table") if hive else frame
 
@@ -178,6 +188,8 @@ class Lake:
         try:
             yield
         except (pl.exceptions.PolarsError, OSError) as error:
+            if broken := servers.network_error(self.store.uri, str(error)):
+                raise broken from error
             raise DamagedError(self._unreadable(str(error).splitlines()[0])) from error
 
     def _unreadable(self, what: str) -> str:
@@ -208,7 +220,7 @@ class Lake:
                 one.origin["bytes"],
                 len(one.notes),
                 sum(note.severity == "warning" for note in one.notes),
-                one.source,
+                legible(one.source),
                 one.origin["sha256"],
                 one.esxparse,
             )
@@ -258,11 +270,14 @@ class Lake:
             import duckdb  # noqa: PLC0415  an extra
         except ImportError:
             raise EsxparseError('SQL needs DuckDB: pip install "esxparse[lake]"') from None
+        # DuckDB repeats them in its errors.
+        for url in _QUOTED_URL.findall(query):
+            public(url)
         # What no row of the time asked for is in is an empty table.
         whole = Lake(self.store, held=self._all)
         # SQL does not tell capitals from small letters.
         words = set(re.findall(r"\w+(?:\.\w+)?", query.replace('"', "").lower()))
-        with duckdb.connect() as base:
+        with duckdb.connect(config=_DUCKDB) as base:
             # Results go back through Arrow; the clock of the machine has no say in them.
             base.execute("SET TimeZone = 'UTC'")
             if "catalogue" in words:
@@ -272,7 +287,7 @@ class Lake:
 
                 protocol: Any = self.store.uri.partition("://")[0]
                 # One that is kept would have the keys and the address of the environment of its time.
-                options: Any = {**self.store.options, "skip_instance_cache": True}
+                options = {**servers.client(self.store.uri, self.store.options), "skip_instance_cache": True}
                 base.register_filesystem(FsspecStore(protocol, **options))
             try:
                 # Not EXPLAIN: with ANALYZE it runs what it explains.
@@ -295,7 +310,9 @@ class Lake:
         if unknown := _UNKNOWN.search(str(error)):
             tables = ["catalogue", *(f'"{one}"' if "." in one else one for one in Lake(self.store, held=self._all))]
             return MissingTableError(f"no table {unknown[1]!r}: {choose_from(unknown[1], tables)}")
-        what = why(error)
+        if broken := servers.network_error(self.store.uri, str(error)):
+            return broken
+        what = servers.shortened(str(error))
         if self.store.uri in (short := what.partition(" LINE ")[0]):
             return DamagedError(self._unreadable(short))
         return EsxparseError(f"DuckDB: {what}")

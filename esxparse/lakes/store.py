@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import stat
+import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -18,25 +19,21 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from esxparse.errors import EsxparseError
+from esxparse.lakes import servers
 from esxparse.locations import is_url, public
 
 A = TypeVar("A")
 T = TypeVar("T")
 
 _AT_ONCE: Final = 16
-_RETRIES: Final = 3
-_MOST_SAID: Final = 500
+_PAUSE_S: Final = 0.2
+"""Before a request whose connection broke is sent again."""
 _STORES: Final = frozenset({"s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss"})
 _NEARLY_URL: Final = re.compile(rf"(file|{'|'.join(_STORES)}):", re.IGNORECASE)
 _NOT_IN_URL: Final = re.compile(r"[#?]")
 _NOT_IN_KEYS: Final = re.compile(r"[#?%*[]|(?<=/)\.{1,2}(?=/|$)")
 """Clients of object stores do not agree on what these stand for."""
 _PARTITION: Final = re.compile(r"[^/\\=]+=[^/\\=]*(?=[/\\]|$)")
-_ANSWER: Final = re.compile(r"status code: (\d{3}(?: [A-Z]\w+)*)")
-_OF_SERVER: Final = {
-    "NoSuchBucket": "there is no such bucket: make it first, or name another",
-    "169.254.169.254": "no credentials are given: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
-}
 _OF_SYSTEM: Final = re.compile(r"\(os error (\d+)\)")
 _TO_DO: Final = {
     errno.ENOSPC: "make room, and add the capture again",
@@ -60,16 +57,14 @@ def _is_no_directory(path: Path) -> bool | None:
 
 def why(error: BaseException) -> str:
     """What went wrong in a store, in one line, and what to do where that is known."""
-    text = str(error).split("Debug source:")[0]
-    for sign, said in _OF_SERVER.items():
-        if sign in text:
-            return said
-    if answer := _ANSWER.search(text):
-        return f"the server answered {answer[1]}"
+    text = str(error)
+    if known := servers.why(text):
+        return known
+    text = text.partition("Debug source:")[0]
     if of_system := _OF_SYSTEM.search(text):
         number = int(of_system[1])
         return f"{os.strerror(number)}: {_TO_DO.get(number, 'name a directory that can be written')}"
-    return " ".join(text.split())[:_MOST_SAID]
+    return servers.shortened(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,28 +120,33 @@ class Store:
         except ImportError:
             raise EsxparseError('a lake needs obstore: pip install "esxparse[lake]"') from None
         if is_url(self.uri):
-            options: Any = {name: value for name, value in self.options.items() if name != "allow_http"}
-            client: Any = {"allow_http": True} if self.options.get("allow_http") == "true" else None
-            retries: Any = {"max_retries": _RETRIES}
-            return self._do(lambda: from_url(self.uri, retry_config=retries, client_options=client, **options))
+            servers.need_credentials(self.uri, self.options)
+            settings = servers.client(self.uri, self.options)
+            return self._do(lambda: from_url(self.uri, **settings))
         return self._do(lambda: LocalStore(self.uri, mkdir=True))
 
     def __getstate__(self) -> dict[str, Any]:
         return {"uri": self.uri, "options": dict(self.options)}
 
     def _do(self, work: Callable[[], T]) -> T:
+        """Does the work, again if the connection breaks: clients repeat no request that may have been done already."""
         from obstore.exceptions import AlreadyExistsError, BaseError  # noqa: PLC0415
 
-        try:
-            return work()
-        except (FileNotFoundError, AlreadyExistsError):
-            raise
-        except BaseException as error:
-            # A panic of the library is not an Exception: it says so of options that it does not know.
-            panic = type(error).__name__ == "PanicException"
-            if not (panic or isinstance(error, (BaseError, OSError, ValueError))):
+        for left in reversed(range(servers.RETRIES + 1)):
+            try:
+                return work()
+            except (FileNotFoundError, AlreadyExistsError):
                 raise
-            raise EsxparseError(f"lake {public(self.uri)}: {why(error)}") from error
+            except BaseException as error:
+                # A panic of the library is not an Exception: it says so of options that it does not know.
+                panic = type(error).__name__ == "PanicException"
+                if not (panic or isinstance(error, (BaseError, OSError, ValueError))):
+                    raise
+                if left and servers.is_broken_connection(str(error)):
+                    time.sleep(_PAUSE_S)
+                    continue
+                raise EsxparseError(f"lake {public(self.uri)}: {why(error)}") from error
+        raise AssertionError  # the last attempt returns or raises
 
     def names(self, path: str) -> str:
         """What other programs call a file."""

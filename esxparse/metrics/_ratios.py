@@ -165,7 +165,7 @@ def _undecided(row: Mapping[str, Any], family: evidence.Family, which: str) -> d
     if difference is None or row["verdict"] in {"higher", "lower"}:
         return nothing
     relative = ratio is not None
-    change = f"{100 * (ratio - 1):+.3g} %" if relative else f"{difference:+.3g}"
+    change = f"{100 * (ratio - 1):+z.3g} %" if relative else f"{difference:+z.3g}"
     if row["p_value"] is None:
         return {**nothing, "undecided": evidence.describe_undecided(which, change, None, None, repeated=False)}
     # A difference too small to matter needs no repetitions to be shown: one as large as the margin does.

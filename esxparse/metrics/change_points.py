@@ -3,7 +3,7 @@
 The sums of what a series is above its mean begin and end at 0. They climb while it is high and fall while it is low, so
 the way from their lowest point to their highest is the part of the series that differs most from the rest: a spell, or
 all that follows a step. Its length over the square root of the samples is Kuiper's statistic. Noise alone passes 2 in
-about one series in 100.
+about one series in 100. A level is one of samples: each counts alike, whatever time it covers.
 
 Source: N. H. Kuiper 1960, the statistic; B. Levin and J. Kline 1985, a level that changes and comes back. Neighbouring
 samples of a host are alike, so noise counts as (1 + r) / (1 - r) of itself, r the correlation from one sample to the

@@ -16,7 +16,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from . import host_cpu
+from . import host_cpu, over_time
 from ._inputs import AT_LEAST_0, checked
 from ._series import half_unit_of
 from .frames import finite, first_true, names, need
@@ -218,7 +218,7 @@ def dense_mode(load: pl.LazyFrame, check_every_s: float = CHECK_S) -> pl.LazyFra
     time               of the check
     samples            i64  since the check before
     vms, vcpus, pcpus  i64  as of the last of them
-    pcpu_util_pct      f64  mean over them (assumed: the study does not say over what time the host looks)
+    pcpu_util_pct      f64  mean over their time (assumed: the study does not say over what time the host looks)
     enough_vms, enough_vcpus, busy_enough  bool  the three thresholds
     eligible           bool all three; null where a number is missing and nothing else decides
     switched           str  on or off, where this check changes it; before the first it is off, and a check of which
@@ -244,7 +244,7 @@ def dense_mode(load: pl.LazyFrame, check_every_s: float = CHECK_S) -> pl.LazyFra
     check = time.min() + pl.duration(microseconds=number * step)
     before = eligible.forward_fill().shift(1).fill_null(value=False)
     return (
-        load.filter(time.is_not_null())
+        over_time.with_covered(load.filter(time.is_not_null()))
         .sort("time")
         .with_columns(check.alias("_check"), time.max().alias("_last"))
         .filter(pl.col("_check") <= pl.col("_last"))
@@ -252,7 +252,7 @@ def dense_mode(load: pl.LazyFrame, check_every_s: float = CHECK_S) -> pl.LazyFra
         .agg(
             pl.len().cast(pl.Int64).alias("samples"),
             pl.col("vms", "vcpus", "pcpus").last(),
-            pl.col("pcpu_util_pct").cast(pl.Float64).fill_nan(None).mean(),
+            over_time.mean(pl.col("pcpu_util_pct").cast(pl.Float64).fill_nan(None)).alias("pcpu_util_pct"),
         )
         .rename({"_check": "time"})
         .with_columns(
@@ -269,18 +269,18 @@ def dense_mode_summary(checks: pl.LazyFrame) -> pl.LazyFrame:
     """Sum up the checks of `dense_mode`.
 
     Returns one row: checks, unknown_checks (of which a number is missing that decides), eligible_checks, switches (i64;
-    how often it went on or off) and eligible_pct, the share of the other checks at which dense mode would be in effect,
-    %; null where there is no other.
+    how often it went on or off) and eligible_pct, the share of the other checks' time (`over_time`) in which dense mode
+    would be in effect, %; null where there is no other.
 
     >>> checks = pl.LazyFrame({"eligible": [True, False, True, True], "switched": ["on", "off", "on", None]})
     >>> dense_mode_summary(checks).collect().row(0)
     (4, 0, 3, 3, 75.0)
     """
     eligible = pl.col("eligible")
-    return checks.select(
+    return over_time.with_covered(checks).select(
         pl.len().cast(pl.Int64).alias("checks"),
         eligible.is_null().sum().cast(pl.Int64).alias("unknown_checks"),
         eligible.sum().cast(pl.Int64).alias("eligible_checks"),
         pl.col("switched").count().cast(pl.Int64).alias("switches"),
-        (eligible.mean() * 100).alias("eligible_pct"),
+        (over_time.share(eligible) * 100).alias("eligible_pct"),
     )

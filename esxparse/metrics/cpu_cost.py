@@ -6,7 +6,7 @@ Two measures of "use" exist and are never mixed; the first word of every result 
 
 used  `% Processor Time` of `Physical Cpu(_Total)`, PCPU USED(%): work at the nominal frequency. Turbo raises it, and
       two busy hyper-threads count as half a core each in every known release: summed over PCPUs, percent of *cores*.
-      The talk's formula. (%USED of worlds counts them 62.5 % each and adds up to more: `esxparse.counters.threads`.)
+      The talk's formula. (%USED of worlds counts them 62.5 % each, so its sum is higher.)
 util  `% Util Time`, PCPU UTIL(%): time not halted, whatever the frequency. The sum over PCPUs is in percent of
       *PCPUs*, which are hyper-threads where there are any; MHz of it are time x nominal frequency, not cycles.
 

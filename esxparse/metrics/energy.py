@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
 import polars as pl
 
+from . import over_time
 from .frames import finite, names
+
+if TYPE_CHECKING:
+    from ._series import Numbers
 
 LONGEST_GAP = 3.0
 """A distance between two readings of more than so many usual ones is a gap: nothing is known of the power in it."""
@@ -128,21 +136,34 @@ def watts_per_unit(table: pl.LazyFrame, rate: str, watts: str = "watts") -> pl.L
 def fit(points: pl.DataFrame) -> tuple[float, float, float] | None:
     """Slope (W per % util), intercept (W) and correlation of the straight line through the points; None if none is.
 
-    Needs `util_pct` and `watts`, both means over the same intervals (`power_intervals`).
+    Needs `util_pct` and `watts`, both means over the same intervals (`power_intervals`). Each interval counts for its
+    length (`lengths`).
 
     >>> fit(pl.DataFrame({"util_pct": [float(n) for n in range(10)], "watts": [100.0 + 2 * n for n in range(10)]}))
     (2.0, 100.0, 1.0)
     """
     if points.height < _FEWEST_FOR_A_LINE or points["util_pct"].n_unique() < _FEWEST_FOR_A_LINE // 2:
         return None
-    util, watts = pl.col("util_pct"), pl.col("watts")
-    found = points.select(
-        slope=pl.cov(util, watts) / util.var(), correlation=pl.corr(util, watts), util=util.mean(), watts=watts.mean()
-    ).row(0, named=True)
-    if found["slope"] is None or found["correlation"] is None or found["correlation"] != found["correlation"]:
+    weight = lengths(points)
+    if not weight.any():
         return None
-    return (
-        round(found["slope"], 6),
-        round(found["watts"] - found["slope"] * found["util"], 6),
-        round(found["correlation"], 6),
-    )
+    util, watts = (points[name].to_numpy() for name in ("util_pct", "watts"))
+    middle = [float(np.average(one, weights=weight)) for one in (util, watts)]
+    across, up = util - middle[0], watts - middle[1]
+    both, wide, high = (float(weight @ (one * other)) for one, other in ((across, up), (across, across), (up, up)))
+    if not wide * high > 0:
+        return None
+    slope = both / wide
+    return round(slope, 6), round(middle[1] - slope * middle[0], 6), round(both / math.sqrt(wide * high), 6)
+
+
+def lengths(points: pl.DataFrame) -> Numbers:
+    """Give how long each interval is: `interval_s`, else the time that its sample covers (`over_time`), else 1 for all.
+
+    >>> lengths(pl.DataFrame({"interval_s": [5.0, None, 300.0]})).tolist()
+    [5.0, 0.0, 300.0]
+    """
+    if "interval_s" in points.columns and points["interval_s"].count():
+        return points["interval_s"].fill_null(0.0).to_numpy()
+    covered = over_time.weights(points["time"].to_list()) if "time" in points.columns else None
+    return np.ones(points.height) if covered is None else covered

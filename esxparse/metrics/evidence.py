@@ -149,7 +149,7 @@ def describe_undecided(
     """
     if not repeated:
         return f"the data do not show which is {which} ({change}): one run may be chance, repeat both"
-    span = f" [{interval_pct[0]:+.3g}, {interval_pct[1]:+.3g}]" if interval_pct else ""
+    span = f" [{interval_pct[0]:+z.3g}, {interval_pct[1]:+z.3g}]" if interval_pct else ""
     if interval_pct and max(map(abs, interval_pct)) <= EQUAL_PCT:
         return f"equal within {EQUAL_PCT:g} % ({change}{span})"
     text = f"the data do not show which is {which} ({change}{span})"

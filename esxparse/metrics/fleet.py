@@ -14,6 +14,7 @@ from typing import Final
 
 import polars as pl
 
+from . import over_time
 from .frames import finite, names, need
 from .inventory import WORLD_OF_VCPU
 from .scheduling import contention
@@ -31,11 +32,14 @@ def _vcpus(vcpu: pl.LazyFrame, *, limited: bool) -> pl.LazyFrame:
     world = pl.col("world").str
     # ESX 3.5 and 4 have two worlds of a vCPU.
     own = world.contains(WORLD_OF_VCPU)
-    return vcpu.filter(own, pl.col("pct_ready").is_not_null()).select("host", "date", "group_id", wait, vm="group")
+    rows = over_time.with_covered(vcpu, "host", "date").filter(own, pl.col("pct_ready").is_not_null())
+    return rows.select("host", "date", "group_id", over_time.COVERED, wait, vm="group")
 
 
 def ready(vcpu: pl.LazyFrame, *, limited: bool = True) -> pl.LazyFrame:
     """Give how long the vCPUs of each VM were ready and did not run, % of one core, over all samples and vCPUs of it.
+
+    With a column `time` each sample counts for the time that it covers in its host's day (`over_time`).
 
     `p95_pct` (95th percentile), `median_pct`, `max_pct`, and `values`: how many there are. Nothing is averaged over the
     vCPUs of a VM, so that one that waits alone is seen. Helper worlds are left out. `limited`: whether time that a CPU
@@ -60,8 +64,8 @@ def ready(vcpu: pl.LazyFrame, *, limited: bool = True) -> pl.LazyFrame:
         .group_by(VM)
         .agg(
             group_id=pl.col("group_id").max(),
-            p95_pct=wait.quantile(0.95, "linear"),
-            median_pct=wait.median(),
+            p95_pct=over_time.quantile(wait, 0.95),
+            median_pct=over_time.quantile(wait, 0.5),
             max_pct=wait.max(),
             values=pl.len().cast(int),
         )
@@ -79,7 +83,7 @@ def ready_by_day(vcpu: pl.LazyFrame, *, limited: bool = True) -> pl.LazyFrame:
     return (
         _vcpus(vcpu, limited=limited)
         .group_by("date", *VM)
-        .agg(p95_pct=pl.col("pct_ready").quantile(0.95, "linear"))
+        .agg(p95_pct=over_time.quantile(pl.col("pct_ready"), 0.95))
         .group_by("date")
         .agg(
             vms=pl.len().cast(int),
@@ -108,8 +112,8 @@ def week_over_week(vcpu: pl.LazyFrame, *, limited: bool = True) -> pl.LazyFrame:
         rows.join(last, how="cross")
         .group_by(VM)
         .agg(
-            before_pct=value.filter(old).quantile(0.95, "linear"),
-            after_pct=value.filter(new).quantile(0.95, "linear"),
+            before_pct=over_time.quantile(pl.when(old).then(value), 0.95),
+            after_pct=over_time.quantile(pl.when(new).then(value), 0.95),
             before_days=pl.col("date").filter(old).n_unique().cast(int),
             after_days=pl.col("date").filter(new).n_unique().cast(int),
         )

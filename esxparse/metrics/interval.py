@@ -4,13 +4,13 @@ A study repeats each run a few times. With `y` the repetitions of a configuratio
 ratio is mean(y) / mean(x), and its interval holds the true ratio in 95 % of studies (or another `confidence`).
 
 Measured coverage of 95 % intervals over 2 to 10 repetitions of either side, normal and log-normal noise of 0.5 to 20 %,
-up to 20 times as large on one side as on the other (`python benchmarks/coverage.py`, 20,000 studies a case):
+up to 20 times as large on one side as on the other (`python benchmarks/coverage.py`; the worst of all cases):
 
 fewest repetitions  Fieller           bootstrap
-2                   93.5 % or more    none
-3                   93.9 % or more    75 to 81 %
-5                   94.1 % or more    83 to 88 %
-10                  94.5 % or more    90 to 93 %
+2                   93.6 % or more    none
+3                   93.9 % or more    78 to 80 %
+5                   94.3 % or more    86 to 89 %
+7                   94.4 % or more    89 to 91 %
 
 Fieller's is therefore the default everywhere. The usual degrees of freedom (Welch and Satterthwaite) are too many if
 the side with the fewest runs scatters the most: they cover 86 % with two repetitions against seven. `usable_freedom`
@@ -333,7 +333,7 @@ def bootstrap(
     percentiles of the ratios of their means, each moved by half of `resolution` either way, as in `fieller`.
 
     Use it from some 20 repetitions on: it assumes no shape of the noise. With few it is too narrow: called 95 %, it
-    covers the truth in 75 to 81 % of studies with 3, 83 to 88 % with 5 and 90 to 93 % with 10 (see the module).
+    covers the truth in 75 to 81 % of studies with 3 and 83 to 89 % with 5 (see the module).
 
     Source: B. Efron and R. J. Tibshirani, "An Introduction to the Bootstrap" (1993), chapter 13.
 

@@ -18,12 +18,21 @@ Call `with_covered` first, on the rows of a whole capture; the other functions a
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
 
+from esxparse.schema import TIME
+
 from .frames import names, weighted_mean
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ._series import Numbers
 
 COVERED: Final = "covered_s"
 """Seconds that a row covers; null in all rows of a capture with one interval throughout."""
@@ -39,7 +48,8 @@ def with_covered(rows: pl.LazyFrame, *hosts: str) -> pl.LazyFrame:
     """Add `covered_s`, the time that each row covers, s: null in all rows if the interval is the same throughout.
 
     Several rows may have one `time`; without that column nothing is known of intervals. `hosts`: columns that tell
-    captures apart, if there are several.
+    captures apart, if there are several. A table that has `covered_s` keeps it: parts of a capture have no intervals
+    of their own.
 
     >>> from datetime import datetime, timedelta
     >>> at = [datetime(2026, 3, 2) + timedelta(seconds=second) for second in (0, 5, 10, 15, 315)]
@@ -48,7 +58,10 @@ def with_covered(rows: pl.LazyFrame, *hosts: str) -> pl.LazyFrame:
     >>> with_covered(pl.LazyFrame({"time": at[:4]})).collect()["covered_s"].to_list()
     [None, None, None, None]
     """
-    if "time" not in names(rows):
+    there = names(rows)
+    if COVERED in there:
+        return rows
+    if "time" not in there:
         return rows.with_columns(pl.lit(None, dtype=pl.Float64).alias(COVERED))
     covered = pl.col("time").map_batches(_covered, return_dtype=pl.Float64)
     return rows.with_columns((covered.over(hosts) if hosts else covered).alias(COVERED))
@@ -72,6 +85,45 @@ def _covered(times: pl.Series) -> pl.Series:
     return pl.Series(np.concatenate(([0.0], lengths))[np.searchsorted(ends, moments)])
 
 
+def weights(times: Sequence[datetime]) -> Numbers | None:
+    """Give the seconds that each sample covers, for arithmetic with numpy; None if the interval is the same throughout.
+
+    `times`: of each sample, in order.
+    """
+    covered = _covered(pl.Series(times, dtype=TIME))
+    return None if covered.null_count() == len(covered) else covered.to_numpy()
+
+
+def known(values: Numbers, covered: Numbers | None) -> tuple[Numbers, Numbers | None]:
+    """Give the values that there are, and the seconds that each of them covers; NaN stands for a missing value."""
+    there = ~np.isnan(values)
+    return values[there], None if covered is None else covered[there]
+
+
+def averages(values: NDArray[Any], covered: Numbers | None) -> NDArray[Any]:
+    """Give the mean over time of each column; `covered`: the seconds of each row (sample), from `weights`."""
+    weights = covered if covered is not None and covered.any() else None
+    return np.asarray(np.average(values, axis=0, weights=weights))
+
+
+def average(values: NDArray[Any], covered: Numbers | None) -> float:
+    """Give the mean of samples over time; `covered`: the seconds of each, from `weights`."""
+    return float(averages(values, covered))
+
+
+def percentile(values: Numbers, share: float, covered: Numbers | None) -> float:
+    """Give the value that was not exceeded in a share (0 to 1) of the time; see `quantile`.
+
+    >>> percentile(np.array([90.0, 10.0, 20.0]), 0.5, np.array([300.0, 5.0, 5.0]))
+    90.0
+    """
+    if covered is None or not covered.sum():
+        return float(np.percentile(values, 100 * share))
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(covered[order]) >= share * covered.sum()
+    return float(values[order][np.argmax(reached)])
+
+
 def seconds() -> pl.Expr:
     """Give the weight of each row beside another one: the seconds it covers, 1 if the interval is the same throughout.
 
@@ -87,7 +139,20 @@ def mean(value: pl.Expr) -> pl.Expr:
     >>> rows.select(mean(pl.col("pct")).round(1)).collect().item()
     88.7
     """
-    return pl.when(pl.col(COVERED).is_null().all()).then(value.mean()).otherwise(weighted_mean(value, seconds()))
+    return pl.when(_alike(value)).then(value.mean()).otherwise(weighted_mean(value, seconds()))
+
+
+def deviation(value: pl.Expr) -> pl.Expr:
+    """Aggregate by the standard deviation over time; null with a single sample.
+
+    With one interval throughout it is that of n samples, n - 1 in the denominator, as polars has it.
+
+    >>> rows = pl.LazyFrame({"pct": [10.0, 10.0, 90.0], "covered_s": [0.0, 300.0, 300.0]})
+    >>> rows.select(deviation(pl.col("pct"))).collect().item()
+    40.0
+    """
+    by_time = weighted_mean((value - mean(value)) ** 2, seconds()).sqrt()
+    return pl.when(_alike(value)).then(value.std()).otherwise(by_time)
 
 
 def share(condition: pl.Expr) -> pl.Expr:
@@ -107,4 +172,9 @@ def quantile(value: pl.Expr, share: float) -> pl.Expr:
     order = pl.struct(value.alias("value"), seconds().alias("weight")).filter(value.is_not_null()).sort()
     reached = order.struct["weight"].cum_sum() >= share * order.struct["weight"].sum()
     by_time = order.struct["value"].filter(reached).first()
-    return pl.when(pl.col(COVERED).is_null().all()).then(value.quantile(share, "linear")).otherwise(by_time)
+    return pl.when(_alike(value)).then(value.quantile(share, "linear")).otherwise(by_time)
+
+
+def _alike(value: pl.Expr) -> pl.Expr:
+    """Whether all samples count alike: the interval is the same throughout, or the first row alone has a value."""
+    return (pl.col(COVERED).filter(value.is_not_null()).fill_null(0.0) == 0).all()

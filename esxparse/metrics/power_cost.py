@@ -26,6 +26,8 @@ from .scheduling import pct_to_ms
 HOURS_PER_YEAR: Final = 24 * 365
 READY_TARGET_PCT: Final = 3.0
 COSTOP_TARGET_PCT: Final = 0.0
+TARGET_RESOLUTION_PCT: Final = 1.0
+"""The unit in which the source prints these targets."""
 
 
 _CLIMATE: Final = Bound(least=1.0, hint="1.5 is 50 % on top for cooling")
@@ -103,6 +105,15 @@ def yearly(runs: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
+def meets(value: pl.Expr, target: float, resolution: float = TARGET_RESOLUTION_PCT) -> pl.Expr:
+    """Say whether a value is at most a target as it is printed: below the target and half a unit of its last digit.
+
+    >>> pl.select(meets(pl.Series([0.08, 0.49, 0.5]), 0.0)).to_series().to_list()
+    [True, True, False]
+    """
+    return value < target + resolution / 2
+
+
 def compare_policies(runs: pl.LazyFrame, baseline: str, interval_s: float = 20.0) -> pl.LazyFrame:
     """Compare power policies: what each saves against the baseline, and beside it what its VMs wait longer.
 
@@ -118,8 +129,9 @@ def compare_policies(runs: pl.LazyFrame, baseline: str, interval_s: float = 20.0
     ready_ms                f64  ms of ready time in an interval of `interval_s` (20 s: vCenter's real-time charts)
     ready_penalty_pct       f64  points of percent more than the baseline
     ready_penalty_ms        f64  ms more in each interval
-    meets_targets           bool  ready at most 3 % and no co-stop; false where one of the two is known to be more, null
-                                  where one is not known and the other meets its target
+    meets_targets           bool  ready of 3 % and co-stop of 0 % at most, in whole percent as printed (below 3.5 and
+                                  0.5 %); false if one of the two is known to be more, null if one is not known and the
+                                  other meets its target
 
     Nothing here says whether a difference is more than chance: that takes repetitions.
 
@@ -169,5 +181,5 @@ def compare_policies(runs: pl.LazyFrame, baseline: str, interval_s: float = 20.0
         "ready_ms",
         (ready - pl.col("_ready_pct")).alias("ready_penalty_pct"),
         (pl.col("ready_ms") - pl.col("_ready_ms")).alias("ready_penalty_ms"),
-        ((ready <= READY_TARGET_PCT) & (costop <= COSTOP_TARGET_PCT)).alias("meets_targets"),
+        (meets(ready, READY_TARGET_PCT) & meets(costop, COSTOP_TARGET_PCT)).alias("meets_targets"),
     )

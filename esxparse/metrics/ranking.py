@@ -35,7 +35,7 @@ def top(
     mean         mean over time (`over_time`), or weighted by `weight` too
     p95          95th percentile over time (`over_time.quantile`)
     max          largest sample
-    variability  standard deviation / arithmetic mean (coefficient of variation); null where the mean is 0
+    variability  standard deviation / mean, both over time and without `weight`; null where the mean is 0
     samples      i64  number of samples that have a value
 
     sorted by `order`, largest first (without one last); equals are sorted by `by`, so that the answer is the same
@@ -43,7 +43,7 @@ def top(
     Idle and helper worlds are the caller's to leave out: `inventory.only_kinds(vcpu, "vcpu")` before ranking worlds.
     The average latency of a sample counts as often as the sample has commands: name the column of them as `weight`.
     Samples without any are left out where the value is 0 too: a port that drops all its packets has none that passed,
-    and drops 100 %. What never has a weight has the mean over time. The deviation gives every sample the same weight.
+    and drops 100 %. What never has a weight has the mean over time.
 
     Raises EsxparseError: `n` is less than 1, `order` is unknown, or a column is not there.
 
@@ -56,7 +56,7 @@ def top(
     _check(frame, keys, [value, *([weight] if weight else [])], n, order)
     number = pl.col(value).cast(pl.Float64)
     frame = over_time.with_covered(frame)
-    mean = over_time.mean(number)
+    by_time = mean = over_time.mean(number)
     if weight is not None:
         mean = pl.coalesce(weighted_mean(number, pl.col(weight) * over_time.seconds()), mean)
         frame = frame.filter((pl.col(weight) > 0) | (number != 0))
@@ -67,7 +67,7 @@ def top(
             mean.alias("mean"),
             over_time.quantile(number, 0.95).alias("p95"),
             number.max().alias("max"),
-            pl.when(number.mean() != 0).then(number.std() / number.mean().abs()).alias("variability"),
+            pl.when(by_time != 0).then(over_time.deviation(number) / by_time.abs()).alias("variability"),
             number.len().cast(pl.Int64).alias("samples"),
         )
         .sort([order, *keys], descending=[True, *([False] * len(keys))], nulls_last=True)

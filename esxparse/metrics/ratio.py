@@ -175,8 +175,9 @@ def ratios(
 
 
 def _is_time(value: str) -> bool:
-    """Whether a column's name ends in a unit of time."""
-    return units.UNITS.get(value.rpartition("_")[2], units.UNITS["pct"]).kind == "time"
+    """Whether a column's name ends in a unit of time, and not in a rate."""
+    unit = value.rpartition("_")[2]
+    return "_per_" not in value and unit in units.UNITS and units.UNITS[unit].kind == "time"
 
 
 def virtual_to_native(

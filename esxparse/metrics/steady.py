@@ -5,6 +5,9 @@ including 120 s away, and the measured 120 s after it end with the sample at 240
 
 Nothing is deleted here but the warm-up: outliers are marked, and stay in every mean.
 
+Means weight each sample by the time it covers (`over_time`). The straight line, the waves and the outliers do not: each
+sample is one observation of them, whatever its length.
+
 Samples that follow on each other resemble each other, so that n of them tell as much as `n (1 - phi) / (1 + phi)` that
 do not, phi being the correlation of neighbours (an AR(1) process, the standard formula). How much they do has to be
 estimated from the same samples, and is taken larger than it looks. Measured coverage of the 95 % interval of the drift,
@@ -38,6 +41,7 @@ import polars as pl
 from esxparse.errors import EsxparseError
 from esxparse.schema import schema
 
+from . import over_time
 from ._series import half_unit, half_unit_of, swing, trend
 from .frames import names, need
 
@@ -195,15 +199,16 @@ def steadiness(
     frequency has of all (1 in 100 runs of noise is mistaken), and is as large as the sine waves found make it.
 
         drift = slope x length of the span / mean x 100        range = (max - min of five parts' means) / mean x 100
+        The five parts are equally long.
         swing = crest - trough of the waves / mean x 100
 
-    Needs `time`, `value` and the columns `by`; give it the measured part (`cut`). Returns one row per run, in
-    their order:
+    Needs `time`, `value` and the columns `by`; give it the measured part (`cut`). If the interval changes, call
+    `over_time.with_covered` before the cut. Returns one row per run, in their order:
 
     *by
     samples, outliers     i64  samples with a value; those that `outliers` marks (they are in all numbers)
     span_s                f64  from the first to the last
-    mean                  f64
+    mean                  f64  over time
     drift_pct             f64  % of the mean, over the span; above 0 it rises
     drift_low_pct, drift_high_pct  95 % interval of the drift
     effective_samples     f64  so many samples that do not resemble each other tell as much
@@ -234,20 +239,22 @@ def steadiness(
             raise EsxparseError(f"{name} must be above 0 percent, not {limit!r}")
     keys, number = [*by, "_all"], pl.col(value).cast(pl.Float64)
     known = number.is_finite() & pl.col("time").is_not_null()
-    all_samples = samples.with_columns(pl.lit(0).alias("_all"))
+    all_samples = over_time.with_covered(samples, *by).with_columns(pl.lit(0).alias("_all"))
     marked = all_samples.filter(known).sort("time", maintain_order=True).pipe(outliers, value, keys)
     since = (pl.col("time") - pl.col("time").min()).cast(pl.Duration("us")).dt.total_microseconds() / 1e6
     series = marked.group_by(keys).agg(
-        since.alias("_x"), number.alias("_y"), pl.col(f"{value}_outlier").sum().cast(pl.Int64).alias("outliers")
+        since.alias("_x"),
+        number.alias("_y"),
+        pl.col(over_time.COVERED).alias("_s"),
+        pl.col(f"{value}_outlier").sum().cast(pl.Int64).alias("outliers"),
     )
     runs = samples.select(*by, pl.lit(0).alias("_all")).unique(maintain_order=True)
     schema = {name: kind for name, kind in runs.collect_schema().items() if name != "_all"}
 
     def judge(frame: pl.DataFrame) -> pl.DataFrame:
         rows = [
-            _judged(np.array(x or [], dtype=np.float64), np.array(y or [], dtype=np.float64), drift_pct, range_pct)
-            | {"outliers": outliers or 0}
-            for x, y, outliers in frame.select("_x", "_y", "outliers").iter_rows()
+            _judged(_array(x), _array(y), _array(covered), drift_pct, range_pct) | {"outliers": outliers or 0}
+            for x, y, covered, outliers in frame.select("_x", "_y", "_s", "outliers").iter_rows()
         ]
         return pl.concat([frame.select(list(schema)), pl.DataFrame(rows, schema=_OUTPUT)], how="horizontal")
 
@@ -255,9 +262,27 @@ def steadiness(
     return joined.map_batches(judge, schema={**schema, **_OUTPUT})
 
 
-def _judged(seconds: NDArray[Any], values: NDArray[Any], drift_pct: float, range_pct: float) -> dict[str, Any]:
+def _array(numbers: Sequence[float | None] | None) -> NDArray[Any]:
+    return np.array(numbers or [], dtype=np.float64)
+
+
+def _part_means(values: NDArray[Any], covered: NDArray[Any] | None) -> list[float]:
+    """Give the means of five equally long parts; a sample that reaches into two counts for its time in each."""
+    if covered is None:
+        return [float(part.mean()) for part in np.array_split(values, PARTS)]
+    ends = np.cumsum(covered)
+    edges = np.linspace(0.0, ends[-1], PARTS + 1)
+    total = np.interp(edges, np.append(0.0, ends), np.append(0.0, np.cumsum(values * covered)))
+    return [float(part) for part in np.diff(total) / np.diff(edges)]
+
+
+def _judged(
+    seconds: NDArray[Any], values: NDArray[Any], covered: NDArray[Any], drift_pct: float, range_pct: float
+) -> dict[str, Any]:
     count = len(values)
-    mean = float(values.mean()) if count else None
+    # NaN: the interval is the same throughout.
+    weights = covered if covered.sum() > 0 else None
+    mean = over_time.average(values, weights) if count else None
     found: dict[str, Any] = dict.fromkeys(_OUTPUT) | {"samples": count, "mean": mean}
     found["span_s"] = float(seconds[-1]) if count else None
     if count < PARTS:
@@ -266,14 +291,14 @@ def _judged(seconds: NDArray[Any], values: NDArray[Any], drift_pct: float, range
         return found | {"verdict": "no throughput"}
     line = trend(seconds, values, half_unit(values))
     scale = 100 / abs(mean)
-    parts = [part.mean() for part in np.array_split(values, PARTS)]
+    parts = _part_means(values, weights)
     drift, reach = line.change * scale, line.reach * scale
     found |= {
         "drift_pct": drift,
         "drift_low_pct": drift - reach if math.isfinite(reach) else None,
         "drift_high_pct": drift + reach if math.isfinite(reach) else None,
         "effective_samples": line.effective,
-        "range_pct": float(max(parts) - min(parts)) * scale,
+        "range_pct": (max(parts) - min(parts)) * scale,
         "swing_pct": swing(seconds, values) * scale,
     }
     if abs(drift) > drift_pct and abs(drift) > reach:

@@ -158,7 +158,7 @@ def _timed(jobs: pl.LazyFrame) -> pl.LazyFrame:
         # The jobs of a document are compared only if all of them have a time.
         known = pl.col("start").is_not_null().all().over("document")
         since = (pl.col("start") - pl.col("start").min().over("document", "hostname")).dt.total_microseconds() / 1e6
-        begin = pl.when(known).then(since).otherwise(None)
+        begin: pl.Expr = pl.when(known).then(since).otherwise(None)
     else:
         begin = pl.lit(None, dtype=pl.Float64)
     alike = ["document", "group", "hostname", "job"]

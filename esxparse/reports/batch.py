@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,10 +19,10 @@ from esxparse.errors import EsxparseError
 from esxparse.fleet import Crew
 from esxparse.formats import memory as sizes
 from esxparse.formats.opening import Opening, period
-from esxparse.locations import carried, public
+from esxparse.locations import carried, legible, public
 from esxparse.recording import counted, printable
 from esxparse.reports import batch_state
-from esxparse.reports.batch_items import Item, plan
+from esxparse.reports.batch_items import Item, Plan, plan
 from esxparse.reports.forms import asked, form_of, is_report
 from esxparse.reports.index import page
 from esxparse.reports.library import find, values_of
@@ -30,7 +31,7 @@ from esxparse.reports.pick import AUTO
 from esxparse.reports.run import need_extra
 from esxparse.target import target
 from esxparse.version import __version__
-from esxparse.whole import claimed, sha256
+from esxparse.whole import Scratch, claimed, sha256
 
 if TYPE_CHECKING:
     from esxparse.formats.opening import Options
@@ -57,6 +58,8 @@ class Batch:
     """Reasons by item."""
     left_out: tuple[tuple[str, str], ...]
     """Files of directories that were no item, with the reason."""
+    losses: tuple[str, ...] = ()
+    """Notes on rows that are missing from recordings, and so from their reports."""
 
 
 def batch(
@@ -72,6 +75,7 @@ def batch(
     progress: Callable[[int, int, str, str], None] | None = None,
     opening: Options | None = None,
     to: str | None = None,
+    trust: bool = False,
 ) -> Batch:
     """Make a report on each input, and `index.html` and `summary.parquet` of all; what fails stops nothing else.
 
@@ -90,6 +94,7 @@ def batch(
         progress: Called with (items done, items in all, names of those in work, what failed just now or "").
         opening: Options of `esxparse.open`.
         to: The form of the reports: "html", "ipynb", "pdf" or "md"; the index is a page in any case.
+        trust: Whether a manifest may name notebooks as templates: they are code, and run.
 
     Raises EsxparseError: A manifest, template or bound is wrong, the directory cannot be written, another batch is
     writing there, or the process that makes the reports was killed.
@@ -115,7 +120,8 @@ def batch(
         with claimed(states) as mine:
             if not mine:
                 raise EsxparseError(f"another batch is writing to {folder}: wait for it, or choose another directory")
-            return _batch(given, folder, str(template), parameters or {}, options, form, bounds, crew, progress)
+            planned = partial(plan, given, str(template), parameters or {}, options, output=folder, trust=trust)
+            return _batch(given, folder, planned, options, form, bounds, crew, progress)
     except OSError as error:
         raise EsxparseError(f"{folder} cannot be written: {error.strerror or error}") from None
 
@@ -123,8 +129,7 @@ def batch(
 def _batch(
     given: Sequence[str | Path],
     folder: Path,
-    template: str,
-    parameters: Mapping[str, Any],
+    planned_with: Callable[..., Plan],
     options: Any,
     form: str,
     bounds: dict[str, Any],
@@ -138,7 +143,7 @@ def _batch(
     # Only a directory that has an index of ours has a table of ours.
     table = target(folder / "summary.parquet", paths, replace=index.path.exists())
     known = {_key(state): name for name, state in kept.items() if "inputs" in state}
-    planned = plan(given, template, parameters, options, known, folder)
+    planned = planned_with(known=known)
     told: dict[str, dict[str, Any]] = {}
     todo: list[tuple[Item, dict[str, Any]]] = []
     for item in planned.items:
@@ -179,12 +184,13 @@ def _batch(
     with table.open() as file:
         summary.write_parquet(file)
     index.write(page(planned.items, told, planned.left_out, form).encode())
-    return Batch(index.path, summary, total, reused, failed, planned.left_out)
+    losses = (loss for state in told.values() for loss in state.get("facts", {}).get("losses", ()))
+    return Batch(index.path, summary, total, reused, failed, planned.left_out, tuple(dict.fromkeys(losses)))
 
 
 def _reason(text: str) -> str:
     """An error without the list of all formats, which helps nobody a hundred times."""
-    return text.partition("; it reads: ")[0][:_REASON]
+    return legible(text.partition("; it reads: ")[0][:_REASON])
 
 
 def _key(state: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -223,12 +229,17 @@ def _events(jobs: list[dict[str, Any]], bounds: dict[str, Any]) -> Iterator[dict
     orders = {"jobs": jobs, "notebooks": sorted({job["notebook"] for job in jobs}), "locations": locations, **bounds}
     left = len(jobs)
     # In a session of its own it is ended from here, by the end of its input, and by no key on the terminal.
-    with subprocess.Popen(
-        [sys.executable, "-m", "esxparse.reports.batch_queue"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        start_new_session=True,
-    ) as process:
+    # Its temporary files are below ours: nothing of a process that was killed stays.
+    with (
+        Scratch() as folder,
+        subprocess.Popen(
+            [sys.executable, "-m", "esxparse.reports.batch_queue"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "TMPDIR": str(folder)},
+            start_new_session=True,
+        ) as process,
+    ):
         assert process.stdin is not None and process.stdout is not None  # noqa: PT018, S101  they are pipes
         process.stdin.write(json.dumps(orders).encode() + b"\n")
         process.stdin.flush()
@@ -264,7 +275,7 @@ def _summary(items: Sequence[Item], told: Mapping[str, dict[str, Any]], form: st
             "item": item.name,
             "template": item.template,
             "page": f"{item.name}.{form}" if made else None,
-            "inputs": "; ".join(item.inputs),
+            "inputs": legible("; ".join(item.inputs)),
             "host": facts.get("host") or None,
             "failed": state.get("why"),
             "item_verdict": facts.get("verdict"),

@@ -2,7 +2,7 @@
 
 A manifest is TOML:
 
-    template = "auto"                 for every item that names none
+    template = "auto"                 for every item that names none; a notebook needs `trust`
     [[item]]
     inputs = ["esx01.csv"]            relative to the manifest; or input = "esx01.csv"
     name = "esx01"                    name of the page
@@ -28,6 +28,7 @@ from esxparse.formats.names import STANDARD_INPUT, recording_name
 from esxparse.locations import is_url, public
 from esxparse.reports.library import find
 from esxparse.reports.pick import AUTO, STUDY, format_of, of_study, reading
+from esxparse.shipped import templates_dir
 from esxparse.whole import short_name
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ def plan(
     options: Options,
     known: Mapping[tuple[Any, ...], str],
     output: Path,
+    *,
+    trust: bool = False,
 ) -> Plan:
     """The items of a batch.
 
@@ -81,6 +84,7 @@ def plan(
         options: Those of `esxparse.open`.
         known: Names that items got before, by their key.
         output: Directory of the pages, which is never looked through.
+        trust: Whether manifests may name notebooks, which are code.
 
     Raises EsxparseError: A manifest or template is wrong, or there is nothing to make.
     """
@@ -90,6 +94,8 @@ def plan(
     for one in map(str, inputs):
         where = one if is_url(one) else os.path.abspath(one)  # noqa: PTH100  links keep their names
         if (entries := _manifest(where)) is not None:
+            if not trust:
+                _refuse_code(entries, where)
             items += [_entry(entry, Path(where), template, parameters, options) for entry in entries]
         elif not Path(where).is_dir():
             files.append(where)
@@ -122,6 +128,17 @@ def _manifest(where: str) -> list[Any] | None:
         )
     shared = told.get("template")
     return [{**({"template": shared} if shared else {}), **one} if isinstance(one, dict) else one for one in entries]
+
+
+def _refuse_code(entries: Sequence[Any], manifest: str) -> None:
+    """Refuses a manifest that names a notebook: whoever wrote it chooses what runs here."""
+    for entry in entries:
+        named = Path(str(entry.get("template", ""))) if isinstance(entry, dict) else Path()
+        if named.suffix == ".ipynb" and named.resolve().parent != templates_dir().resolve():
+            raise EsxparseError(
+                f"{manifest} names the notebook {named}, which is code that would run with your rights: "
+                "read it, and allow it with --trust (trust=True)"
+            )
 
 
 def _entry(entry: Any, manifest: Path, template: str, parameters: Mapping[str, Any], options: Options) -> Item:

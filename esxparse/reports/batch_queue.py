@@ -12,8 +12,10 @@ import gc
 import importlib
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import connection, get_context
 from time import monotonic
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 _LOOK_S: Final = 0.1
 _WEIGH_S: Final = 0.5
+_GRACE_S: Final = 3
+"""For jobs that are ended to remove their unfinished files."""
 _NEEDS: Final = ("nbformat", "papermill", "IPython.display", "ipykernel.ipkernel", "ipykernel.zmqshell")
 _OURS: Final = ("kernel", "export", "recordings", "batch_work", "facts", "standby")
 
@@ -91,8 +95,15 @@ def run(
                     running.remove(one)
                     tell({"job": one.job, **answer})
     finally:
+        # Who ends leaves the processes below it to nobody: they are listed before.
+        below = [process for one in running for process in _tree(one.process.pid)]
         for one in running:
+            one.process.terminate()
+        until = monotonic() + _GRACE_S
+        for one in running:
+            one.process.join(max(until - monotonic(), 0))
             _end(one)
+        _kill(below)
 
 
 def _answered(one: _Running) -> dict[str, Any] | None:
@@ -143,18 +154,29 @@ def _resident(pid: int, what: str = "rss") -> int:
 
 
 def _end(one: _Running) -> None:
-    for process in _tree(one.process.pid):
-        try:
-            process.kill()
-        except psutil.NoSuchProcess:
-            continue
+    _kill(_tree(one.process.pid))
     one.process.join()
     one.answers.close()
+
+
+def _kill(processes: Iterable[psutil.Process]) -> None:
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+
+
+def _leave(*_: object) -> None:
+    """Ends the job; what it has begun is cleared away."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    # Python prints what ends a callback, and goes on: the job is killed a moment later.
+    sys.unraisablehook = lambda _: None
+    raise SystemExit(1)
 
 
 def _answer(work: Callable[[Any], Any], job: Any, answers: Connection, parent: int) -> None:
     """Does the job, and says what came of it."""
     die_with(parent)
+    signal.signal(signal.SIGTERM, _leave)
     try:
         answers.send({"result": work(job)})
     except EsxparseError as error:
@@ -181,7 +203,7 @@ def main() -> None:
     """Reads the orders, makes the reports."""
     orders = json.loads(sys.stdin.buffer.readline())
     adopt(orders["locations"])
-    events = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    events = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
     # What a library prints is no event.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     if FORKS:
@@ -189,13 +211,14 @@ def main() -> None:
     from esxparse.reports.batch_work import work  # noqa: PLC0415
 
     def tell(event: dict[str, Any]) -> None:
-        events.write(json.dumps(event) + "\n")
-        events.flush()
+        events.write(json.dumps(event).encode() + b"\n")
 
     def ended() -> bool:
         return bool(connection.wait([sys.stdin.fileno()], timeout=0))
 
-    run(orders["jobs"], work, orders["workers"], Bounds(orders["seconds"], orders["memory"]), tell, ended)
+    # Who asked for the reports may be gone: then nobody wants the rest.
+    with suppress(BrokenPipeError):
+        run(orders["jobs"], work, orders["workers"], Bounds(orders["seconds"], orders["memory"]), tell, ended)
 
 
 if __name__ == "__main__":

@@ -6,11 +6,13 @@ import json
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from esxparse.errors import LossWarning
 from esxparse.reports import facts, forks, kernel, standby
 from esxparse.reports.batch_state import fingerprints
 from esxparse.reports.run import made
@@ -87,16 +89,19 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
     `job`: {inputs, template, parameters, opening, output, state, asked}.
     """
     before = fingerprints(job["inputs"])
-    page, notebook = made(
-        job["inputs"],
-        job["template"],
-        job["output"],
-        job["parameters"],
-        lambda _done, _total, _what: None,
-        job["opening"],
-        last=facts.CELL,
-        launch=_forked if forks.FORKS else kernel.launched,
-    )
+    with warnings.catch_warnings():
+        # They are among the facts, for the end of the batch.
+        warnings.simplefilter("ignore", LossWarning)
+        page, notebook = made(
+            job["inputs"],
+            job["template"],
+            job["output"],
+            job["parameters"],
+            lambda _done, _total, _what: None,
+            job["opening"],
+            last=facts.CELL,
+            launch=_forked if forks.FORKS else kernel.launched,
+        )
     state = {**job["asked"], "files": before, "page": sha256(page), "facts": facts.kept(notebook)}
     with whole_file(Path(job["state"])) as file:
         file.write(json.dumps(state).encode())

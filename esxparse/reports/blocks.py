@@ -276,16 +276,16 @@ def anchor(title: str) -> str:
 
 
 def number(value: float | None, digits: int | None = 1) -> str:
-    """A number for people: thousands apart, a fixed number of decimals, a dash where there is none.
+    """A number for people: thousands apart, a fixed number of decimals, no minus before 0, a dash for a missing one.
 
-    >>> number(12345.678), number(4096.0, None), number(None) == ABSENT
-    ('12,345.7', '4,096', True)
+    >>> number(12345.678), number(4096.0, None), number(-0.04), number(None) == ABSENT
+    ('12,345.7', '4,096', '0.0', True)
     """
     if value is None or math.isnan(value):
         return ABSENT
     if digits is None:
-        return f"{value:,.0f}" if float(value).is_integer() else f"{value:,g}"
-    return f"{value:,.{digits}f}"
+        return f"{value:z,.0f}" if float(value).is_integer() else f"{value:,g}"
+    return f"{value:z,.{digits}f}"
 
 
 def rounded(value: float, significant: int = 4) -> str:

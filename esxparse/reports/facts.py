@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from esxparse.diagnosis import cases, rules
+from esxparse.diagnosis.areas import AREAS, area_of
 from esxparse.diagnosis.findings import SEVERITIES, Findings
-from esxparse.metrics import host_cpu
+from esxparse.metrics import host_cpu, over_time
 from esxparse.recording import Recording
 
 if TYPE_CHECKING:
@@ -20,40 +21,7 @@ MIME: Final = "application/vnd.esxparse.facts+json"
 CELL: Final = "from esxparse.reports import facts\nfacts.display_of(globals())"
 """Source of a cell that shows the facts, after all others."""
 
-AREAS: Final = ("CPU", "Memory", "Storage", "Network", "Power", "Capture")
-
-_AREA_OF: Final = {
-    "cpu": "CPU",
-    "interrupts": "CPU",
-    "guest": "CPU",
-    "guest.io_burst": "Storage",
-    "memory": "Memory",
-    "numa": "Memory",
-    "storage": "Storage",
-    "adapter": "Storage",
-    "path": "Storage",
-    "world": "Storage",
-    "disk": "Storage",
-    "nfs": "Storage",
-    "vsan": "Storage",
-    "vdisk": "Storage",
-    "network": "Network",
-    "power": "Power",
-    "capture": "Capture",
-    "clock": "Capture",
-}
-"""Areas by the name of a trouble or a rule, or its first word."""
-
 _POINTS: Final = 48
-
-
-def area_of(trouble: str) -> str | None:
-    """The area of a trouble; None of what is in none (`harmless.*`).
-
-    >>> area_of("storage.queue_device"), area_of("harmless.turbo")
-    ('Storage', None)
-    """
-    return _AREA_OF.get(trouble) or _AREA_OF.get(trouble.partition(".")[0])
 
 
 def display_of(names: Mapping[str, Any]) -> None:
@@ -76,6 +44,7 @@ def facts(values: Any) -> dict[str, Any]:
         host       its name, if a recording tells it
         start, end ISO times of the recording (UTC)
         notes      notes of the readers that warn
+        losses     those on rows that are missing from the tables
         cpu_pct    up to 48 means of the host's CPU utilization, %, in equal spans of time
         verdict    the sentence; findings: as in the JSON of a diagnosis, worst first
         areas      area to critical, warning, info, ok, or none where nothing of it was judged
@@ -89,6 +58,7 @@ def facts(values: Any) -> dict[str, Any]:
         told = {key: meta[key].isoformat() for key in ("start", "end") if meta.get(key) is not None}
         told["host"] = str(meta.get("host") or "")
         told["notes"] = sum(note.severity == "warning" for note in recs[0].notes)
+        told["losses"] = [loss for rec in recs for loss in rec.losses()]
         told["cpu_pct"] = _line(recs[0])
     if found is not None:
         told |= {"verdict": found.verdict, "findings": [one.as_dict() for one in found], "areas": _areas(found)}
@@ -109,10 +79,13 @@ def _line(rec: Recording) -> list[float | None]:
     """Means of the host's CPU utilization."""
     if "physical_cpu" not in rec:
         return []
-    host = host_cpu.imbalance(host_cpu.pcpu(rec["physical_cpu"])).select("time", "mean_pct").collect()
+    means = host_cpu.imbalance(host_cpu.pcpu(rec["physical_cpu"])).select("time", "mean_pct")
+    host = over_time.with_covered(means).collect()
     if host["time"].n_unique() < 2:  # noqa: PLR2004  a line has two ends
         return []
     since = (pl.col("time") - pl.col("time").min()).dt.total_microseconds()
-    spans = host.group_by(place=since * _POINTS // (since.max() + 1)).agg(pl.col("mean_pct").mean().round(1))
+    spans = host.group_by(place=since * _POINTS // (since.max() + 1)).agg(
+        over_time.mean(pl.col("mean_pct")).round(1).alias("mean_pct")
+    )
     every = pl.DataFrame({"place": range(_POINTS)}, schema={"place": pl.Int64})
     return every.join(spans, on="place", how="left", maintain_order="left")["mean_pct"].to_list()

@@ -11,9 +11,10 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader
 
 from esxparse.charts.theme import palette
+from esxparse.diagnosis.areas import AREAS
+from esxparse.locations import legible
 from esxparse.recording import printable
 from esxparse.reports.export import policy
-from esxparse.reports.facts import AREAS
 
 if TYPE_CHECKING:
     from esxparse.reports.batch_items import Item
@@ -54,7 +55,7 @@ def page(
     return environment.get_template("index.html.j2").render(
         rows=made,
         failed=failed,
-        left_out=[(printable(name), printable(why)) for name, why in left_out],
+        left_out=[(printable(legible(name)), printable(legible(why))) for name, why in left_out],
         counts=counts,
         total=len(items),
         areas=AREAS,
@@ -92,7 +93,7 @@ def _row(item: Item, facts: Mapping[str, Any], form: str) -> dict[str, Any]:
 
 def _inputs(item: Item) -> str:
     more = f" and {len(item.inputs) - 1} more" if len(item.inputs) > 1 else ""
-    return printable(f"{os.path.basename(item.inputs[0])}{more}")  # noqa: PTH119  a URL too
+    return printable(f"{legible(os.path.basename(item.inputs[0]))}{more}")  # noqa: PTH119  a URL too
 
 
 def _line(values: Sequence[float | None]) -> list[str]:

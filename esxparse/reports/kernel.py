@@ -75,6 +75,9 @@ def started(
         }
         work = home / "work"
         work.mkdir()
+        # A kernel is killed at the end, and clears nothing away itself.
+        settings["TMPDIR"] = str(home / "tmp")
+        (home / "tmp").mkdir()
         process = launch(notebook, settings, work)
         try:
             # Jupyter is imported here while the process imports what it needs.

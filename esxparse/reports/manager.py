@@ -37,7 +37,8 @@ class _Started(LocalProvisioner):
 
     async def launch_kernel(self, cmd: list[str], **_: Any) -> Any:
         self.process, self.pid = self.waiting, self.waiting.pid
-        self.pgid = os.getpgid(self.pid) if hasattr(os, "getpgid") else None
+        # It leads a session of its own, perhaps only in a moment: until then its group is that of whoever made it.
+        self.pgid = self.pid if hasattr(os, "getpgid") else None
         if self.waiting.stdin is not None:
             self.waiting.stdin.write(json.dumps(cmd).encode())
             self.waiting.stdin.close()

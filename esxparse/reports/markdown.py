@@ -80,9 +80,11 @@ def _write_together(text: str, drawn: Mapping[str, bytes], folder: Path, where: 
             with whole_file(folder / name) as file:
                 file.write(svg)
         where.write(f"<!-- {MARK.decode()} -->\n\n{plain}\n".encode())
-    except BaseException:
+    except BaseException as error:
         if is_new:
             shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise EsxparseError(f"{where.path} cannot be written: {error.strerror or error}") from error
         raise
 
 

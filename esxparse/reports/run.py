@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from esxparse import locations
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, LossWarning
 from esxparse.locations import public
 from esxparse.reports import forms, kernel, lean, outputs
 from esxparse.reports.blocks import NOTEBOOK_ONLY
@@ -185,6 +186,8 @@ def _check(template: Template, paths: Sequence[str], asked: Opening, values: Map
         if template.formats and rec.format not in template.formats:
             msg = f"template {template.name!r} reads {', '.join(template.formats)}, but {rec.source} is {rec.format}"
             raise EsxparseError(msg)
+        for loss in rec.losses():
+            warnings.warn(loss, LossWarning, stacklevel=4)
     if "profile" in values:
         rules.load(str(values["profile"]))
 

@@ -49,7 +49,9 @@ def become(*more: str) -> None:
     if arguments := sys.stdin.buffer.read():
         os.dup2(os.open(os.devnull, os.O_RDONLY), sys.stdin.fileno())
         inherit()
-        kernelapp.launch_new_instance([*json.loads(arguments), *more])
+        # Nobody asks for the history of a report's cells, and what fails in them is in the notebook.
+        quiet = ("--HistoryManager.enabled=False", "--Application.log_level=CRITICAL")
+        kernelapp.launch_new_instance([*json.loads(arguments), *quiet, *more])
 
 
 if __name__ == "__main__":

@@ -37,14 +37,15 @@ import esxparse as ex
 from esxparse.reports.helpers import chart, finding, provenance, section, table, title
 
 rec = ex.open(capture or ex.datasets_dir() / "busy-host" / "busy-host.csv", **opening)
-cpu = ex.metrics.host.cpu(rec.tables).collect()
+cpu = ex.metrics.over_time.with_covered(ex.metrics.host.cpu(rec.tables)).collect()
 title("{title}", f"{{rec.source}}: {{cpu.height}} samples")""",
     ),
     ("", """section("How busy was the host?", "CPU utilisation of the whole host, sample by sample.")"""),
     (
         "",
         """busy = cpu.filter(pl.col("util_pct") > limit_pct).height
-told = f"{{busy}} of {{cpu.height}} samples are above {{limit_pct:g}} %; the mean is {{cpu['util_pct'].mean():.1f}} %."
+mean = cpu.select(ex.metrics.over_time.mean(pl.col("util_pct"))).item()
+told = f"{{busy}} of {{cpu.height}} samples are above {{limit_pct:g}} %; the mean is {{mean:.1f}} %."
 finding(told, "warning" if busy else "ok")""",
     ),
     (

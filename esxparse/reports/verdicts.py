@@ -63,7 +63,7 @@ def sentences(found: Findings, linked: Iterable[int] | None = None) -> Block:
         return note(found.verdict)
     if not told:
         level = "ok" if 2 * found.judged >= found.of else "warning"
-        return note(f"{found.verdict} What could not be judged is not said to be well.", level)
+        return note(f"{found.verdict} Checks that need missing counters were skipped.", level)
     entries = [
         Verdict(
             one.severity,

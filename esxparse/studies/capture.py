@@ -184,9 +184,10 @@ def _series(by_sample: pl.LazyFrame | None, use: pl.LazyFrame | None) -> dict[st
     """The metric checked for steadiness: the host's throughput or, without I/O, its CPU use."""
     series: dict[str, pl.LazyFrame] = {}
     if by_sample is not None:
-        series["host_iops"] = by_sample.select("time", value="iops").drop_nulls("value")
+        timed = over_time.with_covered(by_sample)
+        series["host_iops"] = timed.select("time", over_time.COVERED, value="iops").drop_nulls("value")
     if use is not None:
-        series["host_util_pct"] = use.select("time", value="util_pct")
+        series["host_util_pct"] = over_time.with_covered(use).select("time", over_time.COVERED, value="util_pct")
     return series
 
 

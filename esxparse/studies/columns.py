@@ -4,8 +4,8 @@ name      as in `runs`; its end is the unit (`mb` is 10**6 bytes, `mib` 2**20)
 group     columns that stand together
 needs     role of the file it comes from; empty for what every run has
 type      f64, i64, str, bool, time
-means     one line; means are over the samples of the measured span
-source    where the formula is written down; `metrics.VIEW:COLUMN` is the formula: the mean over samples of that column
+means     one line; means are over the time of the measured span
+source    where the formula is written down; `metrics.VIEW:COLUMN` is the formula: the mean over time of that column
 headline  place among the columns that a table for readers shows unless told otherwise
 """
 

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from esxparse.errors import EsxparseError
 from esxparse.formats.registry import recognising
 from esxparse.formats.source import resolve
+from esxparse.locations import legible
 from esxparse.studies.columns import COLUMNS
 from esxparse.studies.expand import expand
-from esxparse.studies.patterns import are_numbers, broad, filled, literal, matches, natural, shown
+from esxparse.studies.patterns import are_numbers, broad, filled, literal, matches, natural
 from esxparse.studies.roles import ROLES, WORKLOADS, role_of
 from esxparse.studies.study_file import FILE_NAME, parse
 from esxparse.target import target
@@ -78,8 +79,8 @@ def look(folder: Path) -> tuple[dict[str, list[str]], list[str]]:
     """The files below a directory by the role each can have, and those that a study has no use for."""
     if not folder.is_dir():
         raise EsxparseError(f"{folder} is not a directory: give the one that holds the files of the runs")
-    if shown(folder) != str(folder):
-        raise EsxparseError(f"the name of {shown(folder)} is not valid UTF-8: rename it")
+    if legible(folder) != str(folder):
+        raise EsxparseError(f"the name of {legible(folder)} is not valid UTF-8: rename it")
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != FILE_NAME]
     files = [path for path in files if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
     if len(files) > _MOST:
@@ -89,10 +90,10 @@ def look(folder: Path) -> tuple[dict[str, list[str]], list[str]]:
     for path in files:
         name = path.relative_to(folder).as_posix()
         # No manifest, which is UTF-8, can name the first, and none can tell the second from a pattern.
-        nameless = shown(name) != name or _WILD.search(name)
+        nameless = legible(name) != name or _WILD.search(name)
         role = None if nameless or _LOG.search(name) else role_of(format_of(path) or "")
         if role is None:
-            other.append(shown(name))
+            other.append(legible(name))
         else:
             found.setdefault(role, []).append(name)
     return {role: sorted(names, key=natural) for role, names in found.items()}, other
@@ -319,7 +320,7 @@ def _text(
     texts = [name for name in labels if not are_numbers(values[name])]
     # A run is divided by the baseline that is alike in all but the label that the baseline is told by.
     axis = [name for name in labels if name not in texts] + texts[1:]
-    lines = [f"title = {_quoted(shown(folder.resolve().name))}"]
+    lines = [f"title = {_quoted(legible(folder.resolve().name))}"]
     lines += [f"axis = {json.dumps(axis, ensure_ascii=False)}"] if axis else ['# axis = ["vms"]   # what is swept']
     if texts:
         choice = ", ".join(_quoted(value)[1:-1] for value in values[texts[0]])

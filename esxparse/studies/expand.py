@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from esxparse.errors import EsxparseError
-from esxparse.locations import is_url, public
+from esxparse.locations import is_url, legible, public
 from esxparse.recording import Note
 from esxparse.studies import patterns
 from esxparse.studies.entries import FileSpec, WindowSpec
-from esxparse.studies.patterns import shown
 from esxparse.studies.roles import ONE_FILE
 from esxparse.studies.study_file import Manifest, RunSpec
 
@@ -80,8 +79,8 @@ class Place:
 
     def _refused(self, role: str, name: str) -> EsxparseError:
         return EsxparseError(
-            f"{role}: {shown(public(name))} is outside {shown(self.folder)}, the manifest's directory: allow it with "
-            "--allow-outside (outside=True)"
+            f"{role}: {legible(public(name))} is outside {legible(self.folder)}, the manifest's directory: "
+            "allow it with --allow-outside (outside=True)"
         )
 
 
@@ -169,9 +168,9 @@ def _problem(
     if not paths or (len(paths) > 1 and (role in ONE_FILE or not entry.several)):
         return _unclear(role, asked, paths, folder, entry)
     if double := [path for path in paths if paths.count(path) > 1]:
-        message = f"{role}: {shown(Path(double[0]).name)} is matched twice and would count twice: name it once"
-    elif odd := [path for path in paths if shown(path) != str(path)]:
-        message = f"{role}: the name of {shown(odd[0])} is not valid UTF-8: rename it"
+        message = f"{role}: {legible(Path(double[0]).name)} is matched twice and would count twice: name it once"
+    elif odd := [path for path in paths if legible(path) != str(path)]:
+        message = f"{role}: the name of {legible(odd[0])} is not valid UTF-8: rename it"
     else:
         return None
     return Note(message, entry.line, severity="warning")
@@ -193,7 +192,7 @@ def _host(spec: RunSpec, labels: Mapping[str, Any]) -> tuple[dict[str, Any], lis
 
 def _name(path: str | Path, folder: Path) -> str:
     inside = isinstance(path, Path) and path.is_relative_to(folder)
-    return shown(path.relative_to(folder).as_posix() if isinstance(path, Path) and inside else path)
+    return legible(path.relative_to(folder).as_posix() if isinstance(path, Path) and inside else path)
 
 
 def _looked_for(filled: Sequence[str], folder: Path, *, several: bool) -> list[tuple[dict[str, str], str | Path]]:
@@ -212,7 +211,7 @@ def _looked_for(filled: Sequence[str], folder: Path, *, several: bool) -> list[t
             continue
         for known, path in patterns.matches(pattern, folder):
             kept = {
-                name: shown(text)
+                name: legible(text)
                 for name, text in known.items()
                 if not (several and name.startswith(patterns.WILDCARD))
             }
@@ -261,10 +260,10 @@ def _unclear(role: str, asked: Sequence[str], paths: Sequence[str | Path], folde
             if role in ONE_FILE
             else f'if they all belong to the run, write {role} = ["{asked[0]}"]'
         )
-        first = shown(Path(paths[0]).name)
+        first = legible(Path(paths[0]).name)
         message = f"{role} = {wanted!r} matches {len(paths)} files for one run, starting with {first}; {todo}"
     elif any(patterns.unknown(pattern) for pattern in asked):
-        message = f"{role} = {wanted!r} matches no file in {shown(folder)}: check the pattern"
+        message = f"{role} = {wanted!r} matches no file in {legible(folder)}: check the pattern"
     else:
-        message = f"{role}: there is no file {wanted} in {shown(folder)}"
+        message = f"{role}: there is no file {wanted} in {legible(folder)}"
     return Note(message, entry.line, severity="warning")

@@ -1,7 +1,8 @@
 """The columns of a run from fio logs: bw, iops and latency logs, cut to the measured span.
 
 A log has a line for each I/O, or lines that are means over a stated time (`log_avg_msec`). Lines for each I/O are
-counted; means are averaged over the lines in the span, for each log by itself, and those of several logs are added up.
+counted. A mean counts for the time that its line covers. fio writes no line for a time without I/O; its rate is 0.
+Rates of several logs are added up. Latencies are means over lines, for a line does not tell how many I/Os it is of.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ _WAYS: Final = ("read", "write", "trim")
 _COUNTED: Final = ("lat", "clat", "iops", "bandwidth", "slat")
 """Metrics whose logs have a line for each I/O, those that are looked at first."""
 _LATENCIES: Final = ("lat", "clat")
+_RATES: Final = ("bandwidth", "iops")
+_STREAM: Final = ("metric", "direction", "stream")
+_LATE: Final = 1.5
+"""A log that begins or ends more than so many of its intervals from an end of the span was idle there."""
 _EMPTY = pl.Datetime("us", "UTC")
 
 
@@ -100,15 +105,15 @@ def load(logged: pl.LazyFrame, span: Span, source: str) -> dict[str, Any]:
     value = pl.col("value")
     streams = (
         logged.filter(span.inside(), pl.col("direction").is_in(_WAYS))
-        .group_by("metric", "direction", "stream")
+        .group_by(_STREAM)
         .agg(
             pl.len().alias("lines"),
             one.alias("each"),
-            value.mean().alias("mean"),
             value.sum().alias("sum"),
             pl.col("size").sum().alias("bytes"),
             pl.when(one).then(value.max()).alias("max"),
         )
+        .join(_rates(logged, span), on=_STREAM, how="left")
         .collect()
     )
     if not streams.height:
@@ -139,6 +144,31 @@ def load(logged: pl.LazyFrame, span: Span, source: str) -> dict[str, Any]:
     return {name: number for name, number in found.items() if number is not None and not name.startswith("trim_")}
 
 
+def _rates(logged: pl.LazyFrame, span: Span) -> pl.LazyFrame:
+    """Give the mean over the span of each log whose lines are means: `metric, direction, stream, rate`.
+
+    A line covers the time since the line before it, but no more than the usual interval of its log. A single line
+    covers all before it.
+    """
+    lines = logged.filter(pl.col("metric").is_in(_RATES), pl.col("size") == 0).sort("time", maintain_order=True)
+    at = (pl.col("time") - span.start).dt.total_microseconds() / 1e6
+    step = pl.col("_to").diff()
+    usual, begin, end = pl.col("_usual"), pl.col("_from"), pl.col("_to").clip(upper_bound=span.seconds)
+    low, high = begin.min(), end.max()
+    idle = [pl.when(gap > _LATE * usual.first()).then(gap).otherwise(0.0) for gap in (low, span.seconds - high)]
+    return (
+        lines.with_columns(at.alias("_to"))
+        .with_columns(step.over(_STREAM).alias("_step"))
+        .with_columns(
+            pl.col("_step").filter(pl.col("_step") > 0).median().over(_STREAM).fill_null(float("inf")).alias("_usual")
+        )
+        .with_columns((pl.col("_to") - pl.min_horizontal("_step", "_usual")).clip(lower_bound=0.0).alias("_from"))
+        .filter(end > begin)
+        .group_by(_STREAM)
+        .agg(((pl.col("value") * (end - begin)).sum() / (high - low + idle[0] + idle[1])).alias("rate"))
+    )
+
+
 def _first(streams: pl.DataFrame, metrics: Sequence[str]) -> str:
     """The first of these metrics that was logged; none of them is the empty one."""
     there = set(streams["metric"])
@@ -153,7 +183,7 @@ def _side(streams: pl.DataFrame, seconds: float) -> dict[str, float | None]:
     def rate(metric: str, by_count: str) -> float | None:
         of = means.filter(pl.col("metric") == metric)
         if of.height:
-            return float(of["mean"].sum())
+            return float(of["rate"].sum())
         return float(lines_of[by_count].sum()) / seconds if lines_of.height and seconds else None
 
     bandwidth = rate("bandwidth", "bytes")

@@ -62,7 +62,7 @@ class Study:
     allow: bool = False
     """Whether runs are compared whose files fail that check."""
     family: evidence.Family | None = None
-    """The comparisons of one answer that verdicts allow for (`answering`); None: those of each table."""
+    """The comparisons of one answer, which verdicts allow for (`answering`); None: those of each table."""
 
     def __repr__(self) -> str:
         return shown.text(self)
@@ -108,17 +108,9 @@ class Study:
                     + "name one of theirs"
                 )
                 raise EsxparseError(msg)
-        return ratio.ratios(
-            self.repetitions(value) if numeric else self.runs,  # which names the numeric columns
-            value,
-            self.labels,
-            self.baseline,
-            within=self.within,
-            method=method,
-            confidence=confidence,
-            seed=seed,
-            family=self.family,
-        )
+        runs = self.repetitions(value) if numeric else self.runs  # which names the numeric columns
+        options: dict[str, Any] = {"within": self.within, "method": method, "confidence": confidence, "seed": seed}
+        return ratio.ratios(runs, value, self.labels, self.baseline, family=self.family, **options)
 
     def answering(self, values: Sequence[str], *, figures: bool = False) -> Study:
         """The same study, whose verdicts allow for all comparisons of one answer (`metrics.evidence`).
@@ -127,7 +119,7 @@ class Study:
 
         Raises EsxparseError: As `compare` and `virtual_to_native`.
         """
-        tables = [self.compare(name) for name in values] + ([self.virtual_to_native()] if figures else [])
+        tables = [*([self.virtual_to_native()] if figures else []), *(self.compare(name) for name in values)]
         p_values = [p for table in tables for p in table.select("p_value").collect()["p_value"]]
         return replace(self, family=evidence.find_family(p_values))
 
@@ -150,9 +142,11 @@ class Study:
     def repetitions(self, value: str) -> pl.LazyFrame:
         """A value of each repetition, with its labels: runs that are parts of one recording count by their mean.
 
-        Raises EsxparseError: There is no such column, or it is not numeric.
+        Raises EsxparseError: There is no such column, it is not numeric, or it only says which run it is.
         """
         self._number(value)
+        if value in (*self.labels, "recording"):
+            raise EsxparseError(f"{value} says which run it is in {self.path}: choose a column that was measured")
         return self.runs.group_by(*self.labels, "recording", maintain_order=True).agg(pl.col(value).mean())
 
     def plot(

@@ -129,15 +129,6 @@ def matches(pattern: str, folder: Path) -> list[tuple[dict[str, str], Path]]:
     return found
 
 
-def shown(name: object) -> str:
-    r"""A file name as text; bytes that are not UTF-8 are escaped.
-
-    >>> shown("a-\udcff.csv")
-    'a-\\xff.csv'
-    """
-    return str(name).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
 def are_numbers(texts: Iterable[str]) -> bool:
     """Whether all of them are whole numbers that a column holds.
 

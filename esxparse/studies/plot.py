@@ -77,10 +77,9 @@ def charts(
     value = named(study, y)
     for (panel,), part in points.group_by("panel", maintain_order=True):
         told = [*_subtitle(study, y, part, style, level), *_left_out(every - points.height)]
-        word, of = label_words(place)
-        title = _title(study, value.name, word, str(panel or ""), style)
+        title = _title(study, value.name, label_words(place)[0], str(panel or ""), style)
         unit = unit_of(study, y, style) or value.name
-        made.append((part, builder.Words(title, unit, f"{word} [{of}]" if of else word, tuple(told))))
+        made.append((part, builder.Words(title, unit, axis_words(place), tuple(told))))
     names = points["label"].unique(maintain_order=True).to_list()
     dots = style == "relative"
     return [builder.chart(part, words, names, (low, high), width, level, dots=dots) for part, words in made]
@@ -195,18 +194,60 @@ def said(name: str, points: pl.DataFrame) -> pl.Expr:
     text = pl.col(name).cast(pl.String).fill_null("none")
     if points[name].dtype == pl.String:
         return text
-    word, unit = label_words(name)
-    return pl.concat_str([pl.lit(f"{word} "), text, pl.lit(f" {unit}" if unit else "")])
+    if points[name].dtype.is_numeric():
+        values = points[name].drop_nulls().unique()
+        texts = [value_words(name, value) for value in values]
+        return pl.col(name).replace_strict(
+            values, pl.Series(texts, dtype=pl.String), default=f"{label_words(name)[0]} none"
+        )
+    return pl.concat_str([pl.lit(f"{label_words(name)[0]} "), text])
+
+
+_WORDS: Final = {"vms": "VMs", "vcpus": "vCPUs", "cpus": "CPUs", "pcpus": "PCPUs", "nics": "NICs", "luns": "LUNs"}
+"""Labels that people write in capitals."""
 
 
 def label_words(name: str) -> tuple[str, str]:
-    """What a label is called, and its unit.
+    """Return the words of a label, and its unit.
 
     >>> label_words("size_kib"), label_words("vms")
-    (('size', 'KiB'), ('vms', ''))
+    (('size', 'KiB'), ('VMs', ''))
     """
     word, unit = heading(name)
-    return (word[:1].lower() + word[1:], unit) if unit else (name, "")
+    return (word[:1].lower() + word[1:], unit) if unit else (_WORDS.get(name, name.replace("_", " ")), "")
+
+
+def axis_words(name: str) -> str:
+    """Return the title of an axis of a label.
+
+    >>> axis_words("size_kib"), axis_words("vms")
+    ('size [KiB]', 'VMs')
+    """
+    word, unit = label_words(name)
+    return f"{word} [{unit}]" if unit else word
+
+
+def number_words(name: str) -> str:
+    """Return what a value of a label is: a number of things, or the label itself.
+
+    >>> number_words("vms"), number_words("depth"), number_words("size_kib")
+    ('number of VMs', 'depth', 'size')
+    """
+    word, unit = label_words(name)
+    return f"number of {word}" if word.endswith("s") and not unit else word
+
+
+def value_words(name: str, value: object) -> str:
+    """Return a value of a label in words.
+
+    >>> value_words("vms", 4), value_words("vms", 1), value_words("size_kib", 64), value_words("depth", 32)
+    ('4 VMs', '1 VM', 'size 64 KiB', 'depth 32')
+    """
+    word, unit = label_words(name)
+    text = f"{value:g}" if isinstance(value, int | float) else str(value)
+    if unit or not word.endswith("s"):
+        return f"{word} {text} {unit}".rstrip()
+    return f"{text} {word.removesuffix('s') if value == 1 else word}"
 
 
 def _straight() -> pl.Expr:

@@ -177,7 +177,7 @@ def _unsteady(row: Row) -> list[str]:
     verdict = row.get("steady")
     if verdict in {None, "steady", steady.TOO_FEW}:
         return []
-    drift = f" ({row['drift_pct']:+.1f} % over the span)" if row.get("drift_pct") is not None else ""
+    drift = f" ({row['drift_pct']:+z.1f} % over the span)" if row.get("drift_pct") is not None else ""
     return [f"not shown to be steady: {row['steady_of']}: {verdict}{drift}"]
 
 

@@ -17,6 +17,7 @@ import polars as pl
 from esxparse import fleet
 from esxparse.errors import EsxparseError
 from esxparse.fleet import Crew
+from esxparse.locations import legible
 from esxparse.metrics import cpu_cost, energy, steady, units
 from esxparse.quality.results import Quality, joined
 from esxparse.recording import Note, printable
@@ -210,14 +211,9 @@ def label_columns(runs: Sequence[Run]) -> tuple[dict[str, pl.Series], list[Note]
             notes.append(Note(f"the label {name} has numbers beyond 64 bits: it is kept as text", severity="warning"))
             kind = pl.String
         if kind == pl.String:
-            values = [None if value is None else _text(value) for value in values]
+            values = [None if value is None else legible(value) for value in values]
         found[name] = pl.Series(name, values, kind)
     return found, notes
-
-
-def _text(value: object) -> str:
-    text = str(value)
-    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _own_columns(runs: Sequence[Run], rows: Iterable[Row]) -> list[str]:

@@ -19,12 +19,13 @@ from esxparse import toml
 from esxparse.diagnosis.experiments.tables import roles
 from esxparse.errors import EsxparseError
 from esxparse.errors import nearest as nearest_names
+from esxparse.locations import legible
 from esxparse.recording import Note
 from esxparse.studies.asked import Asked, asked_of
 from esxparse.studies.columns import COLUMNS
 from esxparse.studies.entries import FileSpec, WindowSpec, facts_of, figures_of, file_of, window_of
 from esxparse.studies.lines import Complaints, Place, index, line_of
-from esxparse.studies.patterns import INT64, shown, unknown
+from esxparse.studies.patterns import INT64, unknown
 from esxparse.studies.roles import ROLES, nearest
 
 FILE_NAME: Final = "study.toml"
@@ -109,7 +110,7 @@ def parse(text: str, path: Path) -> tuple[Manifest, Complaints]:
     )
     manifest = Manifest(
         path=path,
-        title=_text(data, "title", shown(path.parent.name or path.stem), wrong),
+        title=_text(data, "title", legible(path.parent.name or path.stem), wrong),
         description=_text(data, "description", "", wrong),
         axis=axis,
         baseline=baseline,

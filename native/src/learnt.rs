@@ -12,11 +12,12 @@ use crate::number::{decimal, is_printed, shape, trim, word_of, Word};
 pub struct Report {
     /// For each line: offset of its first byte, offset after its last (line end not counted), number of cells.
     pub lines: Vec<i64>,
-    /// For each wanted cell that is neither a number nor a word for one: row, cell, offset of its text, offset after it.
+    /// For each wanted cell with a text that is neither a number nor a word for a missing one: row, cell, offset of its
+    /// text, offset after it.
     pub odd: Vec<i64>,
-    /// For each row with words in wanted cells, and each kind of them (0 no number, 1 yes or no): row, kind, how many
-    /// they are, and of the first its cell, offset of its text, offset after it.
-    pub words: Vec<i64>,
+    /// For each row with words for a missing number in wanted cells: row, how many, and of the first its cell, offset of
+    /// its text, offset after it.
+    pub absent: Vec<i64>,
     /// For each column the shape of its first number: `UNKNOWN` where there is none, `MIXED` where shapes change too
     /// often to be told.
     pub shapes: Vec<u8>,
@@ -46,8 +47,8 @@ pub const MOST_CHANGES: u8 = 64;
 struct Row {
     /// Cells whose number is of another shape than the one above it, and the shape that was.
     changes: Vec<(usize, u8)>,
-    /// Of each kind of words: how many, and of the first its cell, start and end.
-    words: [(i64, [i64; 3]); 2],
+    /// How many words for a missing number, and of the first its cell, start and end.
+    absent: (i64, [i64; 3]),
     padded: bool,
 }
 
@@ -196,21 +197,20 @@ impl Learnt {
             *seen = NEVER;
             return value;
         }
-        let Some(word) = word_of(text) else {
+        let word = word_of(text);
+        if word != Some(Word::Absent) {
             self.report.odd.push(row as i64);
             self.report.odd.extend(where_it_is);
-            return f64::NAN;
-        };
-        let kind = usize::from(word != Word::Absent);
-        let (count, first) = &mut self.row.words[kind];
+            return match word {
+                Some(Word::Yes) => 1.0,
+                Some(Word::No) => 0.0,
+                _ => f64::NAN,
+            };
+        }
+        let (count, first) = &mut self.row.absent;
         *count += 1;
         if *count == 1 {
             *first = where_it_is;
-        }
-        match word {
-            Word::Yes => return 1.0,
-            Word::No => return 0.0,
-            Word::Absent => {}
         }
         self.report.blank[number] = 1;
         if unquoted && self.shapes[number] < BARE {
@@ -247,11 +247,10 @@ impl Learnt {
             self.report.padded |= self.row.padded;
         }
         self.row.padded = false;
-        for (kind, (count, first)) in std::mem::take(&mut self.row.words).into_iter().enumerate() {
-            if count > 0 {
-                self.report.words.extend([row as i64, kind as i64, count]);
-                self.report.words.extend(first);
-            }
+        let (count, first) = std::mem::take(&mut self.row.absent);
+        if count > 0 {
+            self.report.absent.extend([row as i64, count]);
+            self.report.absent.extend(first);
         }
     }
 

@@ -111,7 +111,7 @@ fn scan_capture(
     Ok((
         to_bytes(py, &report.lines)?,
         to_bytes(py, &report.odd)?,
-        to_bytes(py, &report.words)?,
+        to_bytes(py, &report.absent)?,
         PyBytes::new(py, &report.shapes),
         to_bytes(py, &report.changes)?,
         PyBytes::new(py, &report.blank),

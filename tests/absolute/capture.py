@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MIB = 2**20 / 10**6
-WORLD_OF_VCPU = re.compile(r":vmx-vcpu-\d+:")
+WORLD_OF_VCPU = re.compile(r":(?:vmx-)?vcpu-\d+:")
+LATENCIES = {"gavg_ms": "Guest", "davg_ms": "Driver", "kavg_ms": "Kernel"}
 DISKS = ("Physical Disk SCSI Device", "Physical Disk Adapter")
 
 
@@ -77,11 +78,21 @@ def _disks(capture: Capture, inside: list[int], wrong: str) -> dict[str, float |
              ("Commands", "MBytes Read", "MBytes Written")]  # fmt: skip
     iops, read, written = (sum(rate) if rate and None not in rate else None for rate in rates)
     mega = 1.0 if wrong == "MiB for MB" else MIB
+    return {
+        "host_iops": iops,
+        "host_read_mb_per_s": None if read is None else read * mega,
+        "host_write_mb_per_s": None if written is None else written * mega,
+        **{name: _latency(capture, objects, part, inside, wrong) for name, part in LATENCIES.items()},
+    }
+
+
+def _latency(capture: Capture, objects: list[str], part: str, inside: list[int], wrong: str) -> float | None:
+    """A mean weighted by commands."""
     waited = commands = latencies = busy = 0.0
     for of in objects:
-        for name in capture.places.get((of, "Average Guest MilliSec/Command"), ()):
+        for name in capture.places.get((of, f"Average {part} MilliSec/Command"), ()):
             each = zip(
-                capture.cells(of, "Average Guest MilliSec/Command", name, inside),
+                capture.cells(of, f"Average {part} MilliSec/Command", name, inside),
                 capture.cells(of, "Commands/sec", name, inside),
                 strict=True,
             )
@@ -90,15 +101,9 @@ def _disks(capture: Capture, inside: list[int], wrong: str) -> dict[str, float |
                 commands += rate
                 latencies += latency
                 busy += latency > 0 or rate > 0
-    mean = waited / commands if commands else None
     if wrong == "unweighted latency" and busy:
-        mean = latencies / busy
-    return {
-        "host_iops": iops,
-        "host_read_mb_per_s": None if read is None else read * mega,
-        "host_write_mb_per_s": None if written is None else written * mega,
-        "gavg_ms": mean,
-    }
+        return latencies / busy
+    return waited / commands if commands else None
 
 
 def _ports(capture: Capture, inside: list[int]) -> dict[str, float | None]:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING
 
-from absolute import tools
+from absolute import printed, tools
 from absolute.capture import Capture, figures
 from absolute.manifest import runs, seconds
 
@@ -40,12 +40,7 @@ def _of_run(run: dict, wrong: str) -> dict[str, float]:
         found = tools.together([tools.fio(path, wrong) for path in files["fio"]], wrong)
     if "fio" in files and files["fio"][0].suffix == ".txt":
         found = tools.fio_text(files["fio"][0])
-    if "perf" in files:
-        found |= tools.perf(files["perf"][0])
-    if "vmkperf" in files:
-        found |= tools.vmkperf(files["vmkperf"][0], run["files"]["vmkperf"][1])
-    if "results_csv" in files:
-        found |= tools.columns(files["results_csv"])
+    found |= _beside(files, run)
     span = found.pop("span", None)
     if "esxtop" in files:
         host = _of_host(run, capture(files["esxtop"][0]), span, wrong)
@@ -60,6 +55,24 @@ def _of_run(run: dict, wrong: str) -> dict[str, float]:
         times = capture(files["esxtop"][0]).times
         found["watts"] = tools.ribcl_watts(files["power"][0], times[0], times[-1])
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _beside(files: dict, run: dict) -> dict[str, float]:
+    """What other tools than load generators say."""
+    found: dict[str, float] = {}
+    if "perf" in files:
+        found |= tools.perf(files["perf"][0])
+    if "vmkperf" in files:
+        found |= tools.vmkperf(files["vmkperf"][0], run["files"]["vmkperf"][1])
+    if "results_csv" in files:
+        found |= tools.columns(files["results_csv"])
+    figures: dict[str, list[float]] = {}
+    for row in printed.listed(files):
+        figures.setdefault(tools.column(row), []).append(row["value"])
+    found |= tools.means(figures)
+    if "packets" in files:
+        found |= tools.wire(files["packets"])
+    return found
 
 
 def _of_host(run: dict, host: Capture, span: tuple | None, wrong: str) -> dict:
@@ -80,8 +93,13 @@ def _cost(run: dict, files: dict, found: dict, wrong: str) -> dict:
     half = 0.5 if wrong == "cost halved" else 1.0
     if "mhz" not in run["host"]:
         return {}
-    mhz = half * found["host_used_pct"] / 100 * pcpus * run["host"]["mhz"]
+    full = pcpus * run["host"]["mhz"] / 100
+    mhz = half * found["host_used_pct"] * full
     cost = {"used_mhz": mhz}
+    if "idle" in files and found.get("iops"):
+        idle = capture(files["idle"][0])
+        used = idle.total("Physical Cpu", "% Processor Time", [*range(len(idle.times))], "^_Total$")
+        cost["used_above_idle_cycles_per_io"] = (mhz - used * full) * 1e6 / found["iops"]
     if found.get("iops"):
         cost["used_cycles_per_io"] = mhz * 1e6 / found["iops"]
         cost["used_pct_of_core_per_1k_iops"] = half * found["host_used_pct"] * pcpus / (found["iops"] / 1000)

@@ -148,8 +148,18 @@ def listed(paths: list[Path]) -> list[dict]:
                         "unit": unit or name,
                         "value": float(cells[name]),
                         "time": cells.get("time"),
+                        "better": _is_better(about, unit or name),
                     })  # fmt: skip
     return found
+
+
+def _is_better(about: dict, unit: str) -> bool | None:
+    """Whether higher is better: as the comment has it, else no for times, and yes for rates."""
+    if "higher_is_better" in about:
+        return about["higher_is_better"].lower() == "true"
+    if unit in {"us", "ms", "s", "min"}:
+        return False
+    return True if re.search(r"/(s|sec|min|h)\b|^(iops|opm|tpm|tps|ops)$", unit) else None
 
 
 def column(row: dict) -> str:
@@ -164,6 +174,11 @@ def columns(paths: list[Path]) -> dict[str, float]:
     found: dict[str, list[float]] = {}
     for row in listed(paths):
         found.setdefault(column(row), []).append(row["value"])
+    return means(found)
+
+
+def means(found: dict[str, list[float]]) -> dict[str, float]:
+    """The mean of each list."""
     return {name: sum(values) / len(values) for name, values in found.items()}
 
 
@@ -181,9 +196,25 @@ def printed(path: Path, role: str) -> list[float]:
 
 
 def fio_text(path: Path) -> dict:
-    """I/Os per second by direction, as fio's normal output prints them."""
-    rates = re.findall(r"^  (read |write) ?:.*iops=(\d+)", _text(path), re.MULTILINE)
-    return {f"{way.strip()}_iops": float(rate) for way, rate in rates}
+    """What fio's normal output prints of a group, by direction; latencies of both weighted by I/Os."""
+    found: dict = {}
+    for part in re.split(r"^(?=  (?:read |write) ?:)", _text(path), flags=re.MULTILINE)[1:]:
+        way = part.split(":")[0].strip()
+        rate, number = re.match(r".*?bw=([\d.]+)KB/s, iops=(\d+)", part).groups()
+        scale, waited = re.search(r"^ +lat \((\w+)\):.*avg= *([\d.]+)", part, re.MULTILINE).groups()
+        found[f"{way}_iops"], found[f"{way}_mb_per_s"] = float(number), float(rate) * 1024 / 1e6
+        found[f"{way}_latency_mean_ms"] = float(waited) / {"msec": 1.0, "usec": 1e3}[scale]
+        scale = re.search(r"clat percentiles \((\w+)\)", part)[1]
+        found[f"{way}_p99_ms"] = float(re.search(r"99\.00th=\[ *(\d+)\]", part)[1]) / {"msec": 1.0, "usec": 1e3}[scale]
+    ways = [way for way in ("read", "write") if f"{way}_iops" in found]
+    found["iops"] = sum(found[f"{way}_iops"] for way in ways)
+    found["mb_per_s"] = sum(found[f"{way}_mb_per_s"] for way in ways)
+    waits = (found[f"{way}_latency_mean_ms"] * found[f"{way}_iops"] for way in ways)
+    found["latency_mean_ms"] = sum(waits) / found["iops"]
+    if "read" in ways:
+        # One group of jobs is one worker: the median over workers is its own.
+        found["median_read_latency_ms"] = found["read_latency_mean_ms"]
+    return found
 
 
 def perf(path: Path) -> dict:
@@ -201,3 +232,42 @@ def vmkperf(path: Path, pcpu: str) -> dict:
     """TLB misses of a PCPU per second: the mean over polls."""
     polls = [line.split() for line in _text(path).splitlines() if re.match(r"[\d.]+ [\d.]+ ", line)]
     return {"tlb_miss_load_per_s": sum(float(poll[int(pcpu)]) for poll in polls) / len(polls)}
+
+
+WIRE = {
+    "nfs": {"procedure": "nfs.procedure_v3", "read": "6", "write": "7", "id": "rpc.xid", "time": "rpc.time"},
+    "iscsi": {
+        "procedure": "scsi_sbc.opcode",
+        "read": "0x28",
+        "write": "0x2a",
+        "id": "iscsi.initiatortasktag",
+        "time": "iscsi.time",
+    },
+}
+"""Columns of tshark by protocol, and what tells reads from writes."""
+
+
+def wire(paths: list[Path]) -> dict[str, float]:
+    """Reads and writes in packets: how long the server took, and which begin off a multiple of their own size."""
+    rows = [row for path in paths for row in csv.DictReader(_text(path).splitlines(), delimiter="\t")]
+    found: dict[str, float] = {"tcp_retransmissions": sum(bool(row["tcp.analysis.retransmission"]) for row in rows)}
+    names = WIRE["nfs" if "nfs.procedure_v3" in rows[0] else "iscsi"]
+    requests = [(row, place) for row in rows if (place := _offset(row))]
+    waits = {row[names["id"]]: float(row[names["time"]]) for row in rows if row[names["time"]]}
+    for way in ("read", "write"):
+        own = [(row, place) for row, place in requests if row[names["procedure"]] == names[way]]
+        if own:
+            seconds = sorted(waits[row[names["id"]]] for row, _ in own if row[names["id"]] in waits)
+            middle = (seconds[(len(seconds) - 1) // 2] + seconds[len(seconds) // 2]) / 2
+            off = [offset % min(size & -size, 4096) != 0 for _, (offset, size) in own]
+            found |= {f"wire_{way}_p50_ms": 1000 * middle, f"wire_{way}_off_size_pct": 100 * sum(off) / len(off)}
+    return found
+
+
+def _offset(row: dict[str, str]) -> tuple[int, int] | None:
+    """Where a request begins and how long it is, in bytes."""
+    if row.get("nfs.offset3"):
+        return int(row["nfs.offset3"]), int(row["nfs.count3"])
+    if row.get("scsi_sbc.rdwr10.lba"):
+        return 512 * int(row["scsi_sbc.rdwr10.lba"]), 512 * int(row["scsi_sbc.rdwr10.xferlen"])
+    return None

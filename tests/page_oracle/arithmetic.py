@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 STEPS = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600)
 """Lengths of the spans of time, in seconds, that charts bring samples to."""
 WIDTH = 18
+UNITS = {"kib": "KiB", "mib": "MiB", "pct": "%"}
+WORDS = {"vms": "VMs", "vcpus": "vCPUs", "nics": "NICs"}
+"""Labels that people write in capitals."""
 
 
 def mean(numbers: Iterable[float | None]) -> float | None:
@@ -63,6 +66,19 @@ def span(seconds: float) -> str:
         count, left = divmod(left, size)
         words += [f"{count} {unit}"] if count else []
     return " ".join(words[:2]) or "0 s"
+
+
+def value_words(name: str, value: object) -> str:
+    """A value of a label as people say it: 4 VMs, size 64 KiB, depth 32."""
+    if not isinstance(value, int | float):
+        return str(value)
+    stem, _, unit = name.rpartition("_")
+    if unit in UNITS:
+        return f"{stem} {value:g} {UNITS[unit]}"
+    word = WORDS.get(name, name.replace("_", " "))
+    if not word.endswith("s"):
+        return f"{word} {value:g}"
+    return f"{value:g} {word.removesuffix('s') if value == 1 else word}"
 
 
 def several(count: int, thing: str) -> str:
@@ -172,3 +188,39 @@ def _half(numbers: Sequence[float]) -> float:
         if all(abs(one - round(one, decimals)) <= 1e-12 * abs(one) for one in numbers):
             return 0.5 * 10.0**-decimals
     return 0.0
+
+
+def divided(own: Sequence[float], against: Sequence[float]) -> dict[str, float | None] | None:
+    """Means, ratio and its interval; None if a side has no numbers."""
+    if not own or not against:
+        return None
+    # There is no percentage of a baseline at or below 0.
+    positive = mean(against) > 0
+    ends = fieller(own, against) if positive else None
+    return {
+        "runs": len(own), "mean": mean(own), "base": mean(against),
+        "ratio": mean(own) / mean(against) if positive else None,
+        "low": ends[0] if ends else None, "high": ends[1] if ends else None,
+    }  # fmt: skip
+
+
+def p_value(own: Sequence[float], against: Sequence[float]) -> float:
+    """Of Welch's t test, both means as near to each other as the digits printed allow."""
+    half = _half([*own, *against])
+    apart = mean(own) - mean(against)
+    left = abs(apart) - 2 * half
+    if left <= 1e-12 * max(abs(mean(own)), abs(mean(against))):
+        return 1.0
+    square, base = (_variance(one) / len(one) for one in (own, against))
+    if not square + base:
+        return 0.0
+    near = math.copysign(half, apart)
+    scaled = ((mean(own) - near) / (mean(against) + near)) ** 2 * base
+    freedom = (square + scaled) ** 2 / (square**2 / (len(own) - 1) + scaled**2 / (len(against) - 1))
+    return _beta(freedom / 2, 0.5, freedom / (freedom + left**2 / (square + base)))
+
+
+def cutoff(p_values: Sequence[float]) -> float:
+    """The largest p-value that is a difference (Benjamini and Hochberg, 5 %)."""
+    places = [at for at, one in enumerate(sorted(p_values), 1) if one <= 0.05 * at / len(p_values)]
+    return 0.05 * max(places, default=1) / max(len(p_values), 1)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from page_oracle.page import MOMENT, NUMBER, masked, numbers, value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from page_oracle.page import Chart, Page, Table
 
 Parts = tuple
-"""A text as it must be: literals, and numbers as printed to any resolution."""
+"""A text as it must be: literals, numbers as printed to any resolution, and `...` for words that are left open."""
 ABSENT = "\N{EN DASH}"
 CHART_DIGITS = 3
 """Decimals that charts have at least, if their numbers have any."""
@@ -30,26 +30,34 @@ class Rows:
     """Rows of the tables, or points of the charts, whose caption or title matches `pattern`.
 
     `key`: heads or fields that tell rows apart. `values`: what each row must have, in order, by head or field; None is
-    a dash, a tuple a text, a list several right numbers. Every row must be there, and no other.
+    a dash, a tuple a text, a list several right numbers; of tables also a function of the caption. Every row must be
+    there, and no other.
     `some`: pages may leave rows out. `partly`: rows that are not in `values` are left open. `once`: two rows of one
     key would be drawn upon each other. `scales`: units that the axis of points may have, with the factor to each.
+    `about`: the words below a chart's title; of charts of one title they tell which is which. `choice`: the page
+    chooses among the columns.
     """
 
     pattern: str
     key: tuple[str, ...]
-    values: Mapping[tuple, Mapping[str, float | str | None]]
+    values: Mapping[tuple, Mapping[str, float | str | None]] | Callable[[str], Mapping]
     some: bool = False
     ordered: bool = True
     once: bool = False
     partly: bool = False
     scales: Mapping[str, float] = field(default_factory=dict)
+    about: Parts | None = None
+    choice: bool = False
 
 
 @dataclass
 class Expected:
     """What a page must show."""
 
-    tiles: dict[str, tuple[Parts, Parts]] = field(default_factory=dict)
+    tiles: dict[str, tuple[Parts, Parts] | list[tuple[Parts, Parts]]] = field(default_factory=dict)
+    """By label what is large and what is small; a list if several tiles have one label."""
+    facts: dict[str, Parts] = field(default_factory=dict)
+    """What the end of the page must say of its inputs."""
     texts: list[Parts] = field(default_factory=list)
     """Sentences that must be there."""
     may: list[Parts] = field(default_factory=list)
@@ -85,7 +93,17 @@ def compare(page: Page, expected: Expected) -> Result:
         _table(table, expected, result)
     for chart in page.charts:
         _chart(chart, expected, result)
+    _missing("table", [table.caption for table in page.tables], re.match, expected.tables, result)
+    _missing("chart", [chart.title for chart in page.charts], re.fullmatch, expected.charts, result)
     return result
+
+
+def _missing(kind: str, there: Sequence[str], fits: Callable, wanted: Sequence[Rows], result: Result) -> None:
+    """Reports the tables or charts that the page must have and has not."""
+    for rows in wanted:
+        must = rows.values and not rows.some and not rows.partly
+        if must and not any(fits(rows.pattern, text) for text in there):
+            result.wrong.append(f"{kind}: {rows.pattern} is missing")
 
 
 def unlisted(result: Result, listed: Mapping[str, Mapping]) -> tuple[dict[str, int], dict[str, int]]:
@@ -107,8 +125,11 @@ def close(printed: str, wanted: float) -> bool:
 
 
 def pattern_of(parts: Parts) -> re.Pattern[str]:
-    """The expression that a text made of literals and numbers matches; numbers are groups."""
-    made = (re.escape(part) if isinstance(part, str) else f"({NUMBER.pattern})" for part in parts)
+    """The expression that a text made of literals and numbers matches; numbers, and what is left open, are groups."""
+    made = (
+        re.escape(part) if isinstance(part, str) else "(.*?)" if part is ... else f"({NUMBER.pattern})"
+        for part in parts
+    )
     return re.compile("".join(made))
 
 
@@ -118,8 +139,12 @@ def _bind(text: str, parts: Parts, place: str, result: Result) -> bool:
     if not found:
         return False
     wanted = [part for part in parts if not isinstance(part, str)]
-    result.quoted += len(numbers(text)) - len(wanted)
+    left = sum(len(numbers(printed)) for printed, part in zip(found.groups(), wanted, strict=True) if part is ...)
+    result.leave(place, left)
+    result.quoted += max(len(numbers(text)) - left - sum(part is not ... for part in wanted), 0)
     for printed, number in zip(found.groups(), wanted, strict=True):
+        if number is ...:
+            continue
         result.checked += 1
         if number is None or not close(printed, number):
             result.wrong.append(f"{place}: {printed} in {text!r} must be {number}")
@@ -127,17 +152,26 @@ def _bind(text: str, parts: Parts, place: str, result: Result) -> bool:
 
 
 def _tiles(page: Page, expected: Expected, result: Result) -> None:
+    seen: Counter = Counter()
     for label, text, small in page.tiles:
         name = masked(label)
         wanted = expected.tiles.get(label)
+        if isinstance(wanted, list):
+            wanted = wanted[seen[label]] if seen[label] < len(wanted) else ((), ())
+        seen[label] += 1
         for shown, parts in zip((text, small), wanted or (None, None), strict=True):
             place = f"tile: {name}"
             if parts is None:
                 result.leave(place, len(numbers(shown)))
             elif not _bind(shown, parts, place, result):
                 result.wrong.append(f"{place}: {shown!r} must be {parts}")
-    for label in expected.tiles.keys() - {label for label, _, _ in page.tiles}:
-        result.wrong.append(f"tile: {label} is missing")
+    for label, parts in expected.facts.items():
+        shown = dict(page.facts).get(label, "")
+        if not _bind(shown, parts, f"fact: {label}", result):
+            result.wrong.append(f"fact: {label}: {shown!r} must be {parts}")
+    for label, must in expected.tiles.items():
+        if seen[label] < (len(must) if isinstance(must, list) else 1):
+            result.wrong.append(f"tile: {label} is missing")
 
 
 def _texts(page: Page, expected: Expected, result: Result) -> None:
@@ -148,7 +182,8 @@ def _texts(page: Page, expected: Expected, result: Result) -> None:
         _text("text: caption", table.caption, expected, left, result)
     for chart in page.charts:
         _text(f"chart: {masked(chart.title)}: title", chart.title, expected, left, result)
-        _text(f"chart: {masked(chart.title)}: subtitle", chart.subtitle, expected, left, result)
+        if not any(_is_about(chart, rows) for rows in expected.charts):
+            _text(f"chart: {masked(chart.title)}: subtitle", chart.subtitle, expected, left, result)
     result.wrong += [f"text: {parts} is missing" for parts in left]
 
 
@@ -177,8 +212,13 @@ def _table(table: Table, expected: Expected, result: Result) -> None:
             for head, text in row.items():
                 result.leave(f"table: {name}: {head}", len(numbers(text)))
         return
+    if callable(wanted.values):
+        wanted = replace(wanted, values=wanted.values(table.caption))
     keys = [tuple(row.get(head, "") for head in wanted.key) for row in rows]
     _same_keys(f"table: {name}", keys, wanted, result)
+    must = [pair for key in keys for pair in wanted.values.get(key, {}).items() if not wanted.choice]
+    gone = {head for head, parts in must if parts not in (None, (ABSENT,))} - {*_unique(table.heads)}
+    result.wrong += [f"table: {name}: the column {head} is missing" for head in sorted(gone)]
     for key, row in zip(keys, rows, strict=True):
         for head, text in row.items():
             _cell(f"table: {name}: {head}", key, head, text, wanted, result)
@@ -222,7 +262,7 @@ def _cell(place: str, key: tuple, head: str, text: str, wanted: Rows, result: Re
 
 def _chart(chart: Chart, expected: Expected, result: Result) -> None:
     name = masked(chart.title)
-    wanted = [rows for rows in expected.charts if re.fullmatch(rows.pattern, chart.title)]
+    wanted = _wanted(chart, expected, result)
     drawn = _fields(chart.spec)
     axis = _axis(chart.spec)
     seen: dict[int, list[tuple]] = {}
@@ -247,6 +287,25 @@ def _chart(chart: Chart, expected: Expected, result: Result) -> None:
             _point(name, key, row, own, {one: decimals[one] for one in fields if one not in own.key}, result, factor)
     for place, keys in seen.items():
         _same_keys(f"chart: {name}", keys, replace(wanted[place], ordered=False), result)
+
+
+def _wanted(chart: Chart, expected: Expected, result: Result) -> list[Rows]:
+    """What the chart must draw, by its title and the words below it."""
+    name = masked(chart.title)
+    titled = [rows for rows in expected.charts if re.fullmatch(rows.pattern, chart.title)]
+    wanted = [rows for rows in titled if rows.about is None or _is_about(chart, rows)]
+    if titled and not wanted:
+        result.wrong.append(f"chart: {name}: {chart.subtitle!r} must be one of {[rows.about for rows in titled]}")
+    for about in dict.fromkeys(rows.about for rows in wanted if rows.about is not None):
+        _bind(chart.subtitle, about, f"chart: {name}: subtitle", result)
+    return wanted
+
+
+def _is_about(chart: Chart, rows: Rows) -> bool:
+    """Whether the chart's subtitle has the words of these rows."""
+    if rows.about is None or not re.fullmatch(rows.pattern, chart.title):
+        return False
+    return pattern_of(rows.about).fullmatch(chart.subtitle) is not None
 
 
 def _point(

@@ -62,7 +62,7 @@ def host_charts(host: Host) -> list[Rows]:
         Rows(
             "Power against util",
             ("time",),
-            {(at,): {"watts": one, "util_pct": load} for at, (one, load) in util.items()},
+            {(at,): {"watts": one, "util_pct": load} for at, (one, load) in util.items()} if highest(watts) else {},
             some=len(util) > 600,
         ),
     ]

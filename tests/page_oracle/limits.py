@@ -84,7 +84,7 @@ def _worst(rule: dict, series: dict[str, list]) -> dict:
     return {
         "95th percentile": worst[0],
         "Worst sample": worst[1],
-        "Samples over %": worst[2],
+        "Time over %": worst[2],
         "Over the limit": (float(len(passing)), " of ", float(len(each)), _word(rule["kind"], len(each))),
     }
 

@@ -27,12 +27,13 @@ VALUES = {
 FIO_BITS = 7
 BIN = re.compile(r"([\d.]+) to ([\d.]+) (uS|mS|S|s)")
 SECONDS = {"uS": 1e-3, "mS": 1.0, "S": 1e3, "s": 1e3}
+NUMBERED = re.compile(r"(.+)[-_. ](\d+)(\.\w+)?")
 WORDS = re.compile(r"[-_. ]+")
 
 
 def expected(*paths: Path) -> Expected:
     """The page of `storage_benchmark`."""
-    names = [path.name.split(".")[0] for path in paths]
+    names = [path.stem for path in paths]
     several = len(paths) > 1
     results = [one for path, name in zip(paths, names, strict=True) for one in _read(path, name if several else "")]
     common = set.intersection(*({word for word in WORDS.split(name) if word.isalpha()} for name in names))
@@ -42,8 +43,31 @@ def expected(*paths: Path) -> Expected:
     found = Expected(tiles=_tiles(results, len(paths)))
     found.tables = [_table(results)]
     found.may = [("Tests; MB are 10\u2076 bytes, KiB 1024 bytes",)]
-    found.charts = [*_charts(results), *_spread(results)]
+    means = _means(results)
+    found.charts = [*_charts(means), *_spread(results)]
+    if len(means) < len(results):
+        repeated = "Repetitions, whose names end in 1, 2, 3 ..., are their mean in the charts: "
+        found.texts = [(repeated, float(len(results)), " tests are ", float(len(means)), ".")]
     return found
+
+
+def _means(results: Sequence[dict]) -> list[dict]:
+    """Repetitions, whose files differ in a last number that counts from 1, as one: the mean of each number."""
+    stems: dict[str, set[int]] = {}
+    for name in {one["recording"] for one in results}:
+        if found := NUMBERED.fullmatch(name):
+            stems.setdefault(found[1] + (found[3] or ""), set()).add(int(found[2]))
+    groups: dict[tuple, list[dict]] = {}
+    for one in results:
+        found = NUMBERED.fullmatch(one["recording"])
+        stem = found and found[1] + (found[3] or "")
+        repeated = stem in stems and len(stems[stem]) > 1 and stems[stem] == {*range(1, len(stems[stem]) + 1)}
+        test = f"{stem}{one['test'].removeprefix(one['recording'])}" if repeated else one["test"]
+        groups.setdefault((test, one["direction"], one["outstanding"]), []).append({**one, "test": test})
+    return [
+        {**group[0], **{name: sum(one[name] for one in group) / len(group) for name in ("iops", "bytes", "mean")}}
+        for group in groups.values()
+    ]
 
 
 def _read(path: Path, name: str) -> list[dict]:
@@ -131,7 +155,24 @@ def _iometer(text: str) -> list[dict]:
             names, run = line, run + 1
         elif line[:1] == ["ALL"]:
             found += _iometer_run(dict(zip(names, line, strict=False)), specs, run)
-    return found
+    return _named_apart(found)
+
+
+def _named_apart(results: Sequence[dict]) -> list[dict]:
+    """Runs of one access specification, named by their outstanding I/Os, and by a number if several have as many."""
+    named = []
+    for one in results:
+        alike = [other for other in results if other["test"] == one["test"]]
+        depths = {other["outstanding"] for other in alike if other["direction"] == one["direction"]}
+        runs = sorted({other["run"] for other in alike})
+        own = [other["run"] for other in alike if other["outstanding"] == one["outstanding"]]
+        test = one["test"]
+        if len(depths) > 1:
+            test, runs = f"{test}, {one['outstanding']} outstanding", sorted(set(own))
+        if len(runs) > 1:
+            test = f"{test}, run {runs.index(one['run']) + 1}"
+        named.append({**one, "test": test, "bins": dict.fromkeys([test], next(iter(one["bins"].values())))})
+    return named
 
 
 def _iometer_run(row: dict[str, str], specs: dict, run: int) -> list[dict]:

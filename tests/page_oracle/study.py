@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from absolute import expected as raw
-from absolute import tools
+from absolute import printed, tools
 from absolute.manifest import runs as listed
 
+from page_oracle import benchmarks
 from page_oracle.answers import ANSWERS
-from page_oracle.arithmetic import fieller, highest, lowest, mean
+from page_oracle.arithmetic import divided, highest, lowest, mean, value_words
 from page_oracle.compare import Expected, Rows
 
 NAMES = {
@@ -27,7 +28,8 @@ NAMES = {
     "tx_mbit_per_s": ("Traffic sent", "Mbit/s"), "rx_mbit_per_s": ("Traffic received", "Mbit/s"),
     "tx_packets_per_s": ("Packets sent", "1/s"), "rx_packets_per_s": ("Packets received", "1/s"),
     "dropped_packets_per_s": ("Dropped packets", "1/s"), "tlb_miss_load_per_s": ("TLB misses of loads", "1/s"),
-    "numa_local_pct": ("NUMA-local memory", "%"),
+    "numa_local_pct": ("NUMA-local memory", "%"), "median_read_latency_ms": ("Median read latency", "ms"),
+    "read_p99_ms": ("Read p99", "ms"),
 }  # fmt: skip
 """Column of a run: what a page calls it, and its unit."""
 SCALES = {
@@ -41,8 +43,8 @@ SCALES = {
 MEANS = (
     "Means are over the repetitions of a configuration. Error bars are their range; of ratios, the 95 % interval.",
     (
-        "The ratio is the mean of the repetitions over that of the baseline; its interval rests on how far repetitions "
-        'differ (Fieller). "No difference shown" means that the interval holds 1.'
+        "The ratio is the mean of the repetitions divided by the baseline's mean; its interval rests on how far "
+        'repetitions differ (Fieller). "No difference shown" means that the interval holds 1.'
     ),
 )
 FOLDER = Path(__file__).parents[2] / "templates"
@@ -91,22 +93,23 @@ class Study:
     def ratio(self, key: tuple, value: str) -> dict[str, float | None] | None:
         """Means, ratio and interval against the baseline."""
         base = self.baseline_of(key)
-        own, against = (self.numbers(one, value) if one else [] for one in (key, base))
-        if not own or not against:
-            return None
-        # There is no percentage of a baseline at or below 0.
-        positive = mean(against) > 0
-        ends = fieller(own, against) if positive else None
-        return {
-            "runs": len(own), "mean": mean(own), "base": mean(against),
-            "ratio": mean(own) / mean(against) if positive else None,
-            "low": ends[0] if ends else None, "high": ends[1] if ends else None,
-        }  # fmt: skip
+        return divided(self.numbers(key, value), self.numbers(base, value) if base else [])
+
+    def pairs(self, *values: str) -> list[tuple[list[float], list[float]]]:
+        """The repetitions of each configuration and of its baseline, of these values or all, if both have several."""
+        found = [
+            (self.numbers(key, value), self.numbers(base, value))
+            for value in values or self.values
+            for key in self.configurations
+            if (base := self.baseline_of(key))
+        ]
+        return [pair for pair in found if min(map(len, pair)) > 1]
 
 
 def _results(run: dict) -> list[dict]:
-    paths = run["files"].get("results_csv", ((), ""))[0]
-    return [{**row, "labels": run["labels"]} for row in tools.listed(paths)]
+    files = {role: paths for role, (paths, _) in run["files"].items()}
+    rows = [*tools.listed(files.get("results_csv", ())), *printed.listed(files)]
+    return [{**row, "labels": run["labels"]} for row in rows]
 
 
 def _called(row: dict, results: list[dict]) -> str:
@@ -123,17 +126,33 @@ def expected(folder: Path) -> Expected:
     """The page of a study, whatever its shape."""
     study = Study(folder)
     found = Expected()
-    found.tables = [_measured(study), _compared(study), *_stated(folder)]
+    found.tables = [_measured(study), _compared(study), *stated(folder)]
     found.charts = [chart for value in study.names for chart in _charts(study, value)]
     found.may = [(text,) for text in MEANS]
     about = (f"{study.manifest.get(name, '')}" for name in ("title", "description"))
     found.may += [(text,) for text in (*about, study.report.get("question", ""))]
+    benchmarks.add(study, found)
     answers = ANSWERS.get(study.report.get("shape", ""))
     if answers:
         answers(study, found)
     shape = FOLDER / f"{study.report.get('shape')}.toml"
-    found.quoted = shape.read_text(encoding="utf-8") if shape.is_file() else ""
+    found.quoted = _named(study, shape.read_text(encoding="utf-8")) if shape.is_file() else ""
+    given = ", ".join(f"{name} = {_word(one)}" for name, one in study.report.get("inputs", {}).items())
+    found.may.append((f"Given in study.toml: {given}.",))
+    if not study.results:
+        words = (
+            " comparisons. Of the differences shown, 1 in 20 is false on average. Each 95 % interval stands for itself."
+        )
+        found.may.append(("The verdicts allow for ", float(len(study.pairs())), words))
     return found
+
+
+def _named(study: Study, text: str) -> str:
+    """The text of a template with the names that the study gives a meaning."""
+    names = {"base": next(iter(study.base), "")}
+    if "protocol" in study.labels:
+        names["reference"] = next(str(dict(key)["protocol"]) for key in study.configurations)
+    return re.sub(r"\$(\w+)", lambda hole: names.get(hole[1], hole[0]), text)
 
 
 def _word(value: object) -> str:
@@ -153,7 +172,7 @@ def _measured(study: Study) -> Rows:
                 if study.numbers(key, value):
                     row[f"{name} {written}".strip()] = mean(study.numbers(key, value)) * factor
         rows[tuple(_word(labels.get(name)) for name in study.labels)] = row
-    return Rows("What was measured", tuple(study.labels), rows, ordered=False)
+    return Rows("What was measured", tuple(study.labels), rows, ordered=False, choice=True)
 
 
 def _compared(study: Study) -> Rows:
@@ -171,44 +190,63 @@ def _compared(study: Study) -> Rows:
         name, unit = study.names[value]
         unit = {"bytes": "B"}.get(unit, unit)
         made[f"{name}, {unit}" if unit else name, *(_word(labels.get(head)) for head in heads)] = {
-            "Runs": float(one["runs"]), "Mean": one["mean"], "Baseline": one["base"], "Ratio": one["ratio"],
-            "from": one["low"], "to": one["high"],
+            "Runs": float(one["runs"]), "Mean": one["mean"], "Baseline": one["base"],
+            "Difference": one["mean"] - one["base"], "Ratio": one["ratio"], "from": one["low"], "to": one["high"],
             "Change %": None if one["ratio"] is None else 100 * (one["ratio"] - 1),
         }  # fmt: skip
     known = {*study.report.get("values", ["?"])} <= study.names.keys()
     return Rows("Against .*95", ("Value", *heads), made, ordered=False, some=not known, partly=not known)
 
 
-def _stated(folder: Path) -> list[Rows]:
+def stated(folder: Path) -> list[Rows]:
     """Published and assumed figures as published.toml has them; what these runs give is of the data set itself."""
     path = folder / "published.toml"
-    figures = tomllib.loads(path.read_text(encoding="utf-8"))["figure"] if path.is_file() else []
+    whole = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"figure": []}
+    figures = [
+        one | ({"source": f"{whole['document']}, {one['source']}"} if "document" in whole and "source" in one else {})
+        for one in whole["figure"]
+    ]
     assumed = [one for one in figures if "assumed" in one]
     return [
-        _figures([one for one in figures if one not in assumed], "Published", "What was published"),
-        _figures(assumed, "Assumed", "About"),
+        _figures(
+            [one for one in figures if one not in assumed], "Published", ("What was published", "Where"), "source"
+        ),
+        _figures(assumed, "Assumed", ("About", "Why it is not published"), "assumed"),
     ]
 
 
-def _figures(figures: list[dict], word: str, claim: str) -> Rows:
+def _figures(figures: list[dict], word: str, heads: tuple[str, str], reason: str) -> Rows:
     rows: dict[tuple, dict] = {}
     # A table without any note has no column of notes.
     none = "\N{EN DASH}" if any(one.get("note") for one in figures) else ""
     for one in figures:
-        key = (" ".join(one["claim"].split()), " ".join(one.get("note", "").split()) or none)
-        before = rows.get(key)
-        if before is None:
-            rows[key] = {
-                **({word: float(one["value"])} if "value" in one else {}),
-                **({"Tolerance %": 100 * one["tolerance"]} if "tolerance" in one else {}),
-                "Unit": (one["unit"],),
-            }
-        else:
-            # One claim may hold several figures: which of them a row is, the page does not tell.
-            before.pop(word, None)
-            before.pop("Unit", None)
-            before.pop("Tolerance %", None)
-    return Rows(f"{word} figures", (claim, "Note"), rows, ordered=False)
+        key = (_line(one["claim"]), _written(one), _line(one.get("note", "")) or none)
+        row = {
+            "Unit": (one["unit"],),
+            heads[1]: (_line(one[reason]),),
+            **({"Tolerance %": 100 * one["tolerance"]} if "tolerance" in one else {}),
+        }
+        before = rows.setdefault(key, row)
+        # One claim may hold several figures of one value: in what they differ, the page does not tell which is which.
+        for head in [head for head in before if before[head] != row.get(head)]:
+            del before[head]
+    return Rows(f"{word} figures", (heads[0], word, "Note"), rows, ordered=False)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _written(one: dict) -> str:
+    """A value or range with all its digits."""
+    if "value" in one:
+        return _digits(one["value"])
+    ends = [_digits(one[name]) for name in ("least", "most") if name in one]
+    return " to ".join(ends) if len(ends) > 1 else f"at {'least' if 'least' in one else 'most'} {ends[0]}"
+
+
+def _digits(number: float) -> str:
+    return f"{number:,.10f}".rstrip("0").rstrip(".")
 
 
 class Points(Mapping):
@@ -262,13 +300,7 @@ class Points(Mapping):
 
 def _said(key: tuple) -> set[str]:
     """The words of a configuration's labels, on an axis and in a legend."""
-    words = set()
-    for name, value in key:
-        words.add(str(value))
-        if isinstance(value, int | float):
-            stem, _, unit = name.rpartition("_")
-            words |= {f"{name} {value}", f"{stem} {value} {({'kib': 'KiB', 'mib': 'MiB', 'pct': '%'}).get(unit, unit)}"}
-    return words
+    return {word for name, value in key for word in (str(value), value_words(name, value))}
 
 
 def _charts(study: Study, value: str) -> list[Rows]:

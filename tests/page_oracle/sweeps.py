@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import math
+import re
 from itertools import pairwise
+from pathlib import Path
 
-from page_oracle.arithmetic import mean
+from page_oracle.arithmetic import WORDS, cutoff, divided, mean, p_value, value_words
+from page_oracle.benchmarks import listed
 from page_oracle.compare import Expected, Rows
+
+COLUMNS = Path(__file__).parents[2] / "esxparse" / "studies" / "columns.csv"
 
 
 def consolidation(study, found: Expected) -> None:
     """The largest load at each tolerance: on a straight line between the last within it and the first beyond."""
     sweep, limits = study.report["sweep"], study.report["tolerances"]
+    swept = WORDS.get(sweep, sweep)
     loads: dict[tuple, dict[str, float]] = {}
     for key in study.configurations:
         labels = dict(key)
@@ -26,16 +33,18 @@ def consolidation(study, found: Expected) -> None:
             most[series, value] = low + (limit - y0) / (y1 - y0) * (high - low)
             ends[series, value] = words
             rows[(*(str(one) for _, one in series), words)] = {
-                f"Largest {sweep}": most[series, value],
+                f"Largest number of {swept}": most[series, value],
                 "Last within": float(low),
                 "First beyond": float(high),
             }
     heads = [name for name, _ in next(iter(loads))]
-    found.tables.append(Rows(f"Largest {sweep} at each tolerance", (*heads, "Tolerance"), rows, ordered=False))
+    found.tables.append(
+        Rows(f"Largest number of {swept} at each tolerance", (*heads, "Tolerance"), rows, ordered=False)
+    )
     bars = {
         (words, _series(series)): {"value": most[series, value], "runs": 1} for (series, value), words in ends.items()
     }
-    found.charts.append(Rows(f"Largest {sweep} at each tolerance", ("place", "label"), bars, ordered=False))
+    found.charts.append(Rows(f"Largest number of {swept} at each tolerance", ("place", "label"), bars, ordered=False))
     for series in loads:
         base = tuple((name, study.base.get(name, value)) for name, value in series)
         if base == series:
@@ -46,7 +55,7 @@ def consolidation(study, found: Expected) -> None:
             (
                 f"{_series(series)}: within all tolerances ",
                 both[0],
-                f" {sweep}, ",
+                f" {swept}, ",
                 100 * (both[0] / both[1] - 1),
                 f" % against {against} (",
                 both[1],
@@ -59,7 +68,7 @@ def consolidation(study, found: Expected) -> None:
                 (
                     f"{_series(series)}: {ends[series, value]}: ",
                     one,
-                    f" {sweep} against ",
+                    f" {swept} against ",
                     other,
                     f" of {against}, ",
                     100 * (one / other - 1),
@@ -89,7 +98,7 @@ def scaling(study, found: Expected) -> None:
     for unit, peak in largest.items():
         line = largest[least] / least * unit
         rows[str(unit),] = {
-            f"Largest {sweep}": float(peak),
+            f"Largest number of {sweep}": float(peak),
             "Straight line": line,
             "Efficiency %": 100 * peak / line,
             "For each": peak / unit,
@@ -97,20 +106,21 @@ def scaling(study, found: Expected) -> None:
         }
         points[unit,] = {"value": float(peak), "linear": line, "runs": 1}
         each[unit,] = {"value": peak / unit, "runs": 1}
-    found.tables.append(Rows(f"Largest {sweep} that keep every rule", (units,), rows))
-    found.charts.append(Rows(f"Largest {sweep} that keep every rule", ("place",), points))
+    found.tables.append(Rows(f"Largest number of {sweep} that keeps every rule", (units,), rows))
+    found.charts.append(Rows(f"Largest number of {sweep} that keeps every rule", ("place",), points))
     found.charts.append(Rows(f"For each of the {units}", ("place",), each))
     per = [peak / unit for unit, peak in largest.items()]
     found.texts.append(
         (
-            float(min(largest.values())),
-            f" {sweep} keep every rule at ",
+            "With ",
             float(least),
-            f" {units}, ",
-            float(max(largest.values())),
-            " at ",
+            " to ",
             float(max(largest)),
-            ": ",
+            f" {units}, ",
+            float(min(largest.values())),
+            " to ",
+            float(max(largest.values())),
+            f" {sweep} keep every rule: ",
             min(per),
             " to ",
             max(per),
@@ -120,8 +130,11 @@ def scaling(study, found: Expected) -> None:
 
 
 def _straight(study, found: Expected, sweep: str) -> None:
+    with COLUMNS.open(encoding="utf-8") as file:
+        better = {row["name"]: row["better"] for row in csv.DictReader(file)}
     for value in study.values:
-        if value not in study.names:
+        # Of what host counters give, only what should be high is held against a line.
+        if value not in study.names or better.get(value, "higher") != "higher":
             continue
         name, unit = study.names[value]
         curves: dict[tuple, dict[float, float]] = {}
@@ -139,13 +152,23 @@ def _straight(study, found: Expected, sweep: str) -> None:
                     f"Measured {unit}".strip(): number,
                     f"Straight line {unit}".strip(): line,
                     "Efficiency %": 100 * number / line,
-                    f"For each of the {sweep}": number / at,
+                    f"For each of the {WORDS.get(sweep, sweep)}": number / at,
                 }
+        points = {
+            (at, ", ".join(value_words(label, dict(own)[label]) for label in heads) or "all"): {
+                "value": 100 * number / (curve[min(curve)] / min(curve) * at), "runs": 1
+            }
+            for own, curve in curves.items()
+            for at, number in curve.items()
+        }  # fmt: skip
+        found.charts.append(
+            Rows(rf"Efficiency, {re.escape(name)}", ("place", "label"), points, some=True, ordered=False)
+        )
         found.tables.append(Rows(f"{name} against a straight line", (*heads, sweep), rows, ordered=False))
 
 
 def _series(series: tuple) -> str:
-    return ", ".join(f"{name} {value}" if isinstance(value, int | float) else value for name, value in series)
+    return ", ".join(value_words(name, value) for name, value in series)
 
 
 def mmu(study, found: Expected) -> None:
@@ -166,32 +189,52 @@ def mmu(study, found: Expected) -> None:
 
 
 def protocols(study, found: Expected) -> None:
-    """Ratios to the first protocol on its first disk, of the same size and release: geometric means over sizes."""
-    (label, base), sweep, first = *study.base.items(), study.report.get("sweep", "size"), {}
-    for key in study.configurations:
-        labels = dict(key)
-        first = first or {"protocol": labels["protocol"], "disk": labels["disk"]}
+    """Ratios to the older release, and to the first protocol on its first disk: geometric means over the sweep."""
+    (label, base), sweep = next(iter(study.base.items())), study.report.get("sweep", "size")
+    first = dict(next(iter(study.configurations)))
+    first = {name: first[name] for name in ("protocol", "disk") if name in first}
+    limit = cutoff([p_value(*pair) for pair in study.pairs()])
     for value in study.values:
-        ratios: dict[str, list[float]] = {}
+        name = study.names[value][0]
+        own: dict[tuple, list] = {}
+        others: dict[tuple, list[float]] = {}
+        points = {}
         for key in study.configurations:
-            labels = dict(key)
-            of = tuple((name, first.get(name, one)) for name, one in key)
-            if labels[label] != base and labels["protocol"] != first["protocol"] and study.numbers(of, value):
-                ratios.setdefault(labels["protocol"], []).append(
-                    mean(study.numbers(key, value)) / mean(study.numbers(of, value))
-                )
-        other = next(one for one in (dict(key)[label] for key in study.configurations) if one != base)
-        for protocol, each in ratios.items():
-            average = math.exp(mean(math.log(one) for one in each))
-            name = study.names[value][0]
-            found.may.append(
-                (
-                    f"{other}, {protocol}: {name} ",
-                    100 * (average - 1),
-                    f" % against {first['protocol']} (geometric mean over {sweep}; ",
-                    100 * (min(each) - 1),
-                    " to ",
-                    100 * (max(each) - 1),
-                    " %).",
-                )
+            labels, of = dict(key), tuple((one, first.get(one, was)) for one, was in key)
+            series = tuple(str(was) for one, was in key if one != sweep)
+            pair = study.numbers(key, value), study.numbers(study.baseline_of(key) or key, value)
+            if labels[label] != base and all(pair):
+                shown = min(map(len, pair)) > 1 and p_value(*pair) <= limit
+                own.setdefault(series, []).append((mean(pair[0]) / mean(pair[1]), shown))
+            one = divided(pair[0], study.numbers(of, value)) if of in study.configurations and of != key else None
+            if one and labels[label] != base:
+                drawn = tuple(str(was) for name, was in key if name not in {sweep, label})
+                points[str(labels[sweep]), ", ".join(drawn)] = {
+                    "value": one["ratio"], "low": one["low"], "high": one["high"], "runs": one["runs"]
+                }  # fmt: skip
+                if labels["protocol"] != first["protocol"]:
+                    others.setdefault((str(labels[label]), labels["protocol"]), []).append(one["ratio"])
+        found.texts.append(
+            listed(
+                f"{name} against {base}, geometric mean over {sweep}: ",
+                [
+                    (*_spread(series, [ratio for ratio, _ in each]), " %, shown in ",
+                     float(sum(shown for _, shown in each)), " of ", float(len(each)), ")")
+                    for series, each in own.items()
+                ],
             )
+        )  # fmt: skip
+        found.texts.append(
+            listed(
+                f"{name} against {first['protocol']}, geometric mean over {sweep}: ",
+                [(*_spread(series, each), " %)") for series, each in others.items()],
+            )
+        )
+        title = re.escape(f"{name}, ratio to {first['protocol']}")
+        found.charts.append(Rows(title, ("place", "label"), points, ordered=False))
+
+
+def _spread(series: tuple, ratios: list[float]) -> tuple:
+    """A series, the geometric mean of its ratios in percent, and the smallest and the largest."""
+    changes = [100 * (one - 1) for one in (math.exp(mean(map(math.log, ratios))), min(ratios), max(ratios))]
+    return f"{', '.join(series)}: ", changes[0], " % (", changes[1], " to ", changes[2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,9 +35,9 @@ def differences(study: Study) -> list[dict[str, Any]]:
     """One entry for each measure and each alternative to the baseline.
 
     `measure` (words), `column`, `better` (higher, lower or empty), `alternative`, `baseline` (labels in words),
-    `configurations` (compared), `mean`, `baseline_mean` (over them), `change_pct` (geometric mean over them),
-    `least_pct`, `most_pct`, `higher`, `lower` (configurations in which repetitions show it), `shown` (higher, lower, or
-    no difference shown), `but` (configurations that differ all the same, in words).
+    `configurations` (compared), `mean`, `baseline_mean` (geometric means over them), `change_pct` (of the first against
+    the second), `least_pct`, `most_pct`, `higher`, `lower` (configurations in which repetitions show it), `shown`
+    (higher, lower, or no difference shown), `but` (configurations that differ all the same, in words).
     """
     if not study.baseline:
         return []
@@ -70,7 +71,12 @@ def _figures(study: Study) -> list[dict[str, Any]]:
     """The figures of benchmarks, of which each has a measure of its own."""
     if not _has_figures(study):
         return []
-    compared = study.virtual_to_native().filter(~pl.col("is_baseline")).collect()
+    # Figures have the labels of their run in the configuration: NAME=VALUE after what the program says.
+    figures = study.virtual_to_native().filter(~pl.col("is_baseline"))
+    others = [name for name in study.labels if name not in {*study.baseline, *figures.collect_schema()}]
+    value = r"(?:^|, ){}=(.*?)(?:, \w+=|$)"
+    labels = [pl.col("configuration").str.extract(value.format(re.escape(name))).alias(name) for name in others]
+    compared = figures.with_columns(labels).collect()
     rows: list[dict[str, Any]] = []
     for (benchmark, test, metric), some in compared.group_by("benchmark", "test", "metric", maintain_order=True):
         better = {True: "higher", False: "lower"}.get(some["higher_is_better"].drop_nulls().first(), "")  # type: ignore[call-overload]
@@ -78,19 +84,20 @@ def _figures(study: Study) -> list[dict[str, Any]]:
         # Of a benchmark's figure a verdict says better or worse.
         said = {"better": better, "worse": {"higher": "lower", "lower": "higher"}.get(better, "")}
         measure = {"words": words, "column": f"{benchmark} {test} {metric}", "better": better}
-        rows += _summed(some.with_columns(pl.col("verdict").replace(said)), measure, study.baseline)
+        rows += _summed(some.with_columns(pl.col("verdict").replace(said)), measure, study.baseline, others)
     return rows
 
 
 def _summed(
-    compared: pl.DataFrame, measure: Mapping[str, Any], baseline: Mapping[str, Any], labels: Sequence[str] = ()
+    compared: pl.DataFrame, measure: Mapping[str, Any], baseline: Mapping[str, Any], labels: Sequence[str]
 ) -> list[dict[str, Any]]:
     found = []
-    sound = compared.filter(pl.col("ratio") > 0)
+    sound = compared.filter(pl.col("ratio") > 0, pl.col("baseline_mean") > 0)
     for alternative, rows in sound.group_by(*baseline, maintain_order=True):
         ratios = rows["ratio"].to_list()
+        # A mean ratio is geometric, and so are the means beside it: arithmetic ones can differ the other way.
+        mean, base = (geometric_mean(rows[name].to_list()) for name in ("mean", "baseline_mean"))
         change = 100 * (geometric_mean(ratios) - 1)
-        mean, base = (float(rows[name].to_numpy().mean()) for name in ("mean", "baseline_mean"))
         small = abs(change) < _LEAST_PCT or abs(mean - base) < measure.get("least", 0.0)
         found.append(
             {
@@ -121,7 +128,7 @@ def _exceptions(rows: pl.DataFrame, labels: Sequence[str]) -> str:
     if not varied or 2 * far.height > rows.height:
         return ""
     told = [
-        f"{100 * (row['ratio'] - 1):+.0f} % with {_words({name: row[name] for name in varied})}"
+        f"{100 * (row['ratio'] - 1):+z.0f} % with {_words({name: row[name] for name in varied})}"
         for row in far.iter_rows(named=True)
     ]
     return _listed(told[:2], "and")
@@ -155,7 +162,7 @@ def sentence(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _told(row: Mapping[str, Any]) -> str:
     many = row["configurations"] > 1
-    spread = f"{row['least_pct']:+.0f} to {row['most_pct']:+.0f} % over {row['configurations']} configurations"
+    spread = f"{row['least_pct']:+z.0f} to {row['most_pct']:+z.0f} % over {row['configurations']} configurations"
     means = f"{_short(row['mean'])} against {_short(row['baseline_mean'])}"
     return f"{row['measure']} is {abs(row['change_pct']):.0f} % {row['shown']} ({spread if many else means})"
 

@@ -10,7 +10,8 @@ retransmitted_pct     packets sent again, % of all
 wire_ms, wire_share_pct       median response time on the wire, and its share of the mean response time
 off_size_pct, native_off_size_pct   requests that begin on no multiple of their own size
 hit_pct, good_hit_pct         cache hits that a server or array tells
-size_bytes, good_size_bytes, reads_pct
+size_bytes, good_size_bytes, reads_pct   means
+sizes, good_sizes     the sizes themselves in words, KiB: 256 and 512
 ROLE_back_pct         how much of what was lost an experiment gets back: 0 as slow, 100 not slow
 """
 
@@ -33,6 +34,7 @@ _SEEN: Final = (0.5, 1.5)
 _SAME: Final = 0.1
 _OTHER: Final = 80.0
 _HALF: Final = 50.0
+_FEW_SIZES: Final = 3
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,7 @@ def facts(cells: Grid, seen: Contrast, done: Sequence[Experiment]) -> dict[str, 
     for prefix, keys in (("", bad), ("good_", good)):
         found[f"{prefix}latency_ms"] = _first(cells, keys, ("latency_mean_ms", "gavg_ms"))
         found[f"{prefix}size_bytes"] = cells.mean(keys, "block_size_bytes")
-        found[f"{prefix}size_kib"] = _over(found[f"{prefix}size_bytes"], 1024.0)
+        found[f"{prefix}sizes"] = _sizes(cells, keys)  # type: ignore[assignment]
         found[f"{prefix}hit_pct"] = _hits(cells, keys)
     found["host_util_pct"] = _first(cells, bad, ("host_util_pct", "host_used_pct"))
     found["reads_pct"] = reads = cells.reads_pct(bad)
@@ -159,6 +161,15 @@ def facts(cells: Grid, seen: Contrast, done: Sequence[Experiment]) -> dict[str, 
     found["native_off_size_pct"] = cells.mean(native, f"wire_{way}_off_size_pct")
     found["cost_ratio"], found["cost_of"] = _cost(cells, seen, done)  # type: ignore[assignment]
     return found | {f"{one.role}_back_pct": one.back_pct for one in done if one.role}
+
+
+def _sizes(cells: Grid, keys: Sequence[Key]) -> str | None:
+    """The sizes of the I/Os of some configurations in words, KiB; of more than three the smallest and the largest."""
+    found = sorted(size for key in keys if (size := cells.mean([key], "block_size_bytes")) is not None)
+    words = list(dict.fromkeys(f"{size / 1024:.3g}" for size in found))
+    if len(words) > _FEW_SIZES:
+        return f"{words[0]} to {words[-1]}"
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words) or None
 
 
 def _cost(cells: Grid, seen: Contrast, done: Sequence[Experiment]) -> tuple[float | None, str]:

@@ -17,6 +17,8 @@ live                one row per line of `--livecsv`: time (UTC), label, operatio
                     mix, service, done_pct, bytes, mib_per_s, iops, entries, entries_per_s, entry_latency_us,
                     io_latency_us, active_threads, cpu_pct
 
+elbencho writes times as ISO 8601. If a spreadsheet rewrote them, a number above 12 shows the order of day and month, or
+option `date_order` sets it.
 "MB/s" of `--base10` is converted. Text and CSV hold whole numbers, JSON bytes per second.
 Source: Statistics.cpp (printPhaseResults*), LatencyHistogram, docs of elbencho 3.1.
 """
@@ -33,9 +35,11 @@ from esxparse.formats.kit.numbers import number, scaled, times, whole
 from esxparse.formats.kit.objects import each_object, mapping
 from esxparse.formats.kit.tables import Schema, data, known, schema
 from esxparse.formats.kit.text import cells_of
-from esxparse.formats.power.readings import stamp
+from esxparse.formats.opening import DateOrder
+from esxparse.formats.power.dates import orders_of, read_date
+from esxparse.formats.power.readings import Stamp, stamp
 from esxparse.formats.source import Source
-from esxparse.recording import Recording
+from esxparse.recording import Note, Recording
 
 FORMAT = "elbencho"
 
@@ -214,17 +218,24 @@ def _of_latency(latency: Fields, phase: Fields) -> None:
         phase["histogram"] += [{**whose, "to_ms": scaled(number(us), 1e-3), "count": n} for us, n in steps.items()]
 
 
-def read_live(lines: Sequence[str]) -> tuple[list[Fields], Notes]:
+def _times(texts: Sequence[str], order: DateOrder | None) -> tuple[dict[str, Stamp | None], list[Note]]:
+    """The time of each text, and notes on the order of dates: elbencho writes ISO 8601, spreadsheets do not."""
+    orders, notes = orders_of(texts, order)
+    return {text: read_date(text, orders[text]) if text in orders else stamp(text) for text in texts}, notes
+
+
+def read_live(lines: Sequence[str], order: DateOrder | None) -> tuple[list[Fields], Notes]:
     """The lines of `--livecsv`."""
-    notes = Notes()
     titles = [cell.lower() for cell in cells_of(lines[0])]
+    times, order_notes = _times([(cells_of(line) or [""])[0] for line in lines[1:]], order)
+    notes = Notes(order_notes)
     rows = []
     for place, line in enumerate(lines[1:], 2):
         cells = cells_of(line)
         if not line.strip() or [cell.lower() for cell in cells] == titles:
             continue
         row = dict(zip(titles, cells, strict=False))
-        time = stamp(row.get("iso date"))
+        time = times[cells[0]]
         if len(cells) != len(titles) or time is None:
             notes.warn("a line that is cut or damaged: left out", place)
             continue
@@ -265,11 +276,15 @@ def run_of(phase: Fields) -> Run:
     return Run(phase["operation"], ", ".join(shown), tuple(figures))
 
 
-def _tables(phases: Sequence[Fields], notes: Notes) -> dict[str, tuple[list[Fields], Schema]]:
+def _tables(phases: Sequence[Fields], notes: Notes, order: DateOrder | None) -> dict[str, tuple[list[Fields], Schema]]:
     rows: list[Fields] = []
     details: dict[str, list[Fields]] = {"latencies": [], "percentiles": [], "histogram": []}
+    times, order_notes = _times([phase["started"] for phase in phases if phase.get("started")], order)
+    notes += order_notes
     for place, phase in enumerate(phases, 1):
-        time = stamp(phase["started"]) if phase.get("started") else None
+        time = times[phase["started"]] if phase.get("started") else None
+        if phase.get("started") and time is None:
+            notes.warn(f"phase {place} without a readable time: {phase['started']!r}")
         if time and time.assumed and time.assumed not in {note.message for note in notes}:
             notes.say(time.assumed)
         whose = {"phase": place, "operation": phase["operation"]}
@@ -285,8 +300,8 @@ def _tables(phases: Sequence[Fields], notes: Notes) -> dict[str, tuple[list[Fiel
     return {"phases": (rows, columns), **{name: (details[name], kinds[name]) for name in kinds}}
 
 
-def read(source: Source) -> Recording:
-    """Reads one file of results, of one run or many."""
+def read(source: Source, date_order: DateOrder | None = None) -> Recording:
+    """Reads one file of results, of one run or many; `date_order` is of dates that a spreadsheet rewrote."""
     text = source.text().without_cut_line()
     lines = text.lines()
     live: list[Fields] = []
@@ -294,13 +309,13 @@ def read(source: Source) -> Recording:
     if text.text.lstrip().startswith("{"):
         phases, notes = read_json(text.text)
     elif lines[0].lower().startswith("iso date,label,phase,"):
-        live, notes = read_live(lines)
+        live, notes = read_live(lines, date_order)
     elif "," in lines[0] and not any(map(_TITLES.match, lines)):
         phases, notes = read_csv(lines)
     else:
         phases, notes = read_text(lines)
     notes[:0] = text.notes
-    details = _tables(phases, notes)
+    details = _tables(phases, notes, date_order)
     details["live"] = live, {**_LIVE, **dict.fromkeys(_DATA["live"].values(), _LATENCIES["min_ms"])}
     times = [row["time"] for row in live]
     facts = {"start": min(times, default=None), "end": max(times, default=None), "samples": len(phases) or len(live)}

@@ -151,8 +151,8 @@ def _alone(lines: Sequence[str], at: int, found: Found) -> int:
 def _csv(lines: Sequence[str], at: int, found: Found) -> int:
     if not omni.is_csv_titles(lines[at]):
         return 0
-    end = at
-    while end < len(lines) and lines[end].strip() and not text.BANNER.match(lines[end]) and "," in lines[end]:
+    end, separator = at, omni.separator_of(lines[at])
+    while end < len(lines) and lines[end].strip() and not text.BANNER.match(lines[end]) and separator in lines[end]:
         end += 1
     # A last line may be wrapped so that no comma is left on it.
     results, left = omni.read_csv(lines[at:end])
@@ -313,9 +313,9 @@ def recognise(head: Head) -> bool:
     """By its banner or titles, by omni's names, or (`-P 0`) because every line has the shape of a result."""
     begin = head.text
     first = begin.lstrip().split("\n", 1)[0]
-    if not (head.holds(*_MARKS) or omni.is_csv_titles(first) or text.is_part(first) or text.COMMAND.match(first)):
+    if not (head.holds(*_MARKS) or omni.is_csv_titles(first) or text.is_part(first) or text.is_command(first)):
         return False
-    lines = [line for line in head.lines if line.strip() and not text.COMMAND.match(line)] or [first]
+    lines = [line for line in head.lines if line.strip() and not text.is_command(line)] or [first]
     return any(text.BANNER.match(line) or text.is_titles(line) for line in lines) or (
         omni.is_key_value(lines) or omni.is_csv(lines) or text.is_bare([first, *lines])
     )

@@ -49,11 +49,17 @@ def is_csv(lines: Sequence[str]) -> bool:
     return bool(lines) and is_csv_titles(lines[0])
 
 
+def separator_of(titles: str) -> str:
+    """The separator of the cells: a comma, or that of a spreadsheet which saved the file."""
+    return max(",;\t", key=titles.count)
+
+
 def is_csv_titles(line: str) -> bool:
     """Whether a line is (the beginning of) omni's CSV titles: several of its labels, and nothing but labels."""
     if len(line) > _MOST_TITLES * _LONGEST_TITLE:
         return False
-    cells = [cell.strip() for cell in line.strip().strip(",").split(",")]
+    separator = separator_of(line)
+    cells = [cell.strip() for cell in line.strip().strip(separator).split(separator)]
     known = sum(bool(_LABEL.search(cell)) for cell in cells)
     return (
         len(cells) > 1
@@ -86,15 +92,16 @@ def read_csv(block: Sequence[str]) -> tuple[list[dict[str, str]], list[str]]:
     results: list[dict[str, str]] = []
     left: list[str] = []
     pending = ""
+    separator = separator_of(block[0])
     for line in block:
-        cells = cells_of(line)
+        cells = cells_of(line, separator)
         has_number = any(number(cell) is not None for cell in cells)
         if not has_number and not pending and (not results or is_csv_titles(line)):
             wrapped = titles and not results and len(titles) < _MOST_TITLES
-            titles = cells_of(f"{','.join(titles)} {line.strip()}") if wrapped else cells
+            titles = cells_of(f"{separator.join(titles)} {line.strip()}", separator) if wrapped else cells
             continue
         pending = f"{pending} {line.strip()}".strip()
-        values = cells_of(pending)
+        values = cells_of(pending, separator)
         if len(values) == len(titles):
             results.append(dict(zip(titles, values, strict=True)))
             pending = ""

@@ -59,7 +59,7 @@ ERROR = re.compile(
 )
 ORDINARY = re.compile(r"^\s*(?:Histogram of |Alignment\s+Offset|netperf |\$ |# |root@|Starting netserver)")
 ALONE = re.compile(rf"^\s*{_F}\s*$")
-COMMAND = re.compile(r"^\s*(?:\S.{0,200}?[\s/])?netperf\s+(?P<options>-[A-Za-z].*)$")
+_COMMAND = re.compile(r"^\s*(?:\S.{0,200}?[\s/])?netperf\s+(?P<options>-[A-Za-z].*)$")
 _OPTION = re.compile(r"(?:^|\s)-(?P<name>[tHf])\s*(?P<value>[^\s,]+)")
 _UNITS = {"k": "10^3bits/s", "m": "10^6bits/s", "g": "10^9bits/s", "K": "KBytes/s", "M": "MBytes/s", "G": "GBytes/s"}
 _DEFAULT_UNIT = (1.0, "Mbit/s")
@@ -96,13 +96,18 @@ class Result:
     """The last line of its histogram, until the line with their sum."""
 
 
+def is_command(line: str) -> bool:
+    """Whether a line is a command that runs netperf."""
+    return "netperf" in line and _COMMAND.match(line) is not None
+
+
 def read_command(line: str, at: int) -> Command | None:
     """The test, destination and unit that a command line sets.
 
     >>> read_command("$ netperf -H 10.0.0.2,4 -t TCP_MAERTS -P 0 -f g", 3).banner
     Banner(test='TCP_MAERTS', destination='10.0.0.2', line=3)
     """
-    if not (match := COMMAND.match(line)):
+    if "netperf" not in line or not (match := _COMMAND.match(line)):
         return None
     own = match["options"].partition(" -- ")[0]
     options = {found["name"]: found["value"] for found in _OPTION.finditer(own)}
@@ -123,7 +128,7 @@ def is_in_columns(line: str) -> bool:
 
 def is_bare(lines: Sequence[str]) -> bool:
     """Whether all lines are results or parts of one (`-P 0`), or below commands single numbers too (`-v 0`)."""
-    bare = [line for line in lines if not COMMAND.match(line)]
+    bare = [line for line in lines if not is_command(line)]
     alone = len(bare) < len(lines)
     return all(is_part(line) or (alone and ALONE.match(line)) for line in bare) and any(
         shape_of(line) or alone for line in bare

@@ -30,9 +30,11 @@ from datetime import UTC, datetime
 
 from esxparse.errors import DamagedError, EsxparseError, did_you_mean
 from esxparse.formats.benchmarks.table import SCHEMA, Fields, listing
+from esxparse.formats.kit.limits import cut_notes
 from esxparse.formats.kit.marks import COMMA, POINT, Marks, marks_of_cells
 from esxparse.formats.kit.notes import Notes, excerpt
 from esxparse.formats.kit.numbers import number, whole
+from esxparse.formats.kit.orders import swap_notes
 from esxparse.formats.kit.tables import frame
 from esxparse.formats.kit.text import Text, cells_of, may_be_cut
 from esxparse.formats.opening import Decimal
@@ -108,7 +110,9 @@ def better(metric: str, unit: str) -> bool | None:
     """Whether higher is better, as far as the unit or the name tells."""
     if unit.lower() in _TIMES:
         return False
-    return True if _RATES.search(unit) or (not unit and _RATES.search(metric)) else None
+    # A score is in points, if its unit is written at all.
+    named = unit.lower() in {"", "points"}
+    return True if _RATES.search(unit) or (named and _RATES.search(metric)) else None
 
 
 def read_time(text: str) -> datetime | None:
@@ -125,7 +129,10 @@ def read_time(text: str) -> datetime | None:
 
 def _unreadable_time(cell: str) -> str:
     if _ORDERED.match(cell.strip()):
-        return f"the order of day, month and year in {excerpt(cell)!r} is not known; write it as 2026-03-11T09:02"
+        return (
+            f"the order of day, month and year in {excerpt(cell)!r} is not known, and a spreadsheet may have swapped "
+            "day and month in other rows; write it as 2026-03-11T09:02"
+        )
     return f"no readable time in {excerpt(cell)!r}"
 
 
@@ -259,7 +266,8 @@ def read(
         ((cells[place], (line, place + 1)) for place in role["metrics"] for line, cells in rows if place < len(cells)),
         decimal,
     )
-    notes = Notes([*text.notes, *uneven, *cut, *marks.notes])
+    limits = cut_notes(len(titles), len(lines) - (not lines[-1]), saved=False)
+    notes = Notes([*text.notes, *limits, *uneven, *cut, *marks.notes])
     found: list[Fields] = []
     seen: Counter[tuple[str, ...]] = Counter()
     for line, cells in rows:
@@ -281,6 +289,7 @@ def read(
     if not found:
         why = f" (line {notes[0].line}: {notes[0].message})" if notes else ""
         raise DamagedError(f"none of its rows has a number{why}: name the column with value_column")
+    notes += swap_notes([row["time"] for row in found], has_option=False)
     schema = {"time": TIME, **SCHEMA} if role["time"] is not None else dict(SCHEMA)
     meta = {"samples": len(rows)}
     return Recording(FORMAT, source.name, {"benchmark_results": frame(found, schema).lazy()}, meta, tuple(notes))

@@ -6,7 +6,7 @@ benchmark_results   see `esxparse.formats.benchmarks.table`: `events` (events/s)
                     second), `memory_bandwidth`, `read_bandwidth` ... (MiB/s), `latency_mean`, `latency_p95` ... (ms),
                     `total_time` (s), and amounts of work (unit `1`), which have no better direction
 intervals           one row per figure of an intermediate report (`--report-interval`): run, elapsed_s, metric, value,
-                    unit
+                    unit; latencies name their percentile (`latency_p95`)
 histogram           one row per bin of `--histogram`: run, to_ms, count (values are the bin's own, as printed)
 
 `test` is `unknown` where the output does not tell (threads and mutex of 1.0 print nothing of themselves) and the
@@ -51,14 +51,15 @@ _INTERVAL = re.compile(r"^\s*\[\s*(?P<at>\d+(?:\.\d+)?)s\s*\] (?P<rest>.*\S)\s*$
 _BIN = re.compile(r"^\s*(?P<to>\d+\.\d+)\s+\|[* ]*\s(?P<count>\d+)\s*$")
 _SIZES = {"": 1 / 2**20, "K": 1 / 2**10, "M": 1.0, "G": 2.0**10, "T": 2.0**20}
 _N = r"(-?\d+(?:\.\d+)?)"
+_VALUE = rf"(?P<value>{_N[1:-1]})"
 _DATA = data(__file__)
 
 
-def _patterns(table: str) -> list[tuple[re.Pattern[str], Any]]:
-    return [(re.compile(pattern.replace("<N>", _N)), told) for pattern, told in _DATA[table].items()]
+def _patterns(table: str, number: str = _N) -> list[tuple[re.Pattern[str], Any]]:
+    return [(re.compile(pattern.replace("<N>", number)), told) for pattern, told in _DATA[table].items()]
 
 
-_LINES, _INTERVALS = _patterns("line"), _patterns("interval")
+_LINES, _INTERVALS = _patterns("line"), _patterns("interval", _VALUE)
 _TESTS, _SETTINGS = _patterns("test"), _patterns("setting")
 _SHOWN: dict[str, str] = _DATA["shown"]
 
@@ -93,7 +94,10 @@ def read_interval(at: str, rest: str) -> list[Fields]:
     rows = []
     for pattern, (metric, unit) in _INTERVALS:
         if match := pattern.search(rest):
-            rows.append({"elapsed_s": number(at), "metric": metric, "value": number(match[1]), "unit": unit})
+            named = match.groupdict()
+            value = number(named.pop("value"))
+            name = metric.format(**{part: float(text) for part, text in named.items()})
+            rows.append({"elapsed_s": number(at), "metric": name, "value": value, "unit": unit})
     return rows
 
 

@@ -296,16 +296,17 @@ def _in_place(source: Source, path: Path, window: Window, segment: int, dates: t
     return found.recording(source, {table.shape.name: table.scan() for table in made})
 
 
-def strange_numbers(source: Source, segment: int, dates: times.Dates) -> dict[int, int]:
-    """Line to its first cell whose number is not written as its counter is; none where that cannot be told."""
+def survey(source: Source, segment: int, dates: times.Dates) -> rows.Survey:
+    """What a whole capture shows of its rows; nothing of one that can be read once only, or has to be mended."""
     if source.path is None or _resaved_content(source) is not None:
-        return {}
+        return rows.Survey()
     try:
         found = segments.find(source, segment, False)
-        strangers = reversed(_samples(found, dates)[1])
+        samples, cells, _ = _samples(found, dates)
     except EsxparseError:
-        return {}
-    return {int(found.body.line[row]) + found.first_line: cell for row, cell in strangers}
+        return rows.Survey()
+    lines = {int(found.body.line[row]) + found.first_line: cell for row, cell in reversed(cells)}
+    return rows.Survey(lines, samples.swapped)
 
 
 def _samples(found: segments.Segment, dates: times.Dates) -> tuple[rows.Samples, list[tuple[int, int]], list[Note]]:

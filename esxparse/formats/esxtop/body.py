@@ -98,9 +98,9 @@ class Body:
     start: Integers  # the byte of the file it begins with
     stop: Integers  # the byte after its last, its line end not counted
     stamps: list[bytes]  # its beginning
-    odd: Texts  # rows (as `sample`), cells and texts of the wanted cells that are neither numbers nor words for one
-    words: list[tuple[int, int, int, int, bytes]]
-    """For each row and kind of words in it: row, kind, how many, and the first one's cell and text."""
+    odd: Texts  # rows (as `sample`), cells and texts of the wanted cells with neither a number nor a word for no number
+    absent: list[tuple[int, int, int, bytes]]
+    """For each row with words for a missing number: row, how many, and the first one's cell and text."""
     blank: NDArray[np.uint8]
     """For each cell of a row, the time stamp's included, whether some row has a word for a missing number there."""
     shapes: list[Shapes]
@@ -294,7 +294,7 @@ def _put_together(pieces: list[Piece], reader: _Reader) -> Body:
         stop=stop,
         stamps=[stamp for piece in pieces for stamp in piece.stamps],
         odd=Texts(sample, cell, word, list(known)),
-        words=[(first + row, *word) for first, piece in numbered for row, *word in piece.words],
+        absent=[(first + row, *word) for first, piece in numbered for row, *word in piece.absent],
         blank=np.bitwise_or.reduce([no_blank, *(piece.blank for piece in pieces)]),
         shapes=shapes,
         padded=any(piece.padded for piece in pieces),

@@ -1,8 +1,8 @@
-"""Captures in several encodings: UTF-8, Windows-1252, UTF-16, or one after the other.
+"""Captures in UTF-16, and files whose parts have different encodings, to text.
 
 PowerShell's `>` writes UTF-16, and its `>>` may append UTF-16 to a file in UTF-8: each part is decoded by its own
 encoding. A byte that is missing or added in UTF-16 shifts all bytes after it by half a letter. Decoding goes on with
-the next whole letter, and a NUL marks the place, so that readers leave the row out as one with NUL bytes.
+the next whole letter, and a NUL marks the place: readers leave the row out as one with NUL bytes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from esxparse.formats.esxtop.grammar import BOM, MARK, decoded
+from esxparse.formats.esxtop.grammar import MARK, MARKS, decoded
 from esxparse.formats.esxtop.notes import Met
 from esxparse.recording import Note
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _LITTLE, _BIG = "utf-16-le", "utf-16-be"
 _NARROW = "narrow"  # UTF-8 or Windows-1252
-_BOMS = {_LITTLE: b"\xff\xfe", _BIG: b"\xfe\xff", _NARROW: BOM}
+_BOMS = dict(zip((_NARROW, _LITTLE, _BIG), MARKS, strict=True))
 _LINE_ENDS = {_LITTLE: b"\n\0", _BIG: b"\0\n"}
 _BEGINS = r'"?(?:\(PDH-CSV |\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}[ T]\d|\d{1,2}:\d\d:\d\d)'
 """How a header or a row begins."""
@@ -31,11 +31,14 @@ _WIDE_LINE = re.compile(
     + "(PDH-CSV ".encode(_LITTLE).replace(b"(", rb"\(")
     + rb"|(?:\d\0){1,4}[/.-]\0(?:\d\0){1,2}[/.-]\0(?:\d\0){1,4}[ T]\0|(?:\d\0){1,2}:\0(?:\d\0){2}:\0(?:\d\0){2})"
 )
+_LETTERS = {_LITTLE: rb"(?:[^\0]\0){3}", _BIG: rb"(?:\0[^\0]){3}"}
+"""Three letters, which no other encoding has."""
 # The first of three letters whose bytes are the wrong way round.
 _SHIFTED = {
-    _LITTLE: re.compile(rb"(?:..)*?(?=(?:\0[^\0]){3})", re.DOTALL),
-    _BIG: re.compile(rb"(?:..)*?(?=(?:[^\0]\0){3})", re.DOTALL),
+    _LITTLE: re.compile(rb"(?:..)*?(?=" + _LETTERS[_BIG] + rb")", re.DOTALL),
+    _BIG: re.compile(rb"(?:..)*?(?=" + _LETTERS[_LITTLE] + rb")", re.DOTALL),
 }
+_WIDE_LETTERS = re.compile(rb"(?:[^\0\n]\0){8}|(?:\0[^\0\n]){8}")
 _MARKS_WITHIN = re.compile(r"^\ufeff", re.MULTILINE)
 
 
@@ -114,9 +117,9 @@ def _between(before: str, lost: bytes, following: re.Match[bytes] | None) -> str
 
 def _parts(content: bytes) -> Iterator[tuple[str, int, int]]:
     """Encoding, first byte and end of each part of a file."""
-    begin, encoding = 0, next((one for one, mark in _BOMS.items() if content.startswith(mark)), _NARROW)
-    if encoding == _NARROW and content[:1] == b"\0":
-        encoding = _BIG
+    begin, encoding = 0, next((one for one, mark in _BOMS.items() if content.startswith(mark)), None)
+    # Without a mark the file may also begin within a row.
+    encoding = encoding or next((one for one, three in _LETTERS.items() if re.match(three, content)), _NARROW)
     while begin < len(content):
         begin += len(_BOMS[encoding]) if content.startswith(_BOMS[encoding], begin) else 0
         plain = encoding == _NARROW and b"\0" not in content[begin:]
@@ -130,8 +133,13 @@ def _parts(content: bytes) -> Iterator[tuple[str, int, int]]:
             # In narrow text no NUL stands before a line: it is the first half of its first letter.
             if end > begin and content[end - 1] == 0:
                 following, end = _BIG, end - 1
-        mark = len(_BOMS[following])
-        stop = end - mark if end < len(content) and content[begin:end].endswith(_BOMS[following]) else end
+            if early := _WIDE_LETTERS.search(content, begin, end):
+                # A header with a damaged beginning: its line is of the part, too.
+                end = content.rfind(b"\n", begin, early.start()) + 1 or begin
+                following = _LITTLE if content[end] else _BIG
+        stop = end
+        while end < len(content) and content.endswith(_BOMS[following], begin, stop):
+            stop -= len(_BOMS[following])
         if begin < stop:
             yield encoding, begin, stop
         begin, encoding = end, following

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     Kind = Literal["cut", "torn", "text"]
 
 BOM = b"\xef\xbb\xbf"
+MARKS = (BOM, b"\xff\xfe", b"\xfe\xff")
+"""Byte order marks: one alone in a line is an empty file that was appended."""
 MARK = b"(PDH-CSV"  # in the first cell of every capture
 STAMP = r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?"  # a time stamp as esxtop writes it
 STAMP_BYTES = 48  # bytes that hold a time stamp with its quotes, or a header's mark

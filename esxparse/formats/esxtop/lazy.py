@@ -98,7 +98,7 @@ def _bytes_of(surveyed: Surveyed, samples: Integers) -> memoryview:
     room, filled = _own_room(sum(sizes) + len(sizes)), 0
     opened = surveyed.opened
     try:
-        with opened.path.open("rb", buffering=0) as file:
+        with opened.open() as file:
             grown = opened.has_grown(file.fileno())
             for (begin, end), size in zip(pairwise(bounds), sizes, strict=True):
                 file.seek(int(start[begin]))

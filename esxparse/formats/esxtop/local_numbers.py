@@ -14,7 +14,7 @@ import numpy as np
 from esxparse.counters.catalogue import lookup
 from esxparse.counters.naming import column_name, table_name
 from esxparse.errors import EsxparseError
-from esxparse.formats.esxtop.grammar import text_of
+from esxparse.formats.esxtop.grammar import of_windows, text_of
 from esxparse.formats.esxtop.layout import split_owner
 from esxparse.formats.kit.marks import COMMA, POINT, Marks, is_ambiguous, marks_of, settles
 
@@ -70,8 +70,10 @@ def with_points(captures: Sequence[Capture], line: int, decimal: Decimal | None)
     sure: set[str] = set()
     beside: set[str] = set()
     for capture in captures:
+        has_lists = not of_windows(",".join(f'"{cell}"' for cell in capture[0]))
         for owner, counter, cells in _columns(capture):
-            lists = set() if _is_number(owner, counter) else set(filter(_LIKE_A_LIST.fullmatch, cells))
+            may_be = has_lists and not _is_number(owner, counter)
+            lists = set(filter(_LIKE_A_LIST.fullmatch, cells)) if may_be else set()
             lists = {text for text in lists if settles(text) == COMMA}
             sure |= cells - lists
             beside |= lists

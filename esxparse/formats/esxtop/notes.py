@@ -61,6 +61,11 @@ class Met:
         message = f"the header is repeated {times(self.count)}: esxtop was restarted, its rows are joined ({self})"
         return self.note(message, severity="info")
 
+    def damaged_headers(self) -> list[Note]:
+        """The note on headers whose beginning is damaged: they are not rows."""
+        headers = counted(self.count, "header")
+        return self.note(f"{headers} with a damaged beginning: left out, rows below are read as those above ({self})")
+
     def blank(self) -> list[Note]:
         """The note on lines with nothing in them."""
         return self.note(f"{counted(self.count, 'blank line')}: ignored ({self})", None, "info")

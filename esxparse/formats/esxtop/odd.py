@@ -10,12 +10,13 @@ import numpy as np
 from esxparse.counters.catalogue import lookup
 from esxparse.formats.esxtop.grammar import kind_of, text_of
 from esxparse.formats.esxtop.notes import Met
-from esxparse.formats.esxtop.scan_twin import ABSENT, FLAG
+from esxparse.formats.esxtop.scan_twin import FLAGS
 from esxparse.recording import Note, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from esxparse.counters.model import Counter
     from esxparse.formats.esxtop.body import Body, Texts
     from esxparse.formats.esxtop.header import Header
     from esxparse.formats.esxtop.layout import Layout
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
 _TEXT_UNITS = frozenset({"text", "id"})  # units of counters that are words, or lists of nodes
 _KINDS = ("cut", "torn", "text")
 _CUT, _TORN, _TEXT = range(len(_KINDS))
-_WORDS: tuple[tuple[int, Severity, str], ...] = (
-    (ABSENT, "warning", "without a number: null"),
-    (FLAG, "info", "with yes or no in words: read as 1 and 0"),
-)
 _LONGEST = 80  # bytes of a text in a message
 
 
@@ -52,11 +49,39 @@ class OddCells:
     notes: tuple[Note, ...]
 
 
-def texts_of(body: Body, samples: Samples) -> Texts:
-    """The cells of the samples that hold neither a number nor a word for one."""
+def _sample_of(body: Body, samples: Samples) -> Integers:
+    """The sample of each row, -1 if the row is not a sample."""
     sample_of = np.full(len(body.cells), -1, dtype=np.int64)
     sample_of[samples.keep] = np.arange(len(samples.keep))
-    return body.odd.of(sample_of)
+    return sample_of
+
+
+def texts_of(body: Body, samples: Samples) -> Texts:
+    """The cells of the samples that hold neither a number nor a word for a missing one."""
+    return body.odd.of(_sample_of(body, samples))
+
+
+def _flags(texts: Texts, samples: int, header: Header, layout: Layout) -> Flags:
+    """Which texts are yes or no where a counter has them: elsewhere, as in a rate, such a word is damage.
+
+    A counter that is not in the catalogue has them if its name is a question, or if all its cells are such words.
+    """
+    words = np.array([word.strip(b" \t").lower() in FLAGS for word in texts.words], dtype=np.bool_)
+    found = words[texts.word] if len(words) else np.zeros(len(texts.word), dtype=np.bool_)
+    cells, counts = np.unique(texts.cell[found], return_counts=True)
+    of_flags = np.zeros(len(layout.table), dtype=np.bool_)
+    for cell, count in zip(cells.tolist(), counts.tolist(), strict=True):
+        counter = _counter(layout, cell)
+        if counter:
+            of_flags[cell] = counter.unit == "flag"
+        else:
+            of_flags[cell] = header.counters[cell].endswith("?") or count == samples
+    return found & of_flags[texts.cell]
+
+
+def _counter(layout: Layout, cell: int) -> Counter | None:
+    shape = layout.tables[layout.table[cell]]
+    return lookup(shape.name, shape.columns[layout.column[cell]])
 
 
 def odd_cells(
@@ -64,9 +89,10 @@ def odd_cells(
 ) -> OddCells:
     """The odd cells of the samples; `strangers` are the numbers not written as their counter is."""
     last = len(layout.table) - 1
-    sample_of = np.full(len(body.cells), -1, dtype=np.int64)
-    sample_of[samples.keep] = np.arange(len(samples.keep))
+    sample_of = _sample_of(body, samples)
     found = body.odd.of(sample_of)
+    flags = _flags(found, len(samples.keep), header, layout)
+    answers, found = found.where(flags), found.where(~flags)
     kinds = np.array([_KINDS.index(kind_of(text)) for text in found.words], dtype=np.int64)
     kind = kinds[found.word] if len(kinds) else found.word
     # Nothing but the end of a line leaves a cell open: elsewhere a quote too many begins it.
@@ -90,12 +116,12 @@ def odd_cells(
     for void in voids:
         blank[void.start : void.stop] = True
     said = _Said(header, layout, samples.lines)
-    notes = [*said.texts(texts), *said.torn(torn)]
+    notes = [*said.absent(body, sample_of), *said.flags(answers), *said.texts(texts), *said.torn(torn)]
     if cut:
         sample, word = next(iter(cut.items()))
         message = "not closed, perhaps cut in the middle of a number: null"
-        notes.insert(0, said.cells("warning", len(cut), message, (sample, last, word)))
-    return OddCells(blank, texts, voids, (*said.words(body, sample_of), *notes))
+        notes.append(said.cells("warning", len(cut), message, (sample, last, word)))
+    return OddCells(blank, texts, voids, tuple(notes))
 
 
 @dataclass(frozen=True)
@@ -115,24 +141,28 @@ class _Said:
     def _note(self, severity: Severity, message: str, sample: int, cell: int) -> Note:
         return Note(message, line=int(self.lines[sample]), column=cell + 2, severity=severity)
 
-    def words(self, body: Body, sample_of: Integers) -> Iterator[Note]:
-        """The notes on cells without a number, and on yes and no."""
-        for kind, severity, message in _WORDS:
-            mine = [
-                (count, (int(sample_of[row]), cell - 1, text))
-                for row, of, count, cell, text in body.words
-                if of == kind and sample_of[row] >= 0
-            ]
-            if mine:
-                yield self.cells(severity, sum(count for count, _ in mine), message, mine[0][1])
+    def absent(self, body: Body, sample_of: Integers) -> Iterator[Note]:
+        """The note on cells with a word for a missing number."""
+        mine = [
+            (count, (int(sample_of[row]), cell - 1, text))
+            for row, count, cell, text in body.absent
+            if sample_of[row] >= 0
+        ]
+        if mine:
+            yield self.cells("warning", sum(count for count, _ in mine), "without a number: null", mine[0][1])
+
+    def flags(self, flags: Texts) -> Iterator[Note]:
+        """The note on yes and no."""
+        if len(flags.cell):
+            message = "with yes or no in words: read as 1 and 0"
+            yield self.cells("info", len(flags.cell), message, flags.items()[0])
 
     def texts(self, texts: Texts) -> Iterator[Note]:
         """The notes on cells with text, those where the counter is one of texts apart."""
         kept = "kept in the column with _text after its name"
         of_texts = np.zeros(len(self.layout.table), dtype=np.bool_)
         for cell in set(texts.cell.tolist()):
-            shape = self.layout.tables[self.layout.table[cell]]
-            counter = lookup(shape.name, shape.columns[self.layout.column[cell]])
+            counter = _counter(self.layout, cell)
             of_texts[cell] = counter is not None and counter.unit in _TEXT_UNITS
         right, wrong = (texts.where(of_texts[texts.cell] == flag).items() for flag in (True, False))
         if right:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from esxparse.formats.esxtop.first_sample import all_zero, rate_cells
-from esxparse.formats.esxtop.grammar import BOM, JOINT, MARK, STAMP_BYTES, with_quote
+from esxparse.formats.esxtop.grammar import BOM, JOINT, MARK, MARKS, STAMP_BYTES, with_quote
 from esxparse.formats.esxtop.scan import scan
 from esxparse.formats.esxtop.seams import Shapes
 
@@ -29,13 +29,14 @@ class Columns:
     """What the header lets expect of each line."""
 
     cells: int  # of a row, the time stamp's included
-    least: int  # bytes of a row: its commas. Lines with less could ask for far more memory than they bring
+    least: int  # bytes of a row: its commas, and more than a byte order mark. Lines with less could ask for far more
+    # memory than they bring
     rates: Integers  # for each cell of a row its place among the rates of disks
 
     @classmethod
     def of(cls, layout: Layout) -> Columns:
         """Those of a capture."""
-        return cls(len(layout.table) + 1, len(layout.table), rate_cells(layout))
+        return cls(len(layout.table) + 1, max(len(layout.table), len(BOM) + 1), rate_cells(layout))
 
 
 class Place(NamedTuple):
@@ -57,7 +58,7 @@ class Piece:
     stamps: list[bytes]
     odd: Integers  # row, cell, and the text's place in `texts`
     texts: list[bytes]
-    words: list[tuple[int, int, int, int, bytes]]
+    absent: list[tuple[int, int, int, bytes]]
     shapes: Shapes
     blank: NDArray[np.uint8]
     padded: bool
@@ -75,9 +76,9 @@ def take(buffer: bytearray, span: tuple[int, int], place: Place, out: Out, colum
     begin, stop = span
     with memoryview(buffer)[begin:stop] as data:
         told = scan(data, *out, columns.least, True)
-    lines, odd, words, changes = (
+    lines, odd, absent, changes = (
         np.frombuffer(run, dtype=np.int64).reshape(-1, width)
-        for run, width in zip((told[0], told[1], told[2], told[4]), (3, 4, 6, 3), strict=True)
+        for run, width in zip((told[0], told[1], told[2], told[4]), (3, 4, 5, 3), strict=True)
     )
     lines = lines + np.array([begin, begin, 0])
     is_row = lines[:, 1] - lines[:, 0] >= columns.least
@@ -116,9 +117,9 @@ def take(buffer: bytearray, span: tuple[int, int], place: Place, out: Out, colum
         stamps=stamps,
         odd=np.array(where, dtype=np.int64).reshape(-1, 3),
         texts=list(known),
-        words=[
-            (row, kind, count, cell, bytes(buffer[begin + start : begin + end]))
-            for row, kind, count, cell, start, end in words.tolist()
+        absent=[
+            (row, count, cell, bytes(buffer[begin + start : begin + end]))
+            for row, count, cell, start, end in absent.tolist()
         ],
         shapes=Shapes(0, len(rows), np.frombuffer(told[3], dtype=np.uint8), changes),
         blank=np.frombuffer(told[5], dtype=np.uint8),
@@ -148,10 +149,10 @@ def joints(buffer: bytearray, piece: Piece, columns: Columns) -> list[int]:
 
 
 def _cells(buffer: bytearray, lines: Integers) -> Integers:
-    """How many cells lines have: none if they hold nothing but the mark of a file's beginning, glued in."""
+    """How many cells lines have: none if they hold nothing but a byte order mark."""
     cells = lines[:, 2].copy()
-    for place in np.flatnonzero(lines[:, 1] - lines[:, 0] == len(BOM)).tolist():
-        if buffer.startswith(BOM, int(lines[place, 0])):
+    for place in np.flatnonzero(lines[:, 1] - lines[:, 0] <= len(BOM)).tolist():
+        if bytes(buffer[slice(*lines[place, :2])]) in MARKS:
             cells[place] = 0
     return cells
 

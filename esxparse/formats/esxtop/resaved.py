@@ -19,13 +19,13 @@ from esxparse.formats.esxtop import header, header_last
 from esxparse.formats.esxtop.encodings import is_wide, text_of_parts
 from esxparse.formats.esxtop.grammar import HEADER_WITHIN, MARK, STAMP, text_before
 from esxparse.formats.esxtop.local_numbers import with_points
-from esxparse.formats.esxtop.times import Dates, as_esxtop_writes
+from esxparse.formats.esxtop.times import Dates, as_esxtop_writes, judge, with_month_first
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from esxparse.formats.opening import Decimal
+    from esxparse.formats.opening import DateOrder, Decimal
 
 _SEPARATOR = re.compile(r'\(PDH-CSV[^\n]*?\) ?\([^\n]*?\)\(-?\d{1,9}\)"?(?P<separator>[,;\t])')
 _LOST_QUOTE = re.compile(rb'\(PDH-CSV[^\n",]*","')  # a first cell of a header in quotes that lost the first of them
@@ -109,10 +109,10 @@ def canonical(content: bytes, dates: Dates, decimal: Decimal | None = None) -> C
     body = body if "\n" in body else body.replace("\r", "\n")
     separator = _SEPARATOR.match(body, 1 if quoted else 0)
     between = separator["separator"] if separator else ","
-    judged = Dates(dates.order and "mdy")
+    judged = Dates("mdy")
     if quoted and between == "," and not _LINE_CLOCK.search(body) and all(map(_is_written, _LINE_STAMP.findall(body))):
         # Names are not escaped: nothing but the reader of captures tells where they end.
-        body, stamp_notes = _with_dates(body, dates)
+        body, stamp_notes = _with_dates(body, dates, before.count("\n") + 1)
         if decimal or _LOCAL.search(body):
             body, mark_notes = _with_points_in_quotes(body, before.count("\n") + 1, decimal)
             stamp_notes = [*mark_notes, *stamp_notes]
@@ -130,10 +130,10 @@ def canonical(content: bytes, dates: Dates, decimal: Decimal | None = None) -> C
         notes.append(Note(message, line=lines_before + 1))
     captures, mark_notes = with_points(captures, lines_before + 1, decimal)
     notes += mark_notes
-    if quoted and dates.order is None and _month_first(body):
-        # Dates in quotes are texts to the program that saved them: they are as they were.
-        dates = Dates("mdy", dates.day)
-    found, stamp_notes = as_esxtop_writes([row[0] if row else "" for _, *rows in captures for row in rows], dates)
+    # Dates in quotes are texts to the program that saved them: most are as they were.
+    usual: DateOrder | None = "mdy" if quoted and _month_first(body) else None
+    texts = [row[0] if row else "" for _, *rows in captures for row in rows]
+    found, stamp_notes = as_esxtop_writes(texts, dates, usual)
     stamps = iter(found)
     out = io.StringIO()
     # Lines keep their numbers, so that notes tell those of the file.
@@ -150,13 +150,20 @@ def canonical(content: bytes, dates: Dates, decimal: Decimal | None = None) -> C
     return Canonical(lines.encode(), judged, (*notes, *stamp_notes))
 
 
-def _with_dates(body: str, dates: Dates) -> tuple[str, list[Note]]:
-    """A capture that esxtop might have written but for the order in its dates."""
-    if dates.order in {None, "mdy"}:
+def _with_dates(body: str, dates: Dates, line: int) -> tuple[str, list[Note]]:
+    """A capture, the first line of which is `line`, that esxtop might have written but for its dates."""
+    if dates.order == "mdy":
         return body, dates.day_unused()
-    found, notes = as_esxtop_writes([stamp.strip('"') for stamp in _LINE_STAMP.findall(body)], dates)
-    stamps = iter(found)
-    return _LINE_STAMP.sub(lambda stamp: stamp[0].replace(stamp[0].strip('"'), next(stamps)), body), notes
+    stamps = [stamp.strip('"') for stamp in _LINE_STAMP.findall(body)]
+    if dates.order:
+        found, notes = as_esxtop_writes(stamps, dates)
+    else:
+        lines = [number for number, text in enumerate(body.split("\n"), line) if _LINE_STAMP.match(text)]
+        is_swapped, notes = judge(stamps, lines)
+        notes = [*dates.day_unused(), *notes]
+        found = [with_month_first(stamp) if swap else stamp for stamp, swap in zip(stamps, is_swapped, strict=True)]
+    written = iter(found)
+    return _LINE_STAMP.sub(lambda stamp: stamp[0].replace(stamp[0].strip('"'), next(written)), body), notes
 
 
 def _is_written(stamp: str) -> bool:

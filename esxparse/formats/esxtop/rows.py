@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +15,8 @@ from esxparse.formats.esxtop.notes import times as said_times
 from esxparse.formats.window import EVERYTHING, Window, inside
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import polars as pl
 
     from esxparse.formats.esxtop.body import Body
@@ -42,6 +44,7 @@ class Samples:
     times: pl.Series
     lines: Integers  # of the file, from 1
     first_rows: frozenset[int] = frozenset()  # rows of the body whose disks esxtop had not measured yet
+    swapped: frozenset[int] = frozenset()  # lines whose day and month a spreadsheet swapped
 
     @property
     def unmeasured(self) -> Integers:
@@ -58,6 +61,16 @@ class Samples:
             msg = f"no sample in the requested window ({window}): the capture runs {whole} UTC"
             raise EsxparseError(msg)
         return replace(self, keep=self.keep[kept], times=self.times[kept], lines=self.lines[kept])
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What only a whole capture shows of its rows, by line."""
+
+    strangers: Mapping[int, int] = field(default_factory=dict)
+    """The first cell whose number is not written as its counter is."""
+    swapped: frozenset[int] = frozenset()
+    """The rows whose day and month a spreadsheet swapped."""
 
 
 def _line_notes(found: Segment, whole: Flags, torn: Integers, rows: int) -> list[Note]:
@@ -86,7 +99,8 @@ def _rows_after(body: Body, other: Other) -> int:
     """How many rows, whole or not, follow the header of another capture; headers are none."""
     rows = len(body.cells) - other.row - sum(row >= other.row for row in body.headers)
     headers = {at for _, at, _ in body.short_headers}
-    return rows + sum(bool(cells) and at >= other.start and at not in headers for _, cells, at in body.short)
+    short = sum(bool(cells) and at >= other.start and at not in headers for _, cells, at in body.short)
+    return rows + short - bool(body.nul_tail)
 
 
 def _unmeasured(found: Segment) -> frozenset[int]:
@@ -162,7 +176,7 @@ def _gap_notes(steps: Numbers, after: Integers, forth: Flags) -> list[Note]:
 def judge(found: Segment, order: DateOrder | None) -> tuple[Samples, list[Note]]:
     """Separates the samples of a capture from unusable lines, with a note for each kind.
 
-    Time stamps that have the day first are refused where `order` does not say so.
+    Time stamps that have the day first are refused, and swapped ones are swapped back, unless `order` is set.
     """
     body, again = found.body, list(found.again)
     # Rows after another header have other columns: under these names their numbers would be wrong.
@@ -175,28 +189,40 @@ def judge(found: Segment, order: DateOrder | None) -> tuple[Samples, list[Note]]
         nuls |= set(body.odd.sample[with_nuls[body.odd.word]].tolist())
     torn = np.array(sorted(row for row in nuls if whole[row]), dtype=np.int64)
     whole[torn] = False
+    headers = [row for row in torn.tolist() if times.is_of_header(body.stamps[row])]
+    torn = np.setdiff1d(torn, headers)
     again_lines = body.line[again] + found.first_line
     notes = [*Met.of(body.line[torn] + found.first_line).torn(), *Met.of(again_lines).started_again()]
     if (other := found.other) is not None:
         command = f"open it with segment={found.number + 1}"
         difference, after = other.difference(found.header), _rows_after(body, other)
         notes.append(another_capture(other.line + found.first_line, difference, after, command))
-    notes += _line_notes(found, whole, torn, rows)
+    notes += _line_notes(found, whole, np.append(torn, headers).astype(np.int64), rows)
 
     keep = np.flatnonzero(whole)
     texts = [times.stamp_text(times.month_first(body.stamps[row], order)) for row in keep.tolist()]
     clock = times.parse(texts, found.header.bias)
     timeless = clock.is_null().to_numpy()
+    headers += [row for row in keep[timeless].tolist() if times.is_of_header(body.stamps[row])]
+    notes += Met.of(body.line[sorted(headers)] + found.first_line).damaged_headers()
+    no_header = ~np.isin(keep, headers)
+    keep, clock, timeless = keep[no_header], clock.filter(no_header), timeless[no_header]
+    texts = [text for text, is_row in zip(texts, no_header, strict=True) if is_row]
+    swapped: frozenset[int] = frozenset()
+    if not order and (timeless.any() or times.may_be_swapped(clock)):
+        numbers = (body.line[keep] + found.first_line).tolist()
+        is_swapped, swap_notes = times.judge(texts, numbers)
+        notes += swap_notes
+        swapped = frozenset(line for line, swap in zip(numbers, is_swapped, strict=True) if swap)
+        if swapped:
+            stamps = zip(texts, is_swapped, strict=True)
+            mended = [times.with_month_first(text) if swap else text for text, swap in stamps]
+            clock = times.parse(mended, found.header.bias)
     if timeless.any():
-        if not order:
-            doubt = times.Doubt()
-            for row in keep.tolist():
-                doubt.add(body.stamps[row])
-            doubt.raise_if_sure()
         met = Met.of(body.line[keep[timeless]] + found.first_line)
         met.text = times.stamp_text(body.stamps[int(keep[timeless][0])])
         notes += met.timeless()
         keep, clock = keep[~timeless], clock.filter(~clock.is_null())
     lines = body.line[keep] + found.first_line
     notes += _time_notes(clock, lines, again_lines, found.header.bias)
-    return Samples(keep, clock, lines, _unmeasured(found)), notes
+    return Samples(keep, clock, lines, _unmeasured(found), swapped), notes

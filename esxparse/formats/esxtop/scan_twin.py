@@ -28,7 +28,7 @@ _NAN = math.nan
 _ABSENT = frozenset(
     b"|-|n/a|nan|-nan|inf|-inf|+inf|infinity|1.#qnan|-1.#ind|1.#inf|-1.#inf".split(b"|")  # empty cells too
 )
-_FLAGS = {b"yes": 1.0, b"y": 1.0, b"true": 1.0, b"on": 1.0, b"no": 0.0, b"n": 0.0, b"false": 0.0, b"off": 0.0}
+FLAGS = {b"yes": 1.0, b"y": 1.0, b"true": 1.0, b"on": 1.0, b"no": 0.0, b"n": 0.0, b"false": 0.0, b"off": 0.0}
 
 UNKNOWN, MIXED = 255, 254
 """The shape of a column without numbers, and of one whose shapes change too often to be told."""
@@ -37,7 +37,6 @@ NOTHING = 11  # the shape of a cell with nothing in it, where a number in quotes
 _EXPONENT, _MOST_DECIMALS = 10, 9
 _MOST_CHANGES = 64
 
-ABSENT, FLAG = 0, 1  # kinds of words: one for a missing number; yes or no
 JUDGED = -2  # the place of numbers that are judged and not kept
 
 Cell = tuple[int, int, int, bool]
@@ -163,7 +162,7 @@ class _Row:
     shapes: NDArray[np.uint8]
     cells: int = 0
     odd: list[tuple[int, int, int]] = field(default_factory=list)
-    words: dict[int, list[int]] = field(default_factory=dict)
+    absent: list[int] = field(default_factory=list)
     padded: bool = False
 
 
@@ -180,15 +179,15 @@ def _take_cell(row: _Row, line: bytes, cell: tuple[int, int, bool], blank: NDArr
         row.padded |= padded
         return
     word = text.strip(b" \t").lower()
-    if word not in _ABSENT and word not in _FLAGS:
+    if word not in _ABSENT:
         row.odd.append((number, start, end))
+        row.values[number] = FLAGS.get(word, _NAN)
         return
-    row.words.setdefault(FLAG if word in _FLAGS else ABSENT, [0, number, start, end])[0] += 1
-    row.values[number] = _FLAGS.get(word, _NAN)
-    if word in _ABSENT:
-        blank[number] = 1
-        if bare:
-            row.shapes[number] = NOTHING + BARE
+    row.absent = row.absent or [0, number, start, end]
+    row.absent[0] += 1
+    blank[number] = 1
+    if bare:
+        row.shapes[number] = NOTHING + BARE
 
 
 def _scan_line(line: bytes, wanted: NDArray[np.bool_], blank: NDArray[np.uint8]) -> _Row:
@@ -253,13 +252,14 @@ def scan(
         count: Whether cells after the last of `first` are counted; they are not looked at otherwise.
 
     Returns:
-        Lines, odd cells, words and changes of shape as runs of native 64-bit integers, starts and ends being offsets in
-        `data`; first shapes and blank columns as one byte for each cell of `first`; and whether a number ends with a
-        zero after its point.
+        Lines, odd cells, absent numbers and changes of shape as runs of native 64-bit integers, starts and ends being
+        offsets in `data`; first shapes and blank columns as one byte for each cell of `first`; and whether a number
+        ends with a zero after its point.
 
         Lines: for each its start, its end (line end not counted) and its number of cells. Odd cells, for each wanted
-        cell that is neither a number nor a word for one: its row, its cell, start and end of its text. Words, for each
-        row and kind (`ABSENT`, `FLAG`) that it has: row, kind, how many, and of the first its cell, start and end.
+        cell with a text that is neither a number nor a word for a missing one: its row, its cell, start and end of its
+        text. Absent numbers, for each row with words for a missing number: row, how many, and of the first its cell,
+        start and end.
         First shapes: `UNKNOWN` for a column without a number, `MIXED` for one with more than 64 changes. Changes, for
         each number whose shape is not that of the one above it: row, cell, shape. Blank columns: 1 for those with
         cells with a word for a missing number.
@@ -269,7 +269,7 @@ def scan(
         raise ValueError(msg)
     lines: list[tuple[int, int, int]] = []
     odd: list[tuple[int, int, int, int]] = []
-    words: list[tuple[int, ...]] = []
+    absent: list[tuple[int, ...]] = []
     columns = _Columns(len(first))
     number = 0
     for start, line in _lines(data):
@@ -282,12 +282,13 @@ def scan(
             cells = row.cells if count else min(row.cells, len(first))
             out[places[kept]] = row.values[kept]
             odd.extend((number, cell, start + begin, start + end) for cell, begin, end in row.odd)
-            for kind, (times, cell, begin, end) in sorted(row.words.items()):
-                words.append((number, kind, times, cell, start + begin, start + end))
+            if row.absent:
+                times, cell, begin, end = row.absent
+                absent.append((number, times, cell, start + begin, start + end))
             if _is_whole(line, cells, len(first)):
                 columns.take(number, row.shapes)
                 columns.padded |= row.padded
             number += 1
         lines.append((start, start + len(line), cells))
-    runs = [np.array(run, dtype=np.int64).tobytes() for run in (lines, odd, words, columns.changes)]
+    runs = [np.array(run, dtype=np.int64).tobytes() for run in (lines, odd, absent, columns.changes)]
     return runs[0], runs[1], runs[2], columns.firsts(), runs[3], columns.blank.tobytes(), columns.padded

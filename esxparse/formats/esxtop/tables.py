@@ -149,6 +149,10 @@ class Table:
         columns, with_holes = [], []
         for number, column in enumerate(wanted.counters.tolist()):
             name = self.shape.columns[column]
+            if column in self.holes.texts:
+                # Yes and no have numbers, which only counters of yes and no use.
+                _, row, lane = self._places(column, wanted, samples)
+                numbers[number, row, lane] = np.nan
             if len(unmeasured) and column in self.holes.rates:
                 numbers[number, unmeasured] = not_measured(numbers[number, unmeasured])
             columns.append(pl.Series(name, numbers[number].ravel(order="K")))
@@ -169,18 +173,22 @@ class Table:
             row = numbers[:, row_of[void.sample]]
             row[(cell_of >= void.start) & (cell_of < void.stop)] = np.nan
 
-    def _texts(self, column: int, wanted: Wanted, samples: Integers, *, by_instance: bool) -> pl.Series:
-        """The texts beside a column: each at its place, null elsewhere."""
+    def _places(self, column: int, wanted: Wanted, samples: Integers) -> tuple[Texts, Integers, Integers]:
+        """The texts beside a column among these samples, and the row and lane of each."""
         texts = self.holes.texts[column]
         row_of = np.full(len(self.times), -1)
         row_of[samples] = np.arange(len(samples))
         lane_of = np.full(len(self.shape.instances), -1)
         lane_of[wanted.lanes] = np.arange(len(wanted.lanes))
         mine = texts.where((row_of[texts.sample] >= 0) & (lane_of[texts.cell] >= 0))
-        row, lane = row_of[mine.sample], lane_of[mine.cell]
+        return mine, row_of[mine.sample], lane_of[mine.cell]
+
+    def _texts(self, column: int, wanted: Wanted, samples: Integers, *, by_instance: bool) -> pl.Series:
+        """The texts beside a column: each at its place, null elsewhere."""
+        texts, row, lane = self._places(column, wanted, samples)
         words = [text_of(word) for word in texts.words]
         word_of = np.full(len(samples) * len(wanted.lanes), len(words), dtype=np.int64)
-        word_of[lane * len(samples) + row if by_instance else row * len(wanted.lanes) + lane] = mine.word
+        word_of[lane * len(samples) + row if by_instance else row * len(wanted.lanes) + lane] = texts.word
         return pl.Series([*words, None], dtype=pl.String).gather(word_of).alias(wanted.texts[column])
 
 

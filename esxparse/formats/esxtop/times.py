@@ -1,13 +1,13 @@
 """Time stamps to UTC, and those that other programs save back to esxtop's: dates of any order, or times of day alone.
 
-esxtop writes the month first. Nobody should guess a date in silence: which of day and month comes first is told by the
-whole file, by a number above 12, or has to be said.
+esxtop always writes the month first. In captures that other programs saved, a number above 12 shows the order of the
+whole file, or the user sets it. Dates that a spreadsheet swapped are swapped back, refused or warned about.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.esxtop.grammar import STAMP, STAMP_BYTES, text_of
+from esxparse.formats.kit.orders import HOW, SWAPPED_BACK, doubt, find_swap, order_of, orders_by_time, two_forms
 from esxparse.formats.kit.stamps import days_after
 from esxparse.formats.window import TIME
 from esxparse.recording import Note, counted
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 # A year of another century has a wrong digit.
 _STAMP = f"^{STAMP}$".replace(r"\d{4}", r"(?:19|20|21)\d\d")
 _USUAL = re.compile(r"(\d\d)/(\d\d)/((?:19|20|21)\d\d) (\d\d):(\d\d):([0-5]\d)(?:\.(\d{1,6}))?", re.ASCII)
+_OF_HEADER = re.compile(rb"PDH|CSV|TSV|\) ?\(")
+"""A part of `(PDH-CSV 4.0) (UTC)(0)`."""
 _DATE = re.compile(rb'("?)(\d\d)/(\d\d)/(\d{4} )')
 _CLOCK = (
     r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?(?:[.,](?P<fraction>\d+))?"
@@ -38,7 +41,9 @@ _CLOCK = (
 )
 _TIME = re.compile(_CLOCK)
 _ANY_STAMP = re.compile(r"(?P<first>\d{1,4})(?P<mark>[/.-])(?P<middle>\d{1,2})(?P=mark)(?P<last>\d{1,4})[ T]+" + _CLOCK)
-_MONTHS, _YEAR_DIGITS, _CENTURY = 12, 4, 2000
+_CENTURY = 2000
+_MONTHLY = timedelta(days=20)
+"""A swap of day and month moves a date by four weeks or more."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,15 @@ def stamp_text(line: bytes) -> str:
     return text_of(cell.removesuffix(b'"') if quoted else cell)
 
 
+def is_of_header(line: bytes) -> bool:
+    """Whether the first cell of a line without a time is of a header whose beginning is damaged.
+
+    >>> is_of_header(b'"(PDH-SV 4.0) (UTC)(0)","'), is_of_header(b'"PH-CSV 4.0"'), is_of_header(b'"04/24/20l8 10:49"')
+    (True, True, False)
+    """
+    return _OF_HEADER.search(line.partition(b'",')[0][:STAMP_BYTES].replace(b"\0", b"")) is not None
+
+
 def month_first(line: bytes, order: DateOrder | None) -> bytes:
     """A line whose time stamp is of that order, with the month first.
 
@@ -115,44 +129,66 @@ def time_of(text: str, bias: int) -> datetime | None:
         return None
 
 
-@dataclass
-class Doubt:
-    """Whether time stamps have the day first.
+def may_be_swapped(times: pl.Series) -> bool:
+    """Return whether a step between times is so long that a swap of day and month may explain it."""
+    return bool((times.diff().abs() > _MONTHLY).any())
 
-    They do where one cannot have the month first, all can have the day first, and time goes on as evenly so. A damaged
-    digit makes an odd stamp, but no file of dates with the day first.
+
+def judge(texts: Sequence[str], lines: Sequence[int]) -> tuple[list[bool], list[Note]]:
+    """Return which time stamps of a capture a spreadsheet swapped, and notes; esxtop writes the month first.
+
+    Raises:
+        EsxparseError: The day comes first, or it is not sure which dates are swapped.
     """
+    times = [time_of(text, 0) for text in texts]
+    others = [time_of(with_month_first(text), 0) for text in texts]
+    _refuse_day_first(texts, times, others)
+    known = [at for at, time in enumerate(times) if time]
+    swap = find_swap([time for time in times if time], [others[at] for at in known])
+    if swap is None:
+        return [False] * len(texts), []
+    if not swap.is_sure:
+        note = doubt([texts[at] for at in known], swap, lines[known[swap.place + 1]])
+        return [False] * len(texts), [note]
+    is_swapped = [bool(time and other and time != other) for time, other in zip(times, others, strict=True)]
+    return is_swapped, [Note(SWAPPED_BACK, lines[is_swapped.index(True)], 1, severity="warning")]
 
-    misfit: str = ""  # the first time stamp that cannot have the month first
-    possible: bool = True
-    _last: list[datetime | None] = field(default_factory=lambda: [None, None])
-    _longest: list[timedelta] = field(default_factory=lambda: [timedelta(0), timedelta(0)])
 
-    def add(self, line: bytes) -> None:
-        """Looks at the time stamp that the next row begins with."""
-        if not self.possible:
-            return
-        text = stamp_text(line)
-        time, swapped = time_of(text, 0), time_of(stamp_text(month_first(line, "dmy")), 0)
-        last = self._last[1]
-        if swapped is None or (last and swapped < last):
-            self.possible = False
-        if time is None:
-            self.misfit = self.misfit or text
-        for place, now in enumerate((time, swapped)):
-            if now and (before := self._last[place]):
-                self._longest[place] = max(self._longest[place], now - before)
-            self._last[place] = now or self._last[place]
+def with_month_first(text: str) -> str:
+    """Return a time stamp that has the day first with the month first.
 
-    def raise_if_sure(self) -> None:
-        """Refuses time stamps that have the day first."""
-        evenly = self._longest[1] <= self._longest[0] or not self._longest[0]
-        if self.misfit and self.possible and evenly:
-            msg = (
-                f"dates such as {self.misfit!r} have the day first, and others may be in either order: set "
-                "date_order= to mdy or dmy (on the command line --date-order)"
-            )
-            raise EsxparseError(msg)
+    >>> with_month_first("13/04/2026 23:59:30")
+    '04/13/2026 23:59:30'
+    """
+    return month_first(text.encode(), "dmy").decode()
+
+
+def _refuse_day_first(
+    texts: Sequence[str], times: Sequence[datetime | None], others: Sequence[datetime | None]
+) -> None:
+    """Refuses time stamps that have the day first: all do, or those that cannot have the month first.
+
+    A damaged digit makes one odd stamp, but no file of dates with the day first.
+    """
+    odd = [at for at, time in enumerate(times) if time is None and others[at]]
+    if not odd:
+        return
+    steps = [_longest_step([time for time in each if time]) for each in (times, others)]
+    is_day_first = not any(time and not other for time, other in zip(times, others, strict=True)) and _goes_on(others)
+    is_mixed = len(odd) > 1 and _goes_on([time or other for time, other in zip(times, others, strict=True)])
+    if is_mixed or (is_day_first and (len(odd) > 1 or steps[1] <= steps[0] or not steps[0])):
+        raise EsxparseError(
+            f"dates such as {texts[odd[0]]!r} have the day first, and others may be in either order: set "
+            f"date_order= to mdy or dmy {HOW}"
+        )
+
+
+def _longest_step(times: Sequence[datetime]) -> timedelta:
+    return max((after - before for before, after in pairwise(times)), default=timedelta(0))
+
+
+def _goes_on(times: Sequence[datetime | None]) -> bool:
+    return all(before <= after for before, after in pairwise(filter(None, times)))
 
 
 def median(numbers: NDArray[Any]) -> float:
@@ -173,36 +209,6 @@ def interval(times: pl.Series) -> float | None:
     if step == 0:
         return round(float(micros[-1] - micros[0]) / (len(micros) - 1) / 1e6, 2)
     return step / 1e6
-
-
-def _order_of(stamps: Sequence[re.Match[str]], asked: DateOrder | None) -> DateOrder:
-    """Order of day, month and year, by the whole file."""
-    if asked:
-        return asked
-    if any(len(stamp["first"]) == _YEAR_DIGITS for stamp in stamps):
-        return "ymd"
-    if any(stamp["mark"] == "." for stamp in stamps):
-        return "dmy"  # nobody writes month.day.year
-    day_first = next((stamp[0] for stamp in stamps if int(stamp["first"]) > _MONTHS), None)
-    month_first = next((stamp[0] for stamp in stamps if int(stamp["middle"]) > _MONTHS), None)
-    if not month_first and all(len(stamp["last"]) != _YEAR_DIGITS and _time(stamp, "ymd") for stamp in stamps):
-        if not all(_time(stamp, "dmy") or _time(stamp, "mdy") for stamp in stamps):
-            return "ymd"
-        msg = (
-            f"the year in dates such as {(day_first or stamps[0][0])!r} may come first or last: set date_order= to "
-            "ymd, dmy or mdy (on the command line --date-order)"
-        )
-        raise EsxparseError(msg)
-    if day_first and month_first:
-        why = f"dates such as {day_first!r} and {month_first!r} are in different orders, and others may be in either"
-    elif day_first:
-        return "dmy"
-    elif month_first or all(int(stamp["first"]) == int(stamp["middle"]) for stamp in stamps):
-        return "mdy"
-    else:
-        why = f"nothing in the file tells day from month in dates such as {stamps[0][0]!r}"
-    msg = f"{why}: set date_order= to mdy or dmy (on the command line --date-order)"
-    raise EsxparseError(msg)
 
 
 def _clock(match: re.Match[str]) -> tuple[int, int, int]:
@@ -230,72 +236,44 @@ def _time(stamp: re.Match[str], order: str) -> str | None:
     return f"{time:%m/%d/%Y %H:%M:%S}" + (f".{stamp['fraction'][:6]}" if stamp["fraction"] else "")
 
 
-def _half_swapped(stamps: Sequence[re.Match[str]]) -> dict[str, str]:
-    """The order of each stamp in a file in which a spreadsheet took days up to 12 for months; none in other files.
+def _orders(stamps: Sequence[re.Match[str]], usual: DateOrder | None) -> tuple[dict[str, str], list[Note]]:
+    """The order of each time stamp by its text, and notes on it; `usual` is the order if the file is not swapped."""
+    if orders := two_forms(stamps, _moment):
+        return orders, [Note(SWAPPED_BACK, line=2, column=1, severity="warning")]
+    order, notes = (usual, []) if usual else order_of(stamps, _moment)
+    if order is None and all(int(stamp["first"]) == int(stamp["middle"]) for stamp in stamps):
+        order = "mdy"
+    if order is None:
+        raise EsxparseError(
+            f"nothing in the file tells day from month in dates such as {stamps[0][0]!r}: set date_order= to mdy or "
+            f"dmy {HOW}"
+        )
+    orders, swap_notes = orders_by_time(stamps, dict.fromkeys((stamp[0] for stamp in stamps), order), _moment, 2)
+    return orders, [*notes, *swap_notes]
 
-    The spreadsheet writes the dates it understood in its own form. The others stay texts in the form they had.
+
+def as_esxtop_writes(
+    texts: Sequence[str], dates: Dates, usual: DateOrder | None = None
+) -> tuple[list[str], list[Note]]:
+    """Time stamps as esxtop writes them; other texts stay as they are, dates that would be guessed are refused.
+
+    `usual` is the order of dates that no spreadsheet swapped, if it is known.
     """
-    forms: dict[tuple[str, int, bool, bool], list[re.Match[str]]] = {}
-    for stamp in stamps:
-        form = stamp["mark"], len(stamp["first"]) // _YEAR_DIGITS, bool(stamp["second"]), bool(stamp["half"])
-        forms.setdefault(form, []).append(stamp)
-    if len(forms) != 2:  # noqa: PLR2004  the spreadsheet's own form and that of the texts
-        return {}
-    dated = {form: any(max(_two_numbers(stamp)) > _MONTHS for stamp in found) for form, found in forms.items()}
-    if sorted(dated.values()) != [False, True]:
-        return {}
-    (swapped,) = (found for form, found in forms.items() if not dated[form])
-    (kept,) = (found for form, found in forms.items() if dated[form])
-    if not all(max(_two_numbers(stamp)) > _MONTHS for stamp in kept) or len(kept[0]["first"]) == _YEAR_DIGITS:
-        return {}
-    order = "mdy" if int(kept[0]["middle"]) > _MONTHS else "dmy"
-    choices = ("ymd", "ydm") if len(swapped[0]["first"]) == _YEAR_DIGITS else ("mdy", "dmy")
-    fitting = []
-    for choice in choices:
-        orders = {**{stamp[0]: choice for stamp in swapped}, **{stamp[0]: order for stamp in kept}}
-        moments = [_moment(stamp, orders[stamp[0]]) for stamp in stamps]
-        known = [moment for moment in moments if moment is not None]
-        if len(known) == len(moments) and all(before <= after for before, after in pairwise(known)):
-            fitting.append(orders)
-    if len(fitting) == 1:
-        return fitting[0]
-    if len(swapped) < 2:  # noqa: PLR2004  one stamp may be damaged
-        return {}
-    msg = (
-        f"dates such as {swapped[0][0]!r} and {kept[0][0]!r} are in two forms, as after a spreadsheet took days up to "
-        "12 for months: export the original file again with its dates as text"
-    )
-    raise EsxparseError(msg)
-
-
-def _two_numbers(stamp: re.Match[str]) -> tuple[int, int]:
-    """Day and month of a stamp, in its order."""
-    parts = ("middle", "last") if len(stamp["first"]) == _YEAR_DIGITS else ("first", "middle")
-    return int(stamp[parts[0]]), int(stamp[parts[1]])
-
-
-def as_esxtop_writes(texts: Sequence[str], dates: Dates) -> tuple[list[str], list[Note]]:
-    """Time stamps as esxtop writes them; other texts stay as they are, dates that would be guessed are refused."""
     matches = [_ANY_STAMP.fullmatch(text.strip()) for text in texts]
     dated = [match for match in matches if match]
     if not dated:
         return _without_dates(texts, dates.day)
-    if dates.order is None and (orders := _half_swapped(dated)):
-        found = [
-            _time(match, orders[match[0]]) or text if match else text
-            for match, text in zip(matches, texts, strict=True)
-        ]
-        message = "a spreadsheet took days up to 12 for months in some dates: swapped back, so that time goes on"
-        note = Note(message, line=2, column=1, severity="warning")
-        return found, [*dates.day_unused(), *_to_the_minute(dated), note]
-    order = _order_of(dated, dates.order)
-    # A date that does not fit this order would be taken for one of esxtop's own later, and be wrong.
+    orders, order_notes = (
+        (dict.fromkeys((stamp[0] for stamp in dated), dates.order), []) if dates.order else _orders(dated, usual)
+    )
+    # A date that does not fit its order would be taken for one of esxtop's own later, and be wrong.
     found = [
-        (_time(match, order) or f"{text.strip()} (not {order})") if match else text
+        (_time(match, orders[match[0]]) or f"{text.strip()} (not {orders[match[0]]})") if match else text
         for match, text in zip(matches, texts, strict=True)
     ]
-    notes = dates.day_unused() + _to_the_minute(dated)
-    if order != "mdy":
+    notes = [*dates.day_unused(), *_to_the_minute(dated), *order_notes]
+    order = orders[dated[0][0]]
+    if order != "mdy" and len(set(orders.values())) == 1:
         notes.append(Note(f"dates read as {order} (d day, m month, y year)", line=2, column=1))
     return found, notes
 

@@ -12,8 +12,8 @@ series_elapsed ...                          of logs whose times count from the b
 
 The name of a log has a number: fio counts the jobs of a run from 1, in the order of its output, where each job has a
 part of its own. With `group_reporting` jobs are missing there: a log then keeps the name it was given, unless all jobs
-have one name. The output names the release, and with it the unit of latencies; without an output here, one in the
-directory above does.
+have one name. The output names the release, and with it the unit of latencies, if it is of the run that wrote the log
+(see `logs`). Outputs in the directory above are compared, too.
 
 A directory is one of fio if a file in it is fio's and none is an esxtop capture, which is a recording of its own. What
 else lies beside them (lscpu's output, the job file) is named in a note. Logs may be in directories below it; one that
@@ -35,10 +35,11 @@ import polars as pl
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import esxtop
 from esxparse.formats.fio import logs
-from esxparse.formats.fio.log_clues import clue_of_run
+from esxparse.formats.fio.log_clues import open_logs
 from esxparse.formats.fio.log_facts import log_name
-from esxparse.formats.fio.log_neighbours import mean_latencies
-from esxparse.formats.fio.log_release import KnownRelease, common_release, release_near
+from esxparse.formats.fio.log_neighbours import find_outputs, weigh
+from esxparse.formats.fio.log_outputs import Output, compared_output
+from esxparse.formats.fio.log_release import KnownRelease, common_release
 from esxparse.formats.fio.output import Parsed, is_output, parse_output
 from esxparse.formats.kit.notes import Notes, some
 from esxparse.formats.source import Source, resolve
@@ -200,12 +201,14 @@ def _tables_of(outputs: Sequence[_Output]) -> dict[str, pl.LazyFrame]:
     return {name: pl.concat(frames, how="diagonal_relaxed") for name, frames in tables.items()}
 
 
-def _release(folder: Path, outputs: Sequence[_Output]) -> KnownRelease | None:
-    """The release of all outputs, or of those one directory up if there are none; None if they disagree."""
-    if not outputs:
-        return release_near(folder)
-    named = ((_RELEASE.search(str(one.parsed.meta.get("release") or "")), one.name) for one in outputs)
-    return common_release(((int(match[1]), int(match[2])), name) for match, name in named if match)
+def _compared(outputs: Sequence[_Output]) -> list[Output]:
+    """The outputs of the directory, to compare with its logs."""
+    found = []
+    for one in outputs:
+        named = _RELEASE.findall(str(one.parsed.meta.get("release") or ""))
+        known = common_release(KnownRelease((int(major), int(minor)), one.name) for major, minor in named)
+        found.append(compared_output(one.name, known.release if known else None, one.parsed.tables))
+    return found
 
 
 def _job_names(outputs: Sequence[_Output], numbers: Sequence[int]) -> tuple[dict[int, str], list[str]]:
@@ -234,10 +237,11 @@ def _read_logs(folder: Path, files: Sequence[_File], outputs: Sequence[_Output])
     often = Counter(file.path.name for file in found)
     logged = [log_name(file.path.name) for file in found]
     by_number, names = _job_names(outputs, [one.number for one in logged if one.number is not None])
-    known = _release(folder, outputs)
-    beginnings = ((file.path.name, file.source.head.text) for file in found if file.source)
-    means = [mean for one in outputs for mean in mean_latencies(one.jobs, one.name)]
-    of_run = None if known and known.beside else clue_of_run(beginnings, means)
+    together = open_logs((file.path.name, file.source.head.text) for file in found if file.source)
+    own, above = _compared(outputs), [folder.resolve().parent]
+    evidence = {
+        base: weigh(base, together, [*own, *find_outputs(above, base)]) for base in {name.base for name in logged}
+    }
     recordings: list[Recording] = []
     notes = Notes()
     for file, name in zip(found, logged, strict=True):
@@ -245,7 +249,7 @@ def _read_logs(folder: Path, files: Sequence[_File], outputs: Sequence[_Output])
             continue
         place = file.path.relative_to(folder)
         try:
-            rec = logs.read(file.source, known=known, of_run=of_run)
+            rec = logs.read(file.source, evidence[name.base])
         except EsxparseError as error:
             notes.append(_refused(str(place), error))
             continue

@@ -85,15 +85,6 @@ class Clue:
 
 
 @dataclass(frozen=True)
-class Mean:
-    """A mean latency from an output of fio."""
-
-    metric: str
-    latency_ms: float
-    source: str
-
-
-@dataclass(frozen=True)
 class _Law:
     """I/Os in flight, as far as a log shows them."""
 
@@ -275,12 +266,12 @@ def _by_bandwidth(rows: Sequence[Entry]) -> float | None:
 
 
 @dataclass(frozen=True)
-class _Log:
+class Log:
     """The first entries of a log."""
 
     file: str
     metric: str
-    rows: list[Entry]
+    rows: Sequence[Entry]
     columns: tuple[str, ...]
 
     @property
@@ -289,28 +280,50 @@ class _Log:
         return not self.rows[0]["size"] or (self.metric == "iops" and any(row["value"] > 1 for row in self.rows))
 
 
-def _opened(file: str, metric: str, text: str) -> _Log | None:
+def _opened(file: str, metric: str, text: str) -> Log | None:
     cells = sample(text[:_BEGINNING])
     if not (columns := layout(cells)):
         return None
     rows: list[Entry] = [row for one in cells if len(one) == len(columns) and (row := numbered(columns, one))]
-    return _Log(file, metric, rows, columns) if rows else None
+    return Log(file, metric, rows, columns) if rows else None
 
 
-def clue_of_run(logs: Iterable[tuple[str, str]], means: Sequence[Mean] = ()) -> Clue | None:
-    """The strongest evidence in the logs of a run: fio writes all latencies of a run in one unit.
+@dataclass(frozen=True)
+class Logs:
+    """The logs in a directory, and the evidence in them: of each piece, the run and the file."""
 
-    Args:
-        logs: Name and beginning of each.
-        means: Mean latencies from outputs of the run.
-    """
-    clues: list[tuple[str, Clue]] = []
-    jobs: dict[tuple[str, int | None], dict[str, _Log]] = defaultdict(dict)
+    opened: tuple[Log, ...]
+    clues: tuple[tuple[str, str, Clue], ...]
+
+    def of_run(self, base: str) -> Logs:
+        """The logs that fio named `base`."""
+        opened = tuple(log for log in self.opened if log_name(log.file).base == base)
+        return Logs(opened, tuple(one for one in self.clues if one[0] == base))
+
+    def strongest(self, base: str) -> Clue | None:
+        """The strongest evidence on the logs that fio named `base`; logs with other names may be of another run."""
+        clues = [
+            (file, found if run == base else replace(found, strength=min(found.strength, LAW)))
+            for run, file, found in self.clues
+        ]
+        if not clues:
+            return None
+        strongest = max(one.strength for _, one in clues)
+        best = [(file, one) for file, one in clues if one.strength == strongest]
+        nanoseconds = 2 * sum(one.nanoseconds for _, one in best) >= len(best)
+        file, winner = next((file, one) for file, one in best if one.nanoseconds == nanoseconds)
+        return replace(winner, why=f"{winner.why}, in {file}")
+
+
+def open_logs(logs: Iterable[tuple[str, str]]) -> Logs:
+    """Open logs, from the name and the beginning of each: fio writes all latencies of a run in one unit."""
+    clues: list[tuple[str, str, Clue]] = []
+    jobs: dict[tuple[str, int | None], dict[str, Log]] = defaultdict(dict)
     for file, text in logs:
         name = log_name(file)
         bins = histogram.first_line(text) if name.metric == "clat_hist" else None
         if bins and (known := histogram.of_line(bins)):
-            clues.append((file, Clue(known.unit == "ns", known.evidence, PROOF)))
+            clues.append((name.base, file, Clue(known.unit == "ns", known.evidence, PROOF)))
             continue
         job = (name.base, name.number)
         if name.metric not in {*LATENCIES, "iops", "bw"} or (len(jobs) >= _JOBS and job not in jobs):
@@ -318,27 +331,13 @@ def clue_of_run(logs: Iterable[tuple[str, str]], means: Sequence[Mean] = ()) -> 
         if log := _opened(file, name.metric, text):
             jobs[job][name.metric] = log
             if name.metric in LATENCIES:
-                clues.append((file, clue(name.metric, log.rows, log.columns)))
-                clues += [(file, one) for one in _of_outputs(log, means)]
-    for found in jobs.values():
-        clues += _of_job(found)
-    if not clues:
-        return None
-    strongest = max(one.strength for _, one in clues)
-    best = [(file, one) for file, one in clues if one.strength == strongest]
-    nanoseconds = 2 * sum(one.nanoseconds for _, one in best) >= len(best)
-    file, winner = next((file, one) for file, one in best if one.nanoseconds == nanoseconds)
-    return replace(winner, why=f"{winner.why}, in {file}")
+                clues.append((name.base, file, clue(name.metric, log.rows, log.columns)))
+    for (base, _), found in jobs.items():
+        clues += [(base, file, one) for file, one in _of_job(found)]
+    return Logs(tuple(log for found in jobs.values() for log in found.values()), tuple(clues))
 
 
-def _of_outputs(log: _Log, means: Sequence[Mean]) -> list[Clue]:
-    """The evidence of outputs, if all that have this latency agree."""
-    compared = [compare(log.metric, log.rows, one.latency_ms, one.source) for one in means if one.metric == log.metric]
-    found = [one for one in compared if one]
-    return found[:1] if len({one.nanoseconds for one in found}) == 1 else []
-
-
-def _of_job(logs: Mapping[str, _Log]) -> Iterable[tuple[str, Clue]]:
+def _of_job(logs: Mapping[str, Log]) -> Iterable[tuple[str, Clue]]:
     """The evidence of several logs of one job together."""
     latency = logs.get("clat") or logs.get("lat")
     if latency is None:

@@ -1,52 +1,89 @@
-"""Evidence on the unit of a fio log from the files around it: other logs of the run, and outputs without a release."""
+"""Evidence on the unit of a fio log from the files around it: outputs of the run and its other logs."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from esxparse.errors import EsxparseError
-from esxparse.formats.fio.log_clues import Clue, Mean, clue_of_run
+from esxparse.formats.fio.log_clues import LAW, Clue, Logs, open_logs
 from esxparse.formats.fio.log_facts import log_name
-from esxparse.formats.fio.log_release import beginning, neighbours, outputs_near
+from esxparse.formats.fio.log_outputs import Output, compare_output, compared_output
+from esxparse.formats.fio.log_release import (
+    KnownRelease,
+    beginning,
+    common_release,
+    neighbours,
+    release_in,
+)
 from esxparse.formats.fio.output import is_output, parse_output
 from esxparse.formats.source import resolve
 
-if TYPE_CHECKING:
-    import polars as pl
-
-_MEANS = {"lat": "latency_mean_ms", "clat": "clat_mean_ms", "slat": "slat_mean_ms"}
 _LARGEST = 16 << 20
 """Bytes of an output that is worth reading for its means."""
+_LISTED = 3
+_CONTRADICTED = "the log or another output of this name contradicts it"
 
 
-def mean_latencies(jobs: pl.DataFrame, source: str) -> list[Mean]:
-    """The mean latencies in the table `jobs` of an output."""
-    return [Mean(metric, value, source) for metric, column in _MEANS.items() for value in jobs[column] if value]
+@dataclass(frozen=True)
+class Evidence:
+    """Evidence on a log from other files."""
+
+    known: KnownRelease | None = None
+    clue: Clue | None = None
+    unused: str = ""
+    """The outputs that prove nothing, with the reasons."""
 
 
-def _means_near(folder: Path) -> list[Mean]:
-    every = ([mean for file in files for mean in _means_of(file)] for files in outputs_near(folder))
-    return next(filter(None, every), [])
+def weigh(base: str, logs: Logs, outputs: Iterable[Output]) -> Evidence:
+    """The evidence on the logs that fio named `base`: an output proves a unit only if it is of the same run."""
+    own = logs.of_run(base)
+    compared = [(output, compare_output(output, base, own.opened)) for output in outputs]
+    proofs = [(output, found) for output, found in compared if isinstance(found, Clue)]
+    units = {found.nanoseconds for _, found in proofs}
+    clue = own.strongest(base)
+    if len(units) == 1 and not (clue and clue.strength >= LAW and clue.nanoseconds not in units):
+        known = common_release(KnownRelease(one.release, one.name) for one, _ in proofs if one.release)
+        return Evidence(known, proofs[0][1])
+    doubts = [(output, found if isinstance(found, str) else _CONTRADICTED) for output, found in compared]
+    hint = common_release(KnownRelease(one.release, one.name, doubt) for one, doubt in doubts if one.release)
+    more = f" and {len(doubts) - _LISTED} more" if len(doubts) > _LISTED else ""
+    unused = "; ".join(f"{output.name}: {doubt}" for output, doubt in doubts[:_LISTED]) + more
+    return Evidence(hint, logs.strongest(base), unused)
 
 
-def _means_of(file: Path) -> list[Mean]:
+def _output(file: Path, base: str) -> Output | None:
+    """What a file shows as an output of fio; None if it is something else."""
+    release = release_in(beginning(file))
     try:
         source = resolve(file)
-        if not is_output(source.head) or file.stat().st_size >= _LARGEST:
-            return []
-        return mean_latencies(parse_output(source, file.name).tables["jobs"].collect(), file.name)
+        if not is_output(source.head):
+            return Output(file.name, release) if release else None
+        if file.stat().st_size >= _LARGEST:
+            return Output(file.name, release, unread=f"not compared, as it has {_LARGEST >> 20} MiB or more")
+        # Parsing takes time: an output without the name in it is of another run.
+        if base not in source.text().text:
+            return Output(file.name, release)
+        return compared_output(file.name, release, parse_output(source, file.name).tables)
     except (EsxparseError, OSError):
-        return []
+        return Output(file.name, release, unread="it cannot be read") if release else None
 
 
-def clue_beside(path: Path | None) -> Clue | None:
-    """The strongest evidence in a log, the other logs in its directory, and outputs there or one directory up."""
+def find_outputs(folders: Iterable[Path], base: str) -> list[Output]:
+    """The outputs of fio in directories, compared by the name that fio gave the logs."""
+    files = (file for folder in folders for file in neighbours(folder, lambda name: name.metric == "unknown"))
+    return [output for file in files if (output := _output(file, base))]
+
+
+def evidence_near(path: Path | None) -> Evidence:
+    """The evidence in the other logs in a log's directory, and in outputs there or one directory up."""
     if path is None:
-        return None
+        return Evidence()
     own = log_name(path.name)
     # The logs of the same job first: a directory may have more than are worth reading.
     logs = neighbours(path.parent, lambda name: (name.base, name.number) == (own.base, own.number))
     logs += [file for file in neighbours(path.parent, lambda name: name.metric != "unknown") if file not in logs]
     named = ((file.name, beginning(file).decode(errors="replace")) for file in logs)
-    return clue_of_run(named, _means_near(path.parent))
+    folders = (path.parent, path.parent.resolve().parent)
+    return weigh(own.base, open_logs(named), find_outputs(folders, own.base))

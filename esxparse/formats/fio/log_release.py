@@ -1,4 +1,4 @@
-"""The release that wrote a fio log, from the outputs of fio beside the log or one directory up.
+"""The release of fio that an output names, and the files near a log that may be outputs.
 
 Source: stat.c of fio, several releases, on how each output names its release.
 """
@@ -6,8 +6,8 @@ Source: stat.c of fio, several releases, on how each output names its release.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from esxparse.formats.fio.log_facts import LogName, log_name
@@ -30,8 +30,8 @@ class KnownRelease:
 
     release: Release
     source: str
-    beside: bool = True
-    """Whether the file lies beside the log: one directory up it may belong to another run."""
+    doubt: str = ""
+    """Why the file may belong to another run; empty if it belongs to the run of the log."""
 
     @property
     def nanoseconds(self) -> bool:
@@ -39,7 +39,8 @@ class KnownRelease:
         return self.release >= NANOSECONDS_SINCE
 
     def __str__(self) -> str:
-        return f"release {self.release[0]}.{self.release[1]}, as {self.source} says"
+        doubt = ", perhaps of another run" if self.doubt else ""
+        return f"release {self.release[0]}.{self.release[1]} in {self.source}{doubt}"
 
 
 def release_in(head: bytes) -> Release | None:
@@ -48,11 +49,11 @@ def release_in(head: bytes) -> Release | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
-def common_release(found: Iterable[tuple[Release, str]]) -> KnownRelease | None:
-    """The newest of the releases, with its file; None without any, or if their logs differ in units."""
-    releases = sorted(found, key=lambda one: one[0])
-    eras = {sum(release >= begin for begin in _ERAS) for release, _ in releases}
-    return KnownRelease(*releases[-1]) if len(eras) == 1 else None
+def common_release(found: Iterable[KnownRelease]) -> KnownRelease | None:
+    """The newest of the releases; None without any, or if their logs differ in units."""
+    releases = sorted(found, key=lambda one: one.release)
+    eras = {sum(one.release >= begin for begin in _ERAS) for one in releases}
+    return releases[-1] if len(eras) == 1 else None
 
 
 def neighbours(folder: Path, wanted: Callable[[LogName], bool]) -> list[Path]:
@@ -64,12 +65,6 @@ def neighbours(folder: Path, wanted: Callable[[LogName], bool]) -> list[Path]:
     return files[:_NEIGHBOURS]
 
 
-def outputs_near(folder: Path) -> Iterator[list[Path]]:
-    """The files that may be outputs of fio: those in a directory, then those one directory up."""
-    for place in (folder, folder.resolve().parent):
-        yield neighbours(place, lambda name: name.metric == "unknown")
-
-
 def beginning(path: Path) -> bytes:
     """The first bytes of a file; none if it cannot be read."""
     try:
@@ -77,13 +72,3 @@ def beginning(path: Path) -> bytes:
             return file.read(_LOOK)
     except OSError:
         return b""
-
-
-def release_near(folder: Path | None) -> KnownRelease | None:
-    """The release that the outputs of fio in a directory name, or else those one directory up."""
-    for place, files in enumerate(outputs_near(folder) if folder else ()):
-        found = [(release, one.name) for one in files if (release := release_in(beginning(one)))]
-        if found:
-            common = common_release(found)
-            return common and replace(common, beside=place == 0)
-    return None

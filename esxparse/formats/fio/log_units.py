@@ -6,9 +6,9 @@ Source: fio's stat.c and iolog.c, several releases.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from esxparse.formats.fio.log_clues import LATENCIES, LAW, PROOF, Clue, Entry, clue
+from esxparse.formats.fio.log_clues import LATENCIES, LAW, PROOF, WEAK, Clue, Entry, clue
 from esxparse.formats.fio.log_release import KnownRelease
 
 _BANDWIDTH_OF_EACH = (2, 11)
@@ -48,16 +48,18 @@ def _latency(
     best = own if of_run is None or own.strength > of_run.strength else of_run
     if known is None:
         return _unit(best)
-    if known.beside or best.strength < LAW or best.nanoseconds == known.nanoseconds:
+    if not known.doubt:
         return _unit(Clue(known.nanoseconds, str(known), PROOF))
-    return _unit(Clue(best.nanoseconds, f"{best.why}, against {known}", min(best.strength, LAW)))
+    if best.strength < LAW:
+        return _unit(Clue(known.nanoseconds, str(known), WEAK))
+    return _unit(best if best.nanoseconds == known.nanoseconds else replace(best, why=f"{best.why}, against {known}"))
 
 
 def _bandwidth(rows: Sequence[Entry], known: KnownRelease | None) -> Unit:
     if not rows[0]["size"]:
         return Unit("KiB/s", 1024.0, "averages over a time")
     if known is not None and known.release < _BANDWIDTH_OF_EACH:
-        return Unit("KiB/s", 1024.0, str(known))
+        return Unit("KiB/s", 1024.0, str(known), guessed=bool(known.doubt))
     seconds = (rows[-1]["time"] - rows[0]["time"]) / 1000
     directions = len({row["direction"] for row in rows})
     if known is None and len(rows) > directions and len(rows) / directions <= _PER_SECOND * seconds + 1:

@@ -28,9 +28,11 @@ weighted by I/Os.
 
 A log tells neither its metric nor its unit. The metric is in the file's name. Latencies are nanoseconds from fio 3.0
 (2.99) on, microseconds before. Bandwidth is KiB/s where lines are averages and 1000 bytes/s where there is a line for
-each I/O. The release comes from an output of fio beside the log or one directory up, or from a priority in the lines
-(3.19 and later). Without those the unit of latencies is inferred from the I/Os in flight (rate x latency), from other
-logs of the run and from the time since the job began, and a note warns. Averages without an iops log fit both units.
+each I/O. The release comes from an output of the same run, or from a priority in the lines (3.19 and later). The reader
+looks for outputs beside the log and one directory up. An output is of the same run if it has the log's job or prefix
+(`write_lat_log`) and similar latencies. Any other output is only a hint. Without proof the reader infers the unit of
+latencies from the I/Os in flight (rate x latency), other logs and the time since the job began. It then warns.
+Averages without an iops log fit both units.
 `meta` has `metric`, `unit`, `unit_evidence`; `guessed_units` lists the unit with that note.
 
 Source: fio's iolog.c (`flush_samples`) and stat.c (`add_log_sample`, `add_bw_sample`, `__add_samples`), fio's HOWTO,
@@ -52,12 +54,11 @@ import polars as pl
 
 from esxparse.errors import DamagedError
 from esxparse.formats.fio import histogram, log_facts
-from esxparse.formats.fio.log_clues import LATENCIES, Clue
+from esxparse.formats.fio.log_clues import LATENCIES
 from esxparse.formats.fio.log_facts import DIRECTION, LogName, Row
 from esxparse.formats.fio.log_lines import damage
-from esxparse.formats.fio.log_neighbours import clue_beside
+from esxparse.formats.fio.log_neighbours import Evidence, evidence_near
 from esxparse.formats.fio.log_numbers import Wanted, read_columns
-from esxparse.formats.fio.log_release import KnownRelease, release_near
 from esxparse.formats.fio.log_units import Unit, unit_of
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes
@@ -139,17 +140,19 @@ def _table(frame: pl.DataFrame, same: Mapping[str, int], name: LogName) -> pl.La
     return frame.lazy().select(frame.columns[0], *log_facts.whose(name), metric, *columns)
 
 
-def _unit_notes(name: LogName, unit: Unit) -> list[Note]:
+def _unit_notes(name: LogName, unit: Unit, unused: str) -> list[Note]:
     notes = Notes()
     if name.metric == "unknown":
         where = "fio gives it in the file's name (name_bw.1.log, _iops, _lat, _clat, _slat)"
         notes.say(f"the metric is unknown, and values are kept as written: {where}")
-    elif unit.guessed and name.metric in LATENCIES:
-        known = "fio 2 writes microseconds, fio 3 nanoseconds. Put the run's output beside the log to be sure"
-        doubt = ", and the other unit is possible too" if unit.ambiguous else ""
-        notes.warn(f"latencies are read as {unit.name}, a guess ({unit.evidence}){doubt}: {known}")
     elif unit.guessed:
-        notes.say(f"values are taken as {unit.name}, a guess: {unit.evidence}")
+        outputs = f". Outputs that prove nothing: {unused}" if unused else ""
+        if name.metric in LATENCIES:
+            known = "fio 2 writes microseconds, fio 3 nanoseconds. Put the run's output beside the log to be sure"
+            doubt = ", and the other unit is possible too" if unit.ambiguous else ""
+            notes.warn(f"latencies are read as {unit.name}, a guess ({unit.evidence}){doubt}: {known}{outputs}")
+        else:
+            notes.say(f"values are read as {unit.name}, a guess: {unit.evidence}{outputs}")
     if unit.name == "I/Os":
         notes.say("one line per I/O: each value is 1 I/O, not a rate (log_avg_msec was not set)")
     return notes
@@ -159,13 +162,11 @@ def _nothing(source: Source) -> DamagedError:
     return DamagedError(f"{source.name}: no line is an entry of a fio log (1000, 52341, 0, 4096): nothing to read")
 
 
-def _read_series(
-    source: Source, cells: Sequence[Row], columns: tuple[str, ...], known: KnownRelease | None, of_run: Clue | None
-) -> Recording:
+def _read_series(source: Source, cells: Sequence[Row], columns: tuple[str, ...], evidence: Evidence) -> Recording:
     """Reads a log of those columns; `cells` are of its first lines."""
     name = log_facts.log_name(source.name)
     first = [row for row in (log_facts.numbered(columns, one) for one in cells if len(one) == len(columns)) if row]
-    unit = unit_of(name.metric, first, columns, known, of_run)
+    unit = unit_of(name.metric, first, columns, evidence.known, evidence.clue)
     absolute = log_facts.since_1970([row["time"] for row in first])
     wanted = _wanted(columns, cells, first, unit, absolute=absolute)
     entries, same = read_columns(source, wanted)
@@ -177,7 +178,7 @@ def _read_series(
     hexadecimal = any(one.hexadecimal for one in wanted)
     if columns == _PRIORITY_FIFTH and not hexadecimal and "priority" not in same and (frame["priority"] > 1).any():
         # What the log's beginning let pass for priorities are offsets: fio before 3.19 wrote it.
-        return _read_series(source, cells, _OFFSET_FIFTH, known, of_run)
+        return _read_series(source, cells, _OFFSET_FIFTH, evidence)
     meta = {
         "metric": METRICS[name.metric],
         "unit": unit.name,
@@ -190,26 +191,26 @@ def _read_series(
         "interval": _interval(first),
         **log_facts.span(frame),
     }
-    notes = (*damage(entries, f"{len(columns)} numbers"), *_unit_notes(name, unit))
+    notes = (*damage(entries, f"{len(columns)} numbers"), *_unit_notes(name, unit, evidence.unused))
     return Recording(FORMAT, source.name, {"series": _table(frame, same, name)}, meta, notes)
 
 
-def read(source: Source, *, known: KnownRelease | None = None, of_run: Clue | None = None) -> Recording:
+def read(source: Source, evidence: Evidence | None = None) -> Recording:
     """Reads a log.
 
     Args:
         source: The log.
-        known: The release that wrote it, if the caller knows it.
-        of_run: What other logs of the run show of its unit; without it those in the same directory are read.
+        evidence: Evidence on its unit from other files; without it, those near the log are read.
     """
     text = source.head.text
     cells = log_facts.sample(text[:_LOOK])
-    known = known or release_near(source.path.parent if source.path else None)
-    columns = log_facts.layout(cells, before_3_19=known is not None and known.release < (3, 19))
-    if columns is not None:
-        if not (known and known.beside) and of_run is None and log_facts.log_name(source.name).metric in LATENCIES:
-            of_run = clue_beside(source.path)
-        return _read_series(source, cells, columns, known, of_run)
-    if line := histogram.first_line(text):
-        return histogram.read(source, log_facts.log_name(source.name), line)
-    raise _nothing(source)
+    if log_facts.layout(cells) is None:
+        if line := histogram.first_line(text):
+            return histogram.read(source, log_facts.log_name(source.name), line)
+        raise _nothing(source)
+    evidence = evidence or evidence_near(source.path)
+    known = evidence.known
+    columns = log_facts.layout(cells, before_3_19=known is not None and not known.doubt and known.release < (3, 19))
+    if columns is None:
+        raise _nothing(source)
+    return _read_series(source, cells, columns, evidence)

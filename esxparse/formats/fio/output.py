@@ -12,6 +12,7 @@ from esxparse.formats.fio import json_output, normal, terse
 from esxparse.formats.fio.normal_job import Line
 from esxparse.formats.fio.snapshots import join_snapshots
 from esxparse.formats.fio.tables import Counts, Document, assemble
+from esxparse.formats.kit.foreign import Form, leave_out
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import exact
@@ -172,16 +173,26 @@ def _meta(documents: list[Document]) -> dict[str, Any]:
     }
 
 
+def _without_foreign(lines: list[Line]) -> tuple[list[Line], list[Note]]:
+    """The lines without numbers in another locale, and a note about them."""
+    plain, notes = leave_out("\n".join(text for _, text, _ in lines), Form())
+    kept = [(place, text, host) for (place, _, host), text in zip(lines, plain.split("\n"), strict=True)]
+    return kept, [replace(note, line=lines[(note.line or 1) - 1][0]) for note in notes]
+
+
 def _documents(text: Text, bins: Sequence[Counts]) -> tuple[list[Document], list[Note], list[str]]:
     """What a text holds, notes in the order of their lines, and fio's errors."""
     text = text.without_cut_number()
     of_json, spans = json_output.parse(text.text, bins)
-    of_terse, others = terse.parse(_lines(text.text, spans))
+    lines, foreign = _without_foreign(list(_lines(text.text, spans)))
+    of_terse, others = terse.parse(lines)
     documents, repeats = _without_repeats([*of_json, *of_terse, *normal.parse(others)])
     documents, joined = join_snapshots(documents)
     beside, errors = _beside(others)
     notes = [note for document in documents for note in document.notes]
-    notes = sorted([*notes, *repeats, *joined, *_failures(documents), *beside], key=lambda note: note.line or 0)
+    notes = sorted(
+        [*notes, *repeats, *joined, *_failures(documents), *beside, *foreign], key=lambda note: note.line or 0
+    )
     return documents, [*text.notes, *notes], errors
 
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from esxparse.formats.fio.integers import take_bins
 from esxparse.formats.kit.notes import Notes
-from esxparse.formats.kit.numbers import exact, scaled
+from esxparse.formats.kit.numbers import exact, scaled, whole
 from esxparse.formats.kit.tables import schemas
 from esxparse.recording import Note, counted
 
@@ -82,8 +82,8 @@ def _whole(value: Any) -> int | None:
     known = exact(value)
     if known is None or (isinstance(known, float) and not math.isfinite(known)):
         return None
-    whole = int(known)
-    return whole if -(1 << 63) <= whole < 1 << 63 else None
+    found = int(known)
+    return found if -(1 << 63) <= found < 1 << 63 else None
 
 
 def _float(value: Any) -> float | None:
@@ -154,12 +154,9 @@ def _edges(middles: Integers) -> tuple[Integers, Integers]:
 
 
 def _integers(values: Collection[Any]) -> Integers:
-    """The numbers of bins as an array; -1 for what is none."""
-    try:
-        return np.fromiter(values, np.int64, len(values))
-    except (ValueError, TypeError, OverflowError):
-        known = [_whole(value) for value in values]
-        return np.array([value if value is not None and value < 1 << 62 else -1 for value in known], dtype=np.int64)
+    """The whole numbers of bins as an array; -1 for any other value."""
+    known = [whole(value) for value in values]
+    return np.array([value if value is not None and value < 1 << 62 else -1 for value in known], dtype=np.int64)
 
 
 def read_bins(whose: Row, bins: Mapping[str, Any] | Counts, unit_ms: float) -> Bins:

@@ -71,6 +71,7 @@ from esxparse.errors import DamagedError
 from esxparse.formats.iometer.columns import ACCESS_SPECS, RESULTS, Odd, notes_on
 from esxparse.formats.iometer.results import Row, Section, ignored, read_access_spec, read_results, sections, time_of
 from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.orders import swap_notes
 from esxparse.formats.kit.tables import frames, schema
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
@@ -175,6 +176,7 @@ def _tests(
             notes += ignored(part)
             if part.kind.startswith("unknown"):
                 notes.say(f"unknown section, left out: {', '.join(part.cells)[:60]!r}", part.line)
+    notes += swap_notes([row["time"] for row in results], has_option=False)
     hosts = sorted({row["name"] for row in results if row["row_type"] == "MANAGER" and row.get("name")})
     facts |= {"host": ", ".join(hosts), "start": min(times, default=None), "end": max(times, default=None)}
     return results, bins, notes, facts | {"samples": test}

@@ -111,7 +111,8 @@ def marks_of(
         texts: Its cells with numbers; once each is enough.
         where: The first place of a cell.
         asked: The option `decimal`.
-        beside: Cells that may hold other things than numbers: they count if no number settles the mark.
+        beside: Cells that may hold other things than numbers: they count if no number has a mark. A list such as `0,1`
+            does not show what `1,234` is.
 
     Raises:
         EsxparseError: A number is ambiguous and no other settles it, or two contradict each other.
@@ -129,16 +130,14 @@ def marks_of(
         )
         raise EsxparseError(msg)
     if not proofs and (doubtful := next(filter(is_ambiguous, marked), None)) is not None:
-        proofs = _proofs(beside)
-        if len(proofs) != 1:
-            small, large = sorted((str(_plain(doubtful, sign)) for sign in _SHAPES), key=len, reverse=True)
-            place = _shown(where(doubtful))
-            msg = (
-                f"nothing in the file shows whether {doubtful!r} ({place}) is {small} or {large}: set decimal= to "
-                "point or comma (on the command line --decimal)"
-            )
-            raise EsxparseError(msg)
-    elif not proofs:
+        small, large = sorted((str(_plain(doubtful, sign)) for sign in _SHAPES), key=len, reverse=True)
+        place = _shown(where(doubtful))
+        msg = (
+            f"nothing in the file shows whether {doubtful!r} ({place}) is {small} or {large}: set decimal= to "
+            "point or comma (on the command line --decimal)"
+        )
+        raise EsxparseError(msg)
+    if not proofs:
         proofs = _proofs(beside)
         proofs = proofs if len(proofs) == 1 else {}
     return _with_notes(next(iter(proofs), POINT), [*marked, *beside], where)

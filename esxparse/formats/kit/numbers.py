@@ -11,8 +11,8 @@ LARGEST = (1 << 63) - 1
 
 _DIGITS = len(str(LARGEST))
 _GROUPS = {
-    ".": re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?"),
-    ",": re.compile(r"[+-]?\d{1,3}(?:\.\d{3})+(?:,\d*)?"),
+    ".": re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?"),
+    ",": re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+(?:,\d*)?"),
 }
 _SIZE = re.compile(r"(\d{1,18}(?:[.,]\d{1,9})?)\s*([kmgt]?)(?:i?b(?:ytes?)?)?(?![\w.,])", re.IGNORECASE)
 POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}

@@ -8,7 +8,10 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from esxparse.formats.opening import DateOrder, zone_of
 
-_DATE = re.compile(r"(?<![\d:])(\d{1,4})(?:([/.-])|\s?[年년])\s?(\d{1,2})(?:\2|\s?[月월])\s?(\d{1,4})(?![\d:])")
+DATE = re.compile(
+    r"(?<![\d:])(?P<first>\d{1,4})(?:(?P<mark>[/.-])|\s?[年년])\s?(?P<middle>\d{1,2})(?:(?P=mark)|\s?[月월])\s?"
+    r"(?P<last>\d{1,4})(?![\d:])"
+)
 _CLOCK = (
     r"(?P<before>上午|下午|午前|午後|오전|오후)?\s?(?P<hour>\d{1,2})(?P<mark>[:.,]|\s?[时時시]\s?)(?P<minute>\d{2})"
     r"(?:[:.,]|\s?[分분]\s?)(?P<second>\d{2})\s?[秒초]?(?:\s?(?P<half>(?:[AaPp]\.?\s?[Mm]\.?|[πμ]μ)(?!\w)))?"
@@ -22,7 +25,7 @@ _AFTERNOON = ("p", "μ", "下", "午後", "오후")
 _AFTER_DAY = "일日號. "
 SET_BACK_S = 3600.0
 """Seconds by which a clock is set back at the end of daylight saving: no midnight lies between two such samples."""
-_MONTHS, _CENTURY, _YEAR_DIGITS = 12, 2000, 4
+_CENTURY, _YEAR_DIGITS = 2000, 4
 
 
 def clock(text: str) -> tuple[float, int] | None:
@@ -46,6 +49,17 @@ def _seconds(found: re.Match[str]) -> float:
     return 3600.0 * hour + 60.0 * int(found["minute"]) + int(found["second"])
 
 
+def is_clock(text: str) -> bool:
+    """Whether a text is a time of day, with a zone at most.
+
+    >>> is_clock("20.42.21 CET"), is_clock("20.04.21 20:42:21")
+    (True, False)
+    """
+    found = clock(text)
+    rest = text[found[1] :] if found else ""
+    return found is not None and len(rest.split()) <= 1 and not has_clock(rest)
+
+
 def in_halves(text: str) -> bool:
     """Whether a time of day in a text is of a clock with AM and PM."""
     found = _ANYWHERE.search(text)
@@ -59,43 +73,18 @@ def has_clock(text: str) -> bool:
 
 def has_date(text: str) -> bool:
     """Whether a date of numbers stands in a text."""
-    return bool(_DATE.search(text))
+    return bool(DATE.search(text))
 
 
-def order_of(texts: Sequence[str], asked: DateOrder | None, *, halves: bool = False) -> tuple[DateOrder, bool]:
-    """The order of year, month and day in the dates of a file, and whether that is sure.
-
-    Sure are an order that is asked for, a year of four digits at the beginning, points between the numbers (nobody
-    writes month.day.year), a number above 12, and the month first beside a clock with AM and PM (`halves`). Else a year
-    of four digits has the day before it, and one of two has the month first, as the C locale prints it.
-
-    >>> order_of(["11/22/26"], None), order_of(["22/11/26", "03/04/26"], None), order_of(["03/04/26"], None)
-    (('mdy', True), ('dmy', False), ('mdy', False))
-    """
-    found = [match for text in texts if (match := _DATE.search(text))]
-    if asked:
-        return asked, True
-    if any(len(match[1]) == _YEAR_DIGITS for match in found):
-        return "ymd", True
-    if any(match[2] == "." or int(match[1]) > _MONTHS for match in found):
-        # No day is above 31: two digits at the beginning are a year then. Else the year may be first or last.
-        first, last = (max(int(match[part]) for match in found) for part in (1, 4))
-        sure = first > 31 or last > 31 or any(match[2] == "." for match in found)  # noqa: PLR2004
-        return ("ymd" if first > 31 else "dmy"), sure  # noqa: PLR2004
-    if halves or not found or any(int(match[3]) > _MONTHS for match in found):
-        return "mdy", True
-    return ("dmy" if len(found[0][4]) == _YEAR_DIGITS else "mdy"), False
-
-
-def day_of(text: str, order: DateOrder) -> date | None:
+def day_of(text: str, order: str) -> date | None:
     """The date in a text; None where there is none of that order.
 
     >>> day_of("22. 11. 2026", "dmy"), day_of("2026年11月22日", "ymd"), day_of("13/13/26", "mdy")
     (datetime.date(2026, 11, 22), datetime.date(2026, 11, 22), None)
     """
-    if (found := _DATE.search(text)) is None:
+    if (found := DATE.search(text)) is None:
         return None
-    parts = dict(zip(order, (found[1], found[3], found[4]), strict=True))
+    parts = dict(zip(order, found.group("first", "middle", "last"), strict=True))
     if len(parts["y"]) not in {2, _YEAR_DIGITS}:
         return None
     try:
@@ -123,11 +112,10 @@ def is_moment(line: str) -> bool:
     if _ISO.match(line) or _EPOCH.match(line):
         return True
     bare = line.strip()
-    if (day := _DATE.match(bare)) is None:
+    if (day := DATE.match(bare)) is None:
         return False
     rest = bare[day.end() :].lstrip(_AFTER_DAY)
-    found = clock(rest)
-    return found is not None and len(rest[found[1] :].split()) <= 1
+    return is_clock(rest)
 
 
 def moment(text: str, order: DateOrder, zone: str | None = None) -> datetime | None:
@@ -143,7 +131,7 @@ def moment(text: str, order: DateOrder, zone: str | None = None) -> datetime | N
             return datetime.fromisoformat(text.strip()).astimezone(UTC)
         except ValueError:
             return None
-    day, clocked = day_of(text, order), _ANYWHERE.search(text, getattr(_DATE.search(text), "end", int)())
+    day, clocked = day_of(text, order), _ANYWHERE.search(text, getattr(DATE.search(text), "end", int)())
     if day is None or clocked is None or not _is_one(clocked):
         return None
     return in_utc(
@@ -173,7 +161,7 @@ def unused_zone(zone: str) -> str:
 def of_order(text: str, order: DateOrder) -> str:
     """The warning about dates whose order is a guess."""
     example = text[:20].split("\t", maxsplit=1)[0].strip()
-    first = "month" if order == "mdy" else "day"
+    first = {"m": "month", "d": "day", "y": "year"}[order[0]]
     return f"dates such as {example!r} are read with the {first} first: set date_order if that is wrong"
 
 

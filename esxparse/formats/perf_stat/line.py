@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -48,9 +48,11 @@ _UNITS = frozenset((
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _TITLE = re.compile(r"\s*Performance counter stats for\s++(.*?)(?<!\s)(?:\s*+\((\d{1,9}) runs?\))?\s*+:?\s*+$")
 _TITLE_BEGIN = re.compile(r"\s*Performance counter stats for\b")
+_OPEN = re.compile(r"\s*Performance counter stats for '[^']*+$")
 _TITLE_SEARCH = re.compile(r"(?m)^[ \t\ufeff]*Performance counter stats for\b")
 _TITLE_END = re.compile(r"'(?:\s*+\(\d++ runs?\))?\s*+:\s*+$")
-_TITLE_LINES = 20
+_TITLE_LINES = 1000
+"""Lines of the longest command in a title: scripts are shorter."""
 _STARTED = re.compile(r"#\s*started on\s+(\w{3}\s+\w{3}\s+\d+\s+\d+:\d+:\d+\s+\d{4})\s*$")
 _INTERVALS = re.compile(r"#\s+time\s.*\bcounts\b")
 _INTERVALS_SEARCH = re.compile(r"(?m)^#[ \t]+time[ \t](?>.*?\bcounts\b).*?\bevents?\b")
@@ -88,20 +90,31 @@ def recognise(text: str) -> bool:
     return bool(has_title or ("counts" in text and _INTERVALS_SEARCH.search(text)))
 
 
-def joined_titles(lines: Sequence[str]) -> Iterator[str]:
-    """The lines, with the title of a command of several lines as one, and blank lines in the place of the others."""
-    skip = 0
+def join_titles(lines: Sequence[str]) -> tuple[list[str], list[int]]:
+    """Join the title of a command of several lines into one.
+
+    Returns the lines, with blank ones in the place of the others, and the numbers of the joined lines.
+    """
+    whole = list(lines)
+    joined: list[int] = []
     for place, text in enumerate(lines):
-        if skip:
-            skip -= 1
-            yield ""
-            continue
-        if _TITLE_BEGIN.match(text) and not text.rstrip().endswith(":"):
-            more = lines[place + 1 : place + _TITLE_LINES]
-            end = next((n for n, one in enumerate(more, start=1) if _TITLE_END.search(one)), 0)
-            if not any(_TITLE_BEGIN.match(one) for one in more[:end]):
-                skip = end
-        yield " ".join(lines[place : place + skip + 1])
+        end = _title_end(lines, place) if _TITLE_BEGIN.match(text) else place
+        if end > place:
+            whole[place : end + 1] = [" ".join(lines[place : end + 1]), *[""] * (end - place)]
+            joined += range(place + 1, end + 2)
+    return whole, joined
+
+
+def _title_end(lines: Sequence[str], place: int) -> int:
+    """The place of the last line of a title; its first if no line ends it."""
+    if _TITLE_END.search(lines[place]) or (lines[place].rstrip().endswith(":") and not _OPEN.match(lines[place])):
+        return place
+    for end in range(place + 1, min(place + _TITLE_LINES, len(lines))):
+        if _TITLE_BEGIN.match(lines[end]):
+            break
+        if _TITLE_END.search(lines[end]):
+            return end
+    return place
 
 
 def read(text: str) -> Part | None:

@@ -14,8 +14,8 @@ _GROUPERS = re.compile(r"['\u2019\u00a0\u202f\u2009 ]")
 _PLAIN = re.compile(r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?")
 _GROUPED = {
     # Groups of two are Indian: 1,23,45,678.
-    ",": re.compile(r"[+-]?\d{1,3}(?:,\d{2,3})*,\d{3}(?:\.\d*)?"),
-    ".": re.compile(r"[+-]?\d{1,3}(?:\.\d{2,3})*\.\d{3}(?:,\d*)?"),
+    ",": re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{2,3})*,\d{3}(?:\.\d*)?"),
+    ".": re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{2,3})*\.\d{3}(?:,\d*)?"),
 }
 _OTHER = {".": ",", ",": "."}
 _NOT_A_NUMBER = re.compile(r"[+-]?(?:nan|inf(?:inity)?)", re.IGNORECASE)

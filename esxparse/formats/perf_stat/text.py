@@ -35,7 +35,8 @@ _ENDING = 3
 
 def parse(lines: Sequence[str]) -> Parsed:
     """All documents of a file."""
-    documents, other, odd = split(lines)
+    whole_lines, joined = lines_of.join_titles(lines)
+    documents, other, odd = split(whole_lines)
     tokens = [list(_tokens(document)) for document in documents]
     whole = style(token for one in tokens for token in one)
     notes = Notes()
@@ -55,6 +56,9 @@ def parse(lines: Sequence[str]) -> Parsed:
         runs += one.runs
         repetitions += one.repetitions
         notes += one.notes
+    if joined:
+        message = "a command of several lines: its lines are joined with blanks"
+        notes.append(Note(message, joined[0], free_text=frozenset(joined)))
     notes += rows.left_out(odd, "of a document cannot be read", "warning")
     notes += rows.left_out(other, "not from perf stat, left out", "info")
     meta = {"kind": "text", "runs": len(documents), **rows.interval_meta(events)}
@@ -69,7 +73,7 @@ def split(  # noqa: C901  a branch per kind of line
     other: list[tuple[int, str]] = []
     odd: list[tuple[int, str]] = []
     start: Row = {}
-    for line, text in enumerate(lines_of.joined_titles(lines), start=1):
+    for line, text in enumerate(lines, start=1):
         part = lines_of.read(text)
         if isinstance(part, Title):
             documents.append(Document(start | {"command": part.command, "repetitions": part.repetitions}, [], []))

@@ -26,6 +26,9 @@ sensors_undated     the same without time, of lines without one where others hav
 A time holds for one reading and one listing: what comes again below it has lost its own.
 Times without a zone are of the option `zone`, or else taken as UTC (ipmitool prints the BMC's clock, which most run in
 UTC), with a note.
+Dates such as 04/05/26 have one order for the BMC's clock and one for lines of time: a number above 12 shows it, or
+another time nearby. If nothing does, the month comes first, with a warning; option `date_order` sets the order.
+FreeIPMI always prints the month first (04/05/2026 - 10:00:00).
 Sensors are told apart as system, supply or part by their names: an assumption.
 
 Source: lib/ipmi_dcmi.c, lib/ipmi_sdr.c and lib/ipmi_sensor.c of ipmitool; ipmi-dcmi of FreeIPMI.
@@ -41,8 +44,11 @@ from typing import Any
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Counted, left_out
+from esxparse.formats.kit.numbers import times
 from esxparse.formats.kit.stamps import of_zone, unused_zone
 from esxparse.formats.kit.tables import data, schema
+from esxparse.formats.opening import DateOrder
+from esxparse.formats.power.log_dates import with_year_first
 from esxparse.formats.power.readings import (
     Reading,
     Stamp,
@@ -55,6 +61,7 @@ from esxparse.formats.power.readings import (
     tables,
     watts,
 )
+from esxparse.formats.power.units import unit_of_cell
 from esxparse.formats.source import Source
 from esxparse.recording import Recording
 
@@ -67,6 +74,7 @@ _LABELS: dict[str, str] = data(__file__)
 _LABEL = re.compile(
     r"(?P<before>.*?)(?:" + "|".join(f"(?P<{name}>{text})" for name, text in _LABELS.items()) + r")\s*:\s*(?P<value>.*)"
 )
+_BMC_TIME = re.compile(rf"(?:{_LABELS['bmc_time']})\s*:")
 _SEVERAL = re.compile(r"\s{2,}(?=(?:" + "|".join(_LABELS.values()) + r")\s*:)")
 """Where a line goes on with another field."""
 _KNOWN = re.compile(
@@ -292,18 +300,23 @@ def _of_listing(rows: Sequence[dict[str, Any]]) -> Iterator[Reading]:
         # Of several listings without a time.
         del inlets[None]
     for row in rows:
-        if row["unit"] == "Watts":
+        if per_unit := unit_of_cell(f"0 {row['unit']}") if row["unit"] else None:
             kind = kind_of(row["sensor"])
             which = {"time": row["time"], "source": "sensor", "sensor": row["sensor"], "kind": kind}
             inlet = inlets.get(row["time"]) if kind == "system" else None
-            yield {**which, "watts": watts(row["value"]), "inlet_celsius": inlet}
+            yield {**which, "watts": times(watts(row["value"]), per_unit), "inlet_celsius": inlet}
 
 
-def read(source: Source, zone: str | None = None) -> Recording:
-    """Reads readings printed once or many times over; `zone` is that of times without one."""
+def _clock_of(before: str) -> str:
+    return "BMC" if _BMC_TIME.search(before) else "log"
+
+
+def read(source: Source, zone: str | None = None, date_order: DateOrder | None = None) -> Recording:
+    """Reads readings printed once or in a loop; `zone` and `date_order` are of times that do not show them."""
     text = source.text().without_cut_line()
     unknown: list[tuple[int, str]] = []
-    found = [_in_zone(line, zone) for line in _lines(text.lines(), unknown)]
+    lines, order_notes = with_year_first(text.lines(), _clock_of, date_order)
+    found = [_in_zone(line, zone) for line in _lines(lines, unknown)]
     strange, odd = Counted(), Counted()
     timed = _timed(found, strange)
     listing = _listing(timed, odd)
@@ -320,5 +333,5 @@ def read(source: Source, zone: str | None = None) -> Recording:
     power |= sensors
     notes += more_notes
     told = [*left_out(unknown, "warning"), *strange.notes("warning")]
-    every = (*text.notes, *told, *odd.notes(), *notes)
+    every = (*text.notes, *order_notes, *told, *odd.notes(), *notes)
     return Recording(FORMAT, source.name, power, facts(readings), every)

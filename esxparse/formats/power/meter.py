@@ -15,11 +15,13 @@ power       one row per reading
                      of one time apart); else the name of the column
     kind        str  `part` where the columns name a component (`power.draw` of nvidia-smi is of GPUs); else `system`,
                      an assumption: the file does not say what the meter measures
-    watts       f64  W (kW and mW are converted, by the column's name)
+    watts       f64  W (kW, hW and mW are converted, by the unit in the cell or the column's name)
     watts_average, watts_minimum, watts_maximum, watts_cap, interval_s  f64  always null
 
-Days and months that could be either (03/04/2026) are told by what the other rows leave possible: an order of the file
-in which time goes on. Where both do, `date_order` has to say.
+Dates such as 03/04/2026 have one order in the whole file: a number above 12 shows it, or time goes on in one order
+only. If both orders fit, the reader asks for `date_order`. If a spreadsheet took days up to 12 for months, the reader
+swaps these dates back, with a warning; it refuses the file if time still does not go on. If time only jumps ahead, the
+reader warns and keeps the dates: the meter may have paused.
 
 Source: none; such exports differ from maker to maker.
 """
@@ -28,19 +30,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 
 from esxparse.errors import DamagedError, EsxparseError, did_you_mean
 from esxparse.formats.kit.head import Head
+from esxparse.formats.kit.limits import cut_notes
 from esxparse.formats.kit.marks import COMMA, POINT, Marks, marks_of_cells
 from esxparse.formats.kit.notes import Counted
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.stamps import unused_zone
 from esxparse.formats.kit.text import cells_of
 from esxparse.formats.opening import Decimal
+from esxparse.formats.power.dates import may_be_date, orders_of, read_date
 from esxparse.formats.power.readings import WORDS, Reading, Stamp, facts, in_zone, kind_of, stamp, tables, words
+from esxparse.formats.power.units import bare, is_small_mw, unit_of_cell, unit_of_title
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording, counted
 
@@ -49,7 +54,7 @@ FORMAT = "power_csv"
 _TIME = re.compile(
     r"(?:.*[\s_(\[-])?(?:time|date|timestamp|datetime|date[ _/-]?time|zeit|datum|when|collected_at)\b.*", re.IGNORECASE
 )
-_WATTS = re.compile(r"(?:.*[\s_(\[-])?(?:watts?|power|leistung|[km]?w)(?:[\s_)\].-].*)?", re.IGNORECASE)
+_WATTS = re.compile(r"(?:.*[\s_(\[-])?(?:(?:kilo|milli)?watts?|power|leistung|[khm]?w)(?:[\s_)\].-].*)?", re.IGNORECASE)
 _NO_WATTS = re.compile(
     r"factor|kwh|wh\b|energy|state|status|apparent|reactive|\bva\b|var\b|supply|cap\b|limit", re.IGNORECASE
 )
@@ -58,18 +63,13 @@ _SURE_TIME = re.compile(r"time|date", re.IGNORECASE)
 _DECIMAL = re.compile(r"-?\d*[.,]\d+")
 _DRAW = "power.draw"
 """What nvidia-smi calls the power of a GPU."""
-_KILO = re.compile(r"(?:^|[\s_(\[])kw\b|kilowatt", re.IGNORECASE)
-_MILLI = re.compile(r"(?:^|[\s_(\[])(?-i:mW)\b|milliwatt", re.IGNORECASE)
 _DELIMITERS = (",", ";", "\t", "|")
-_UNIT = re.compile(r"[kKmM]?[wW](?:atts?)?$")
-_MAYBE = re.compile(r"(?P<first>\d{1,2})[/.](?P<second>\d{1,2})[/.](?P<year>\d{2,4})(?P<rest>\D.*)?")
 _PREAMBLE = 40
 _LONGEST = 20_000
 """Characters in a line; a meter writes some hundred."""
 
 _MOST_COLUMNS = 12
 _ELAPSED = 1e8
-_MONTHS, _DAYS = 12, 31
 _SHOWN = 5
 
 
@@ -131,18 +131,18 @@ def recognise(head: Head) -> bool:
     table = _split(lines, ())
     if not 1 < len(table.header) <= _MOST_COLUMNS or not table.rows:
         return False
-    times = [name for name in table.header if _is_time(name) and _SURE_TIME.search(name)]
+    times = [at for at, name in enumerate(table.header) if _is_time(name) and _SURE_TIME.search(name)]
     sure = _plainest([name for name in table.header if _is_watts(name) and _SURE_WATTS.search(name)])
-    if len(times) != 1 or len(sure) != 1 or len(table.rows[0][1]) != len(table.header):
+    pair = _day_and_time(table.header)
+    columns = pair or times
+    first = table.rows[0][1]
+    if (set(times) - set(pair) if pair else len(times) != 1) or len(sure) != 1 or len(first) != len(table.header):
         return False
-    first = dict(zip(table.header, table.rows[0][1], strict=True))
-    moment = stamp(first[times[0]]) or _MAYBE.fullmatch(first[times[0]])
-    return bool(moment) and any(Marks(mark).number(_bare(first[sure[0]])) is not None for mark in (POINT, COMMA))
-
-
-def _bare(text: str) -> str:
-    """A cell without the unit after its number."""
-    return _UNIT.sub("", text.strip()).rstrip()
+    text = " ".join(first[at] for at in columns)
+    number = bare(first[table.header.index(sure[0])])
+    return bool(stamp(text) or may_be_date(text)) and any(
+        Marks(mark).number(number) is not None for mark in (POINT, COMMA)
+    )
 
 
 def _listed(header: Sequence[str]) -> str:
@@ -178,64 +178,10 @@ def _day_and_time(header: Sequence[str]) -> tuple[int, int] | None:
     return None
 
 
-def _ordered(match: re.Match[str], order: str) -> Stamp | None:
-    first, second = match["first"], match["second"]
-    month, day = (first, second) if order == "mdy" else (second, first)
-    year = match["year"] if len(match["year"]) > len("26") else f"20{match['year']}"
-    return stamp(f"{year}-{month}-{day} {(match['rest'] or '').lstrip(' ,T-') or '00:00'}")
-
-
-def _goes_on(texts: Sequence[str], order: str) -> bool:
-    """Whether every text is a date in this order, and time goes on."""
-    last: datetime | None = None
-    for text in texts:
-        match = _MAYBE.fullmatch(text)
-        moment = _ordered(match, order) if match else None
-        if moment is None or (last is not None and moment.time < last):
-            return False
-        last = moment.time
-    return True
-
-
-def _is_year_first(date: re.Match[str]) -> bool:
-    """Whether the year of a date may be its first number: it has two digits, and the others are a month and a day."""
-    return len(date["year"]) == len("26") and int(date["second"]) <= _MONTHS and int(date["year"]) <= _DAYS
-
-
-def _date_order(texts: Sequence[str], given: str | None) -> str | None:
-    """The order of day and month in texts such as 03/04/2026 08:00; None where none of them is such a one."""
-    doubtful = [text for text in texts if _MAYBE.fullmatch(text)]
-    if given or not doubtful:
-        return given
-    found = [match for text in doubtful if (match := _MAYBE.fullmatch(text))]
-    if len({text[match.end("first")] for text, match in zip(doubtful, found, strict=True)}) > 1:
-        raise EsxparseError(
-            f"dates such as {doubtful[0]!r} are in two forms, as after a spreadsheet took days up to 12 for months: "
-            "export the original file again with its dates as text"
-        )
-    if "." not in doubtful[0] and all(_is_year_first(match) for match in found):
-        raise EsxparseError(
-            f"the year in dates such as {doubtful[0]!r} may come first or last: set date_order= to dmy or mdy (on the "
-            "command line --date-order) if it comes last, else export the file with years of four digits"
-        )
-    fits = [order for order in ("mdy", "dmy") if _goes_on(doubtful, order)]
-    if len(fits) == 1:
-        return fits[0]
-    if "." in doubtful[0]:
-        return "dmy"
-    for place, order in (("first", "dmy"), ("second", "mdy")):
-        if any(int(match[place]) > _MONTHS for match in found):
-            return order
-    raise EsxparseError(
-        f"{doubtful[0]!r} may be day/month or month/day: set date_order= to dmy or mdy (on the command line "
-        "--date-order)"
-    )
-
-
 def _moment(text: str, order: str | None) -> Stamp | float | None:
     """A time, or seconds that have elapsed."""
-    if order and (match := _MAYBE.fullmatch(text)):
-        return _ordered(match, order)
+    if order:
+        return read_date(text, order)
     if moment := stamp(text):
         return moment
     if re.fullmatch(r"\d{1,8}(?:\.\d{1,6})?", text):
@@ -275,12 +221,12 @@ def _readings(
     columns: Sequence[int],
     value: int,
     sensors: Sequence[int],
-    order: str | None,
+    orders: Mapping[str, str],
     marks: Marks,
     odd: Counted,
 ) -> Iterator[Reading]:
     name = table.header[value]
-    factor = 1000.0 if _KILO.search(name) else 0.001 if _MILLI.search(name) else 1.0
+    of_title = unit_of_title(name) or 1.0
     titles = " ".join(table.header[at] for at in (value, *sensors))
     kind = "part" if name.startswith(_DRAW) or kind_of(titles) == "part" else "system"
     for line, cells in table.rows:
@@ -288,8 +234,9 @@ def _readings(
             odd.say("not as many cells as the header, left out", line)
             continue
         text = " ".join(cells[at] for at in columns)
-        moment = _moment(text, order)
-        reading = marks.number(_bare(cells[value]))
+        moment = _moment(text, orders.get(text))
+        cell = cells[value].strip()
+        reading, of_cell = marks.number(bare(cell)), unit_of_cell(cell)
         if moment is None:
             odd.say(f"no readable time, left out; the first: {text[:40]!r}".strip(), line)
             continue
@@ -297,7 +244,12 @@ def _readings(
             odd.say("no number of watts, left out", line)
             continue
         whose = " ".join(cells[at] for at in sensors if at < len(cells) and cells[at]) or name
-        row: Reading = {"source": name, "sensor": whose, "kind": kind, "watts": reading * factor}
+        row: Reading = {
+            "source": name,
+            "sensor": whose,
+            "kind": kind,
+            "watts": reading * (of_title if of_cell is None else of_cell),
+        }
         if isinstance(moment, Stamp):
             row |= {"time": moment.time.astimezone(UTC), "assumed": moment.assumed}
         else:
@@ -351,12 +303,12 @@ def read(
     pair = _day_and_time(table.header) if time_column is None else None
     columns = pair or (_chosen(table.header, time_column, "time", "time_column"),)
     texts = [" ".join(cells[at] for at in columns) for _, cells in table.rows if _is_whole(cells, table.header)]
-    order = _date_order(texts, date_order)
+    orders, order_notes = orders_of(texts, date_order)
     odd = Counted()
     quantities = [at for at, title in enumerate(table.header) if at == value or words(title) & WORDS["quantities"]]
     marks = marks_of_cells(
         (
-            (_bare(cells[at]), (line, at + 1))
+            (bare(cells[at]), (line, at + 1))
             for at in quantities
             if at not in columns
             for line, cells in table.rows
@@ -364,7 +316,7 @@ def read(
         ),
         decimal,
     )
-    rows = list(_readings(table, columns, value, _whose(table, columns, value), order, marks, odd))
+    rows = list(_readings(table, columns, value, _whose(table, columns, value), orders, marks, odd))
     if not rows:
         why = next(iter(odd), "there is no line below the header")
         names = ", ".join(repr(table.header[at]) for at in (*columns, value))
@@ -376,7 +328,10 @@ def read(
         notes.warn(
             f"{doubtful:,} times have several readings, and no column tells whose they are: one series is made of them"
         )
-    notes += zones
-    if not _SURE_WATTS.search(table.header[value]):
+    notes += [*order_notes, *zones]
+    if unit_of_title(table.header[value]) is None:
         notes.say(f"column {table.header[value]!r} has no unit: its numbers are taken as watts")
-    return Recording(FORMAT, source.name, power, facts(rows), (*text.notes, *marks.notes, *_merged(odd), *notes))
+    elif is_small_mw(table.header[value]):
+        notes.say(f"column {table.header[value]!r} is taken as milliwatts")
+    cut = cut_notes(len(table.header), table.rows[-1][0], saved=False)
+    return Recording(FORMAT, source.name, power, facts(rows), (*text.notes, *cut, *marks.notes, *_merged(odd), *notes))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.stamps import in_utc, of_zone
 from esxparse.formats.kit.tables import Row, Schema, data, frame, frames, schema
+from esxparse.formats.power.units import unit_of_cell
 from esxparse.recording import Note, counted
 
 if TYPE_CHECKING:
@@ -36,9 +37,6 @@ _SHAPES = tuple(
     re.compile(shape)
     for shape in (
         rf"(?P<year>\d{{4}})[-/](?P<month>\d{{1,2}})[-/](?P<day>\d{{1,2}})(?:[T ]\s*|\s+-\s+){_CLOCK}{_ZONE}",
-        # Two digits of the year are %x of the C locale, as ipmitool 1.8.19 prints it.
-        rf"(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}})/(?P<year>\d{{4}}|\d\d)(?:,?\s+|\s+-\s+){_CLOCK}{_ZONE}",
-        rf"(?P<day>\d{{1,2}})\.(?P<month>\d{{1,2}})\.(?P<year>\d{{4}}),?\s+{_CLOCK}{_ZONE}",
         # Tue May  9 14:24:36 CEST 2023, and without the zone
         rf"[A-Za-z]{{2,9}}\.?,?\s+{_NAME}\s+{_DAY},?\s+{_CLOCK}{_ZONE}\s+{_YEAR}",
         # Tue  9 May 14:24:36 CEST 2023
@@ -89,14 +87,13 @@ def _from_parts(parts: dict[str, str | None]) -> Stamp | None:
     zone, assumed = _zone(parts.get("zone"))
     micro = int(float("0." + (parts["fraction"] or "0")[1:].ljust(1, "0")) * 1_000_000)
     year, day, minute, second = (int(parts[name] or 0) for name in ("year", "day", "minute", "second"))
-    year += 2000 if year < 100 else 0  # noqa: PLR2004  two digits
     # 60 is a leap second.
     time = datetime(year, month, day, hour, minute, min(second, 59), micro, zone)
     return Stamp(time.astimezone(UTC), assumed)
 
 
 def stamp(text: object) -> Stamp | None:
-    """The time a text is, all of it; None where it is none.
+    """The time a text is, all of it, if its date has one meaning; else None. See `power.dates` for 04/13/2026.
 
     >>> stamp("Tue May  9 14:24:36 CEST 2023").time.isoformat()
     '2023-05-09T12:24:36+00:00'
@@ -144,7 +141,7 @@ _MEASURED = frozenset((_ALWAYS | _WHERE_THERE).keys() - {"source", "sensor", "ki
 _SAME = ("source", "sensor", "watts", "watts_average", "watts_minimum", "watts_maximum", "watts_cap", "energy_joules")
 """Readings of one time that agree in these are one."""
 _NUMBER = re.compile(r"([-+]?\d[\d,']*(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*([A-Za-z/%°]*)\.?")
-_UNITS = {"": 1.0, "w": 1.0, "watt": 1.0, "watts": 1.0, "kw": 1000.0, "mw": 0.001, "btu/hr": 0.29307107}
+_BTU_PER_HOUR = 0.29307107
 _BETWEEN = re.compile(r"[\W_\d]+|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
 WORDS = {name: frozenset(words.split()) for name, words in _DATA["words"].items()}
 """Words that tell what a sensor, or a column of a meter's CSV, is about.
@@ -157,6 +154,9 @@ def number(value: object) -> float | None:
 
     >>> number("1,204 W"), number(True), number("N/A"), number("0.5 kW")
     (1204.0, None, None, 500.0)
+
+    Raises:
+        EsxparseError: Its unit may be megawatts or milliwatts.
     """
     if isinstance(value, bool):
         return None
@@ -164,7 +164,7 @@ def number(value: object) -> float | None:
     if isinstance(value, str):
         if not (match := _NUMBER.fullmatch(value.strip())):
             return None
-        factor = _UNITS.get(match[2].lower(), 1.0)
+        factor = _BTU_PER_HOUR if match[2].lower() == "btu/hr" else unit_of_cell(value.rstrip(" .")) or 1.0
         value = match[1].replace(",", "").replace("'", "")
     try:
         found = float(str(value)) * factor

@@ -33,6 +33,9 @@ newest first, later the newest last). Samples whose time is `N/A` or before 2000
 samples or more have a time, `interval_s` is the usual distance between them; else 10 s (FastPowerMeter) and 300 s
 (PowerMeter) are assumed. That `Time` is the end of the span a sample averages over is an assumption, too.
 
+Redfish writes times with the year first (DSP0266). Other dates have one order for each clock: a number above 12 shows
+it, or another time nearby. If nothing does, the month comes first, with a warning; option `date_order` sets the order.
+
 Source: DMTF DSP0268 (property guide), HPE "iLO RESTful API" resource definitions (HpePowerMeter, HpePowerMetricsExt).
 """
 
@@ -51,6 +54,8 @@ from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.objects import GIVEN_UP, Effort, Places, mappings
 from esxparse.formats.kit.tables import Row, frames, schema
+from esxparse.formats.opening import DateOrder
+from esxparse.formats.power.log_dates import line_clock, with_year_first
 from esxparse.formats.power.readings import Reading, Stamp, facts, number, stamp, tables
 from esxparse.formats.power.resources import Found, resource, uri_of
 from esxparse.formats.source import Source
@@ -66,6 +71,9 @@ _CONTENT = re.compile(r"\S")
 _CHUNK = re.compile(r"[0-9a-fA-F]{1,8}")
 _HEADER = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9-]{1,40}):\s(?P<value>.*)")
 _HTTP = re.compile(r"HTTP/\d(?:\.\d)?\s+\d{3}.*")
+_KEY = re.compile(r'"(?P<name>\w+)"\s*:\s*"\s*$')
+_TIMES = frozenset({"time", "bmc_time", "Time", "ReadingTime", "Timestamp"})
+"""Keys of times that are read."""
 _TOO_DEEP = "nested too deeply"
 
 
@@ -256,10 +264,22 @@ def _gathered(stream: Sequence[Document], found: Found, gaps: list[Row]) -> list
     return names
 
 
-def read(source: Source) -> Recording:
-    """Reads one Redfish document, several one after another, or the lines of a collector."""
+def _clock_of(before: str) -> str | None:
+    """The clock of a date: of the collector, of lines between documents, or of a BMC by the key of its time."""
+    key = _KEY.search(before)
+    return key["name"] if key and key["name"] in _TIMES else None if key else line_clock(before)
+
+
+def read(source: Source, date_order: DateOrder | None = None) -> Recording:
+    """Reads one Redfish document, several one after another, or the lines of a collector.
+
+    Args:
+        source: The file.
+        date_order: Order of day, month and year in times that are not as Redfish writes them.
+    """
     text = source.text()
-    stream, problems = documents(text.text)
+    lines, order_notes = with_year_first(text.text.split("\n"), _clock_of, date_order)
+    stream, problems = documents("\n".join(lines))
     found = Found()
     gaps: list[dict[str, Any]] = []
     hosts = _gathered(stream, found, gaps)
@@ -275,5 +295,5 @@ def read(source: Source) -> Recording:
     meta = facts([row for row in found.readings if row.get("watts") is not None])
     if hosts:
         meta["host"] = ", ".join(hosts)
-    every = [*text.notes, *problems, *found.bad.notes("warning"), *found.odd.notes(), *notes]
+    every = [*text.notes, *order_notes, *problems, *found.bad.notes("warning"), *found.odd.notes(), *notes]
     return Recording(FORMAT, source.name, {**power, **others}, meta, tuple(every))

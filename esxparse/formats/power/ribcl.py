@@ -19,6 +19,8 @@ power_undated   the same, of answers without a time where others have one
 settings        time, source, setting, value (as text): caps, alerts, power regulator
 settings_undated    the same without time, of answers without one where others have it
 
+Lines of `date` such as 04/05/26 have one order: a number above 12 shows it, or another time nearby. If nothing does,
+the month comes first, with a warning; option `date_order` sets the order.
 A time holds for the answers below it, until there is the next, a new HTTP answer, or a second answer to a command.
 
 Source: HP "Integrated Lights-Out scripting and command line guide"; answers recorded for python-hpilo.
@@ -39,6 +41,8 @@ from defusedxml.ElementTree import fromstring
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Counted, left_out
 from esxparse.formats.kit.tables import schema
+from esxparse.formats.opening import DateOrder
+from esxparse.formats.power.log_dates import line_clock, with_year_first
 from esxparse.formats.power.readings import Reading, Stamp, by_time, cap, facts, number, stamp, tables, watts
 from esxparse.formats.source import Source
 from esxparse.recording import Recording
@@ -245,9 +249,10 @@ class _Asked:
         return self._time
 
 
-def read(source: Source) -> Recording:
-    """Reads the answers to one or many RIBCL commands."""
+def read(source: Source, date_order: DateOrder | None = None) -> Recording:
+    """Reads the answers to one or many RIBCL commands; `date_order` is of lines of time that do not show it."""
     text = source.text()
+    lines, order_notes = with_year_first(text.text.split("\n"), line_clock, date_order)
     bad = Counted()
     odd = Counted()
     rows: list[Reading] = []
@@ -255,7 +260,7 @@ def read(source: Source) -> Recording:
     release = None
     clock = _Asked()
     rest: list[tuple[int, str]] = []
-    for answer in _answers(text.text, bad, rest):
+    for answer in _answers("\n".join(lines), bad, rest):
         if (root := _parsed(answer, bad)) is None:
             continue
         moment = clock.time_of(answer, root)
@@ -283,5 +288,5 @@ def read(source: Source) -> Recording:
     meta = facts([*rows, *settings])
     if release:
         meta["release"] = f"RIBCL {release}" if number(release) is not None else release
-    every = (*text.notes, *bad.notes("warning"), *odd.notes(), *notes, *left_out(rest))
+    every = (*text.notes, *order_notes, *bad.notes("warning"), *odd.notes(), *notes, *left_out(rest))
     return Recording(FORMAT, source.name, power, meta, every)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from esxparse.errors import EsxparseError
@@ -19,6 +20,7 @@ from esxparse.formats.kit import stamps
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Counted, Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
+from esxparse.formats.kit.orders import FOREIGN_DATE, swap_notes
 from esxparse.formats.kit.tables import Row
 from esxparse.formats.sysstat.tables import Layout, Sheets, Table, add, column_of, layouts, of_sar, value
 
@@ -29,6 +31,7 @@ _PAIRS = re.compile(
     r"(?:LINUX-RESTART|COM |[^\t\n]+\t[^\t\n]+\t)"
 )
 _RESTART = re.compile(r"LINUX-RESTART(?:\s+\((\d+) CPU\))?")
+_HAS_YEAR = re.compile(r"\s*\d{4}")
 _FIRST = 3
 _NONE = "-"
 _CPU = re.compile(r"all|cpu\d+")
@@ -57,6 +60,7 @@ class _Reader:
         self.separator, self.zone = separator, zone
         self.sheets: Sheets = {}
         self.odd, self.local = Counted(), False
+        self.times: list[datetime | None] = []
         self.left: list[tuple[int, str]] = []
         self.titles: tuple[str, ...] = ()
         self.layouts: tuple[Layout, ...] = ()
@@ -73,10 +77,16 @@ class _Reader:
             self.layouts = layouts(self.titles)
             return
         cells = line.split(self.separator)
-        moment = stamps.moment(cells[2], "ymd", self.zone) if len(cells) > _FIRST else None
+        # sadf prints four digits of the year in every locale.
+        is_time = len(cells) > _FIRST and _HAS_YEAR.match(cells[2])
+        moment = stamps.moment(cells[2], "ymd", self.zone) if is_time else None
+        if moment is None and len(cells) > _FIRST and stamps.has_date(cells[2]):
+            self.odd.say(FOREIGN_DATE, at)
+            return
         if moment is None:
             self.left.append((at, line))
             return
+        self.times.append(moment)
         self.local |= not stamps.with_zone(cells[2])
         sample: Row = {"host": cells[0], "time": moment, "interval_s": number(cells[1])}
         if restart := _RESTART.match(" ".join(cells[_FIRST:])):
@@ -154,7 +164,7 @@ def read(lines: Sequence[str], zone: str | None, notes: Notes) -> tuple[Sheets, 
             reader.line(at, line.strip())
     if reader.local:
         notes.say(stamps.of_zone(zone))
-    notes += [*reader.odd.notes("warning"), *left_out(reader.left)]
+    notes += [*swap_notes(reader.times, has_option=False), *reader.odd.notes("warning"), *left_out(reader.left)]
     return reader.sheets, {
         "host": next((one["host"] for sheet in reader.sheets.values() for one in sheet.samples), None)
     }

@@ -11,6 +11,7 @@ from esxparse.formats.kit import stamps
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.objects import listed, mapping, mappings
+from esxparse.formats.kit.orders import order_of_locale, swap_notes
 from esxparse.formats.kit.tables import Row
 from esxparse.formats.opening import DateOrder
 from esxparse.formats.sysstat.tables import INSTANCE, Sheets, add, column_of, of_json, of_process, value
@@ -33,10 +34,11 @@ class Document:
         self.report = 0
         self.last: datetime | None = None
         self.local = False
+        self.times: list[datetime | None] = []
 
     def find_order(self, texts: Sequence[str]) -> None:
         """Derives the order of day, month and year from all times of the document: one alone may leave it open."""
-        self.order, sure = stamps.order_of(texts, self.asked, halves=any(map(stamps.in_halves, texts)))
+        self.order, sure = order_of_locale(texts, self.asked, in_halves=any(map(stamps.in_halves, texts)))
         if not sure:
             self.notes.warn(stamps.of_order(next(filter(stamps.has_date, texts)), self.order))
         if self.day and any(map(stamps.has_date, texts)):
@@ -60,6 +62,7 @@ class Document:
                 add(self.sheets, name, sample, {column: value(column, event.get(event_key))})
                 return
         moment, step = self._moment(one.get("timestamp"))
+        self.times.append(moment)
         if moment is None and "timestamp" in one:
             self.notes.warn(f"a report without a readable time, left out: {one['timestamp']!r}"[:_SHOWN], line)
             return
@@ -76,6 +79,7 @@ class Document:
         """Adds the notes on all reports."""
         if self.local:
             self.notes.say(stamps.of_zone(self.zone))
+        self.notes += swap_notes(self.times) if self.asked is None else []
         if self.tool == "iostat" and self.sheets:
             self.notes.say(
                 "the first report of each run is the mean since the machine was started (since_boot), unless iostat "
@@ -92,7 +96,7 @@ class Document:
             return stamps.moment(text, "ymd", self.zone if own else None), step
         text = str(stamp).strip() if isinstance(stamp, (str, int)) and not isinstance(stamp, bool) else ""
         moment = self._of_text(text)
-        while moment is not None and self.last is not None and moment < self.last - timedelta(hours=1):
+        while moment and self.last and not stamps.has_date(text) and moment < self.last - timedelta(hours=1):
             # The day is in the document once.
             moment += timedelta(days=1)
         step = (moment - self.last).total_seconds() if moment and self.last else None
@@ -102,8 +106,7 @@ class Document:
     def _of_text(self, text: str) -> datetime | None:
         """The time in a text that may have no date: the host's own date holds then."""
         self.local |= not stamps.with_zone(text)
-        clock = stamps.clock(text)
-        if clock is None or len(text[clock[1] :].split()) > 1:
+        if not stamps.is_clock(text):
             return stamps.moment(text, self.order, self.zone)
         date = self.facts.get("date", "")
         if stamps.has_date(date):
@@ -174,4 +177,4 @@ def _interrupts(keys: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _interrupt(cpu: Any, interrupt: Any, rate: Any) -> Row:
-    return {"cpu": value("cpu", cpu), "interrupt": str(interrupt), "interrupts_per_s": number(rate)}
+    return {"cpu": value("cpu", cpu), "interrupt": str(interrupt), "interrupts_per_s": value("interrupts_per_s", rate)}

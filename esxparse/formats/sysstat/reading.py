@@ -21,6 +21,7 @@ from esxparse.errors import DamagedError, EsxparseError, UnknownFormatError, Unr
 from esxparse.formats.kit import stamps
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes, left_out
+from esxparse.formats.kit.orders import order_of_locale, swap_notes
 from esxparse.formats.kit.tables import Row, known, schema
 from esxparse.formats.kit.text import Text
 from esxparse.formats.opening import DateOrder
@@ -198,14 +199,20 @@ def _printed(
         raise UnknownFormatError(msg)
     samples = [sample for one in parsed.sections for sheet in one.sheets.values() for sample in sheet.samples]
     dated = [sample["stamp"] for sample in samples if sample.get("stamp")]
-    texts = [*(section.date for section in parsed.sections), *dated]
-    order, sure = stamps.order_of(texts, asked, halves=parsed.halves)
+    is_dated = bool(dated) and all(sample["clock"] is None for sample in samples)
+    # The date in a banner is not used if each report has its own.
+    texts = dated if is_dated else [*(section.date for section in parsed.sections), *dated]
+    order, sure = order_of_locale(texts, asked, in_halves=parsed.halves)
     made = _frames(
         [(_with_events(one), partial(_told, section=one, order=order, day=day, zone=zone)) for one in parsed.sections]
     )
     if any(sample["clock"] is not None for sample in samples) or not all(map(stamps.with_zone, dated)):
         notes.say(stamps.of_zone(zone), parsed.sections[0].line)
         notes += _doubtful_times(parsed, texts, None if sure else order, day, zone)
+    if asked is None:
+        days = [stamps.day_of(section.date, order) for section in parsed.sections]
+        notes += swap_notes([datetime.combine(one, time()) for one in days if one])
+        notes += swap_notes([stamps.moment(text, order, zone) for text in dated])
     if tool in _BOOT and any(sample.get("since_boot") for sample in samples):
         notes.say(_BOOT[tool])
     if parsed.averages:
@@ -213,8 +220,9 @@ def _printed(
         notes.say(f"{counted(len(lines), 'line')} of averages left out: the rows have what they are means of", lines[0])
     if parsed.human is not None:
         notes.say("numbers with units such as 1.2M are rounded", parsed.human)
-    if parsed.wrapped is not None:
-        notes.say("commands of several lines: their lines are joined with blanks", parsed.wrapped)
+    if parsed.wrapped:
+        message = "commands of several lines: their lines are joined with blanks"
+        notes.append(Note(message, parsed.wrapped[0], free_text=frozenset(parsed.wrapped)))
     notes += [*_lost_times(parsed.left, tool), *parsed.odd.notes("warning"), *left_out(parsed.left)]
     heads = parsed.sections
     return made, {

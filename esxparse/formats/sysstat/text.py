@@ -35,6 +35,7 @@ _NAMES = frozenset({"Device", "Filesystem", "CPU", "DEV", "IFACE", "TTY", "NODE"
 """Titles of what a row is about: a line of them alone has no numbers below it."""
 _IDS = frozenset({"UID", "PID", "TGID"})
 _UNITS = frozenset("kMGTPB")
+_BEHIND = frozenset("skMGTPB%")
 _NAME, _NO_NAME = 15, frozenset(" /")
 _NO_VALUE = frozenset({"", "-", "N/A"})
 _BLANK_FOR_ALL = frozenset({"CORE", "SOCK", "NODE"})
@@ -68,8 +69,8 @@ class Parsed:
     """Whether its clock has AM and PM."""
     human: int | None = None
     """The first line with rounded numbers such as 1.2M."""
-    wrapped: int | None = None
-    """The first line that goes on with a command of several lines."""
+    wrapped: list[int] = field(default_factory=list)
+    """The lines of commands of several lines, except the first of each."""
     zones: set[str] = field(default_factory=set)
     """Abbreviations of zones beside times of day."""
 
@@ -97,8 +98,9 @@ def titles_of(text: str) -> tuple[str, ...]:
 
 
 def is_number(word: str) -> bool:
-    """Whether a word has digits, with a mark between them at most."""
-    return word[0].isdigit() and word.replace(".", "").replace(",", "").isdigit()
+    """Whether a word has digits, with a mark between them and a unit behind them at most."""
+    digits = word[:-1] if word[-1] in _BEHIND else word
+    return word[0].isdigit() and digits.replace(".", "").replace(",", "").isdigit()
 
 
 def timed(line: str) -> tuple[float | None, float | None, str]:
@@ -208,7 +210,7 @@ class _Reader:
             for table, place in self.command.rows:
                 column = self.section.sheets[table].columns["command"]
                 column[place] = f"{column[place]} {' '.join(line.strip() for _, line in kept)}"
-            self.parsed.wrapped = self.parsed.wrapped or kept[0][0]
+            self.parsed.wrapped += [at for at, _ in kept]
         self.parsed.left += left
 
     def _next_report(self) -> None:

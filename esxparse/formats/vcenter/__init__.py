@@ -35,6 +35,7 @@ from __future__ import annotations
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.head import Head
+from esxparse.formats.kit.limits import cut_notes
 from esxparse.formats.kit.tables import frames, schema
 from esxparse.formats.opening import DateOrder, Decimal
 from esxparse.formats.source import Source
@@ -68,5 +69,6 @@ def read(source: Source, date_order: DateOrder | None = None, decimal: Decimal |
     intervals = {row["interval_s"] for row in rows}
     meta = {"start": min(times), "end": max(times), "samples": len(set(times))}
     meta |= {"interval": intervals.pop()} if len(intervals) == 1 and None not in intervals else {}
+    cut = cut_notes(len(table.cells), len(lines) - (not lines[-1]), saved=False)
     found = frames({"samples": (rows, _SAMPLES), "cpu_waits": (waits, _WAITS)})
-    return Recording(FORMAT, source.name, found, meta, (*text.notes, *notes, *more))
+    return Recording(FORMAT, source.name, found, meta, (*text.notes, *cut, *notes, *more))

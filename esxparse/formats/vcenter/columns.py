@@ -12,6 +12,7 @@ from esxparse.formats.esxtop.times import Dates, as_esxtop_writes, parse
 from esxparse.formats.kit.marks import Marks, marks_of_cells
 from esxparse.formats.kit.notes import Counted, Notes, excerpt
 from esxparse.formats.kit.numbers import whole
+from esxparse.formats.kit.orders import swap_notes
 from esxparse.formats.kit.text import cells_of
 from esxparse.formats.opening import DateOrder, Decimal
 from esxparse.formats.power.readings import stamp
@@ -133,13 +134,15 @@ def _moments(texts: Sequence[str], order: DateOrder | None) -> tuple[list[dateti
     """Times in UTC, whatever their form."""
     plain = [_plain(text) for text in texts]
     found = [stamp(text) if text[:4].isdigit() or not text[:1].isdigit() else None for text in plain]
-    if all(found):
+    moments = [one.time for one in found if one]
+    if len(moments) == len(found) and not swap_notes(moments):
         assumed = {one.assumed: None for one in found if one and one.assumed}
-        return [one.time if one else None for one in found], [Note(said, severity="info") for said in assumed]
+        return list(moments), [Note(said, severity="info") for said in assumed]
+    # A spreadsheet may have swapped day and month in dates that look like ISO 8601.
     written, notes = as_esxtop_writes(plain, Dates(order))
     dated = parse(written, 0).to_list()
     notes.append(Note("times without a zone are taken as UTC"))
-    times = [one.time if one else other for one, other in zip(found, dated, strict=True)]
+    times = [other or (one.time if one else None) for one, other in zip(found, dated, strict=True)]
     return times, notes
 
 

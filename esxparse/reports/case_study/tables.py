@@ -55,7 +55,7 @@ def question(study: Study, found: StudyFindings) -> Block:
     known = sum(one["answer"] != "not known" for one in asked)
     items = [
         ("Runs", f"{runs[0]:,}", f"{runs[1]:,} configurations by {', '.join(study.labels)}"),
-        ("Slow configurations", f"{slow}", "a fifth or more below those they are compared with"),
+        ("Slow configurations", f"{slow}", "at least a fifth slower than the runs they are compared with"),
     ]
     if asked:
         items.append(("Questions answered", f"{known} of {len(asked)}", "of the first finding"))
@@ -149,20 +149,20 @@ def differences(found: StudyFindings) -> Block:
     columns = [
         Column("alternative", "With", fit="name"),
         Column("measure", "Measure"),
-        Column("baseline_mean", "Baseline, mean", digits=2),
-        Column("mean", "Mean", digits=2),
+        Column("baseline_mean", "Baseline", digits=2),
+        Column("mean", "With it", digits=2),
         Column("change_pct", "Change", "%"),
         Column("least_pct", "Least", "%"),
         Column("most_pct", "Most", "%"),
         Column("configurations", "Configurations", digits=None),
         Column("shown", "Shown", fit="short"),
-        Column("but", "But"),
+        Column("but", "Except for"),
     ]
     rows = [
         {**row, "but": row["but"] or None, "measure": row["measure"].removeprefix("the ").rstrip(",")}
         for row in found.differences
     ]
-    caption = f"Against {found.differences[0]['baseline']}: geometric means over configurations"
+    caption = f"Against {found.differences[0]['baseline']}: values and changes are geometric means over configurations"
     return table(pl.DataFrame(rows), columns, caption)
 
 

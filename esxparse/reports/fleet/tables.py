@@ -74,7 +74,7 @@ def verdict(found: Fleet) -> Block:
         blocks.append(note(f"{len(more):,} more, on hosts below: {', '.join(more)}."))
     if unsaid:
         left = counted(unsaid, "capture")
-        text = f"{left} not judged: run esxparse lake judge. What is not judged is not said to be well."
+        text = f"{left} not judged: run esxparse lake judge. Its troubles are not in this report."
         blocks.insert(0, note(text, "warning"))
     if found.twice:
         text = f"Captures of {_some(found.twice)} cover the same time: ready time is that of the earlier one."
@@ -124,6 +124,7 @@ def hosts(found: Fleet) -> Block:
     worst = found.ready.group_by("host", maintain_order=True).agg(
         pl.col("p95_pct").first(), pl.col("vm").first(), vms=pl.len().cast(int)
     )
+    of_vms = vm_levels(found).group_by("host").agg(vm_levels="level")
     checks: dict[str, str] = {}
     for entry, said in found.said:
         status = said["quality"]["status"] if said else "not judged"
@@ -136,14 +137,23 @@ def hosts(found: Fleet) -> Block:
     # Without a capture of esxtop, by few rules, or by one that failed its checks nobody can say that all is well.
     few = [host for host in found.hosts if found.judged.get(host, 0.0) < FEW]
     unsaid = pl.col("check").is_in(["not judged", "fail"]) | pl.col("host").is_in(few)
+    # A host is as bad as its worst VM.
+    has = {one: pl.col("vm_levels").list.contains(one).fill_null(value=False) for one in ("critical", "warning")}
     level = (
-        pl.when(pl.col("critical") > 0).then(0).when(pl.col("warnings") > 0).then(1).when(unsaid).then(3).otherwise(2)
+        pl.when((pl.col("critical") > 0) | has["critical"])
+        .then(0)
+        .when((pl.col("warnings") > 0) | has["warning"])
+        .then(1)
+        .when(unsaid)
+        .then(3)
+        .otherwise(2)
     )
     frame = (
         pl.DataFrame({"host": found.hosts})
         .join(troubles, on="host", how="left")
         .join(last, on="host", how="left")
         .join(worst, on="host", how="left")
+        .join(of_vms, on="host", how="left")
         .with_columns(
             pl.col("critical", "warnings").fill_null(0),
             check=pl.col("host").replace_strict(checks),
@@ -159,8 +169,8 @@ def hosts(found: Fleet) -> Block:
     columns = [
         Column("level", "Worst", level=True),
         Column("host", "Host", fit="name"),
-        Column("critical", "Critical", digits=None),
-        Column("warnings", "Warnings", digits=None),
+        Column("critical", "Critical troubles", digits=None),
+        Column("warnings", "Troubles that warn", digits=None),
         Column("p95_pct", "Ready of the worst VM", "%"),
         Column("vm", "Worst VM", fit="name"),
         Column("vms", "VMs", digits=None),
@@ -173,10 +183,27 @@ def hosts(found: Fleet) -> Block:
     return table(frame, columns, f"Hosts, the worst first; ready: 95th percentile of {_WAIT}, % of one core")
 
 
+def vm_levels(found: Fleet) -> pl.DataFrame:
+    """`found.ready` with `level`: how bad each VM is, by its ready time and by the troubles found of it.
+
+    Every table that calls a VM or its host critical, warning or ok goes by this.
+    """
+    value, rule = pl.col("p95_pct"), rules.load()[_READY]
+    by_ready = pl.when(value >= rule.critical).then(0).when(value >= rule.warn).then(1).otherwise(2)
+    own = found.findings.filter(kind="vm").select(
+        "host", vm="name", _found=pl.when(pl.col("severity") == "critical").then(0).otherwise(1)
+    )
+    worst = own.group_by("host", "vm").agg(pl.col("_found").min())
+    return (
+        found.ready.join(worst, on=["host", "vm"], how="left", maintain_order="left")
+        .with_columns(level=pl.min_horizontal(by_ready, "_found").replace_strict(dict(enumerate(_LEVELS[:3]))))
+        .drop("_found")
+    )
+
+
 def vms(found: Fleet) -> Block:
     """Every VM, that with the most ready time first."""
-    value, rule = pl.col("p95_pct"), rules.load()[_READY]
-    level = pl.when(value >= rule.critical).then(pl.lit("critical")).when(value >= rule.warn).then(pl.lit("warning"))
+    rule = rules.load()[_READY]
     columns = [
         Column("level", "Level", level=True),
         Column("host", "Host", fit="name"),
@@ -187,8 +214,8 @@ def vms(found: Fleet) -> Block:
         Column("values", "Samples of vCPUs", digits=None),
     ]
     limits = f"warning from {rule.warn:g}, critical from {rule.critical:g}"
-    said = f"Ready of each VM's vCPUs, {_WAIT}, % of one core; {limits}"
-    shown = table(found.ready.with_columns(level=level.otherwise(pl.lit("ok"))), columns, said)
+    said = f"Ready of each VM's vCPUs, {_WAIT}, % of one core; {limits}; level: with the VM's troubles of other kinds"
+    shown = table(vm_levels(found), columns, said)
     if not found.unlimited:
         return shown
     return stack(

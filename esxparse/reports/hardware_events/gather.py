@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Unpack
 import polars as pl
 
 from esxparse.metrics import hardware_events
+from esxparse.metrics.frames import weighted_mean
 from esxparse.reports import recordings as files
 
 if TYPE_CHECKING:
@@ -36,6 +37,13 @@ class Subject:
     def polled(self) -> bool:
         """Whether it is of vmkperf."""
         return self.recording.format == "vmkperf"
+
+    @property
+    def counted(self) -> str:
+        """The column of `rows` that has the numbers."""
+        if not self.polled:
+            return "value"
+        return "rate_per_s" if self.rows["rate_per_s"].count() else "count"
 
 
 @dataclass(frozen=True)
@@ -99,23 +107,29 @@ def _without_summary(rows: pl.DataFrame) -> pl.DataFrame:
 def _counted(rows: pl.DataFrame, runs: pl.LazyFrame | None) -> pl.DataFrame:
     whole = hardware_events.totals(rows.lazy(), runs)
     counted = pl.col("value").is_not_null()
-    share = pl.col("counted_pct").fill_null(100.0).filter(counted)
+    share = pl.when(counted).then(pl.col("counted_pct").fill_null(100.0))
     one_row = pl.len() == 1
     # perf leaves the % sign out of its CSV and JSON, and so does the reader.
     percent = pl.col("metric_unit").str.contains(r"^of all |cycles idle$|^%$")
     sign = pl.when(percent).then(pl.lit(" %")).otherwise(pl.lit(""))
     words = pl.col("metric_unit").replace("%", "")
     metric = pl.format("{}{} {}", pl.col("metric_value").round(3), sign, words).str.strip_chars().first()
-    about = rows.group_by("event", maintain_order=True).agg(
+    timed = hardware_events.per_second(rows.lazy(), runs).with_columns(_length=interval_length()).collect()
+    about = timed.group_by("event", maintain_order=True).agg(
         pl.col("pmu").first(),
         pl.col("unit").first(),
-        counted_pct=share.mean(),
+        counted_pct=weighted_mean(share, pl.col("_length")),
         stddev_pct=pl.col("stddev_pct").max(),
         metric=pl.when(one_row).then(metric),
     )
     joined = about.lazy().join(whole, on="event", how="inner", maintain_order="left").with_columns(run=pl.lit(1))
     per = hardware_events.per_instruction(joined).with_columns(per_1k=pl.col("per_instruction") * 1000)
     return per.drop("run", "instructions", "per_instruction").collect()
+
+
+def interval_length() -> pl.Expr:
+    """Give the weight of a row of `hardware_events.per_second`: its seconds; 1 for all rows if those are not known."""
+    return pl.when(pl.col("seconds").is_not_null().all()).then("seconds").otherwise(1.0)
 
 
 def _polled(rows: pl.DataFrame) -> pl.DataFrame:
@@ -180,14 +194,17 @@ def tlb(found: Gathered) -> pl.DataFrame:
 def rates(subject: Subject) -> pl.LazyFrame:
     """Rates of each event over intervals or polls, all CPUs together: x, by_poll, event, unit, per_s.
 
-    An interval in which an event was not counted has no rate; it is not 0.
+    An interval in which a CPU did not count the event has no rate: the other CPUs are not all. CPUs that never count
+    the event are left out.
     """
     if subject.polled:
         rows = subject.rows.lazy()
         by_poll = subject.rows["elapsed_s"].null_count() > 0
         x = pl.col("poll").cast(pl.Float64) if by_poll else pl.col("elapsed_s")
-        every = rows.group_by("event", "block", x.alias("x"), maintain_order=True).agg(
-            _sum("rate_per_s").alias("per_s")
+        every = (
+            rows.filter(pl.col("rate_per_s").is_not_null().any().over("event", "block", "pcpu"))
+            .group_by("event", "block", x.alias("x"), maintain_order=True)
+            .agg(_sum_of_all("rate_per_s").alias("per_s"))
         )
         found = (
             every.group_by("event", "x", maintain_order=True)
@@ -198,28 +215,26 @@ def rates(subject: Subject) -> pl.LazyFrame:
     known = hardware_events.per_second(subject.rows.lazy(), subject.runs)
     return (
         known.filter(pl.col("elapsed_s").is_not_null())
+        .filter(pl.col("value").is_not_null().any().over("run", "event", "aggregate", "cgroup"))
         .group_by("run", "event", pl.col("elapsed_s").alias("x"), maintain_order=True)
-        .agg(pl.col("unit").first(), _sum("per_s"))
+        .agg(pl.col("unit").first(), _sum_of_all("per_s"))
         .group_by("event", "x", maintain_order=True)
         .agg(pl.col("unit").first(), pl.col("per_s").mean())
         .with_columns(by_poll=pl.lit(value=False))
     )
 
 
-def _sum(name: str) -> pl.Expr:
-    """The sum of what there is; null where there is nothing."""
-    return pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(name)
+def _sum_of_all(name: str) -> pl.Expr:
+    """Aggregate by the sum; null if a part is missing."""
+    return pl.when(pl.col(name).null_count() == 0).then(pl.col(name).sum()).alias(name)
 
 
 def by_aggregate(subject: Subject) -> pl.DataFrame:
     """Each event on each CPU, core, socket, thread or cgroup: event, aggregate, value, unit."""
     if subject.polled:
-        rated = subject.rows["rate_per_s"].null_count() < subject.rows.height
-        value = pl.col("rate_per_s" if rated else "count").mean()
-        named = subject.rows.group_by("event", maintain_order=True, aggregate=pl.format("PCPU {}", "pcpu")).agg(
-            value=value
-        )
-        return named.with_columns(unit=pl.lit("events per second" if rated else "events"))
+        by_pcpu = subject.rows.group_by("event", maintain_order=True, aggregate=pl.format("PCPU {}", "pcpu"))
+        unit = "events per second" if subject.counted == "rate_per_s" else "events"
+        return by_pcpu.agg(value=pl.col(subject.counted).mean()).with_columns(unit=pl.lit(unit))
     name = pl.concat_str(["aggregate", "cgroup"], separator=" ", ignore_nulls=True)
     rows = (
         hardware_events.per_second(subject.rows.lazy(), subject.runs)

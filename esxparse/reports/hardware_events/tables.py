@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from esxparse.charts import events
+from esxparse.metrics import hardware_events
+from esxparse.metrics.frames import weighted_mean
 from esxparse.reports import page
 from esxparse.reports.blocks import ABSENT, NOTHING, Block, Column, Header, note, number, spoken_span, table, tiles
 from esxparse.reports.hardware_events.gather import (
     by_aggregate,
     command,
     differences,
+    interval_length,
     measured_s,
     per_cycle,
     rates,
@@ -56,7 +59,7 @@ def summary(found: Gathered) -> Block:
         (
             "Events counted",
             f"{counted:,}",
-            f"{missing} were not counted" if missing else "all requested events",
+            f"{missing} {'was' if missing == 1 else 'were'} not counted" if missing else "all requested events",
         )
     ]
     for one in found.subjects[:2]:
@@ -116,7 +119,16 @@ def listed(found: Gathered) -> Block:
         Column("stddev_pct", "Deviation \u00b1", "%", digits=2),
         Column("metric", "As perf reports it"),
     ]
-    return table(frame, columns, "Events", "No events were counted.")
+    partly = sum(_partly_counted(one) for one in found.subjects)
+    low = f"; {partly} not counted on every CPU or in every interval, so with a count that is too low" if partly else ""
+    return table(frame, columns, f"Events{low}", "No events were counted.")
+
+
+def _partly_counted(subject: Subject) -> int:
+    """Count the events that some lines count and others do not."""
+    value = pl.col(subject.counted)
+    parts = subject.rows.group_by("event").agg(some=value.count() > 0, all=value.null_count() == 0)
+    return parts.filter("some", ~pl.col("all")).height
 
 
 def _against_first(subjects: Sequence[Subject]) -> Block:
@@ -238,11 +250,13 @@ def rate_charts(found: Gathered) -> list[alt.LayerChart]:
 
 def spread_charts(found: Gathered) -> list[alt.LayerChart | None]:
     """The most uneven events on every CPU."""
+    several = len(found.subjects) > 1
     charts = []
     for one in found.subjects:
         counts = by_aggregate(one).lazy()
         uneven = differences(one).filter(pl.col("times").fill_null(float("inf")) >= _MOST_ALIKE)
-        charts += [events.spread(counts, event) for event in uneven["event"].head(_MOST_SPREAD)]
+        subject = one.name if several else ""
+        charts += [events.spread(counts, event, subject) for event in uneven["event"].head(_MOST_SPREAD)]
     return charts
 
 
@@ -256,11 +270,12 @@ def comparison_chart(found: Gathered) -> alt.LayerChart | None:
 def metrics(found: Gathered) -> Block:
     """Groups of metrics that perf computed itself, such as those of topdown."""
     frames = [
-        rec.tables["metrics"]
+        hardware_events.per_second(rec.tables["metrics"].with_columns(value="metric_value"), rec.tables.get("runs"))
+        .with_columns(_length=interval_length())
         .filter(pl.col("metric_group").is_not_null(), pl.col("metric_value").is_not_null())
         .group_by("metric_group", "metric_name", "metric_unit", maintain_order=True)
         .agg(
-            value=pl.col("metric_value").mean(),
+            value=weighted_mean(pl.col("metric_value"), pl.col("_length")),
             low=pl.col("metric_value").min(),
             high=pl.col("metric_value").max(),
             threshold=pl.col("threshold").last(),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from esxparse.metrics import over_time
 from esxparse.recording import counted
 from esxparse.reports import page
 from esxparse.reports.blocks import (
@@ -67,16 +68,17 @@ def vm_cpu(per_vcpu: pl.LazyFrame | None) -> Block:
         return NOTHING
     column = pl.col
     frame = (
-        per_vcpu.group_by("group_id", "vm", "vcpus")
+        over_time.with_covered(per_vcpu)
+        .group_by("group_id", "vm", "vcpus")
         .agg(
-            used=column("used_pct").mean(),
-            run=column("run_pct").mean(),
-            ready=column("contention_pct").quantile(0.95, "linear"),
+            used=over_time.mean(column("used_pct")),
+            run=over_time.mean(column("run_pct")),
+            ready=over_time.quantile(column("contention_pct"), 0.95),
             ready_max=column("contention_pct").max(),
-            ready_with_limits=column("ready_pct").quantile(0.95, "linear"),
-            costop=column("costop_pct").quantile(0.95, "linear"),
-            limited=column("max_limited_pct").quantile(0.95, "linear"),
-            swap_wait=column("swap_wait_pct").quantile(0.95, "linear"),
+            ready_with_limits=over_time.quantile(column("ready_pct"), 0.95),
+            costop=over_time.quantile(column("costop_pct"), 0.95),
+            limited=over_time.quantile(column("max_limited_pct"), 0.95),
+            swap_wait=over_time.quantile(column("swap_wait_pct"), 0.95),
             waits_of=column("ready_from").unique().sort(descending=True).str.join(" and "),
         )
         .sort(["ready", "ready_with_limits", "vm", "group_id"], descending=[True, True, False, False], nulls_last=True)
@@ -116,6 +118,9 @@ def quiet_waits(per_vcpu: pl.LazyFrame | None) -> Block:
     return note(f"No VM had any {words} at any time.", "ok")
 
 
+_SIZES: Final = ("granted_mib", "consumed_mib", "active_mib", "overhead_mib")
+
+
 def vm_memory(memory: pl.LazyFrame | None) -> Block:
     """Each VM's memory: what it was given, what it touches, what was taken back.
 
@@ -125,10 +130,11 @@ def vm_memory(memory: pl.LazyFrame | None) -> Block:
         return NOTHING
     column = pl.col
     frame = (
-        memory.group_by("group_id", "vm")
+        over_time.with_covered(memory)
+        .group_by("group_id", "vm")
         .agg(
             column("size_mib").max(),
-            column("granted_mib", "consumed_mib", "active_mib", "overhead_mib").mean(),
+            *(over_time.mean(column(name)).alias(name) for name in _SIZES),
             column("balloon_mib", "swapped_mib", "compressed_mib", "swap_in_mib_per_s", "swap_out_mib_per_s").max(),
             column("numa_local_pct").min(),
         )

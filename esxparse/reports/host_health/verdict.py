@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
 import polars as pl
 
 from esxparse.charts.reduce import LABEL_WIDTH, shorten
+from esxparse.diagnosis import levels
 from esxparse.diagnosis.diagnose import unseen
 from esxparse.diagnosis.symptoms import values
+from esxparse.metrics import over_time
 from esxparse.recording import counted
 from esxparse.reports import verdicts
 from esxparse.reports.blocks import NOTHING, Block, Column, note, stack, table
@@ -77,12 +78,12 @@ def judge(rules: Mapping[str, Rule], series: Series) -> pl.DataFrame:
         of        how many objects were judged
         p95       95th percentile of the worst object (5th where small values are bad)
         extreme   its worst sample
-        over_pct  % of its samples that pass `warn`
+        over_pct  % of the time of its samples that pass `warn`
     """
     rows = [
         row
         for key, matrix in values(rules.values(), series).items()
-        if (row := _judge_one(rules[key], matrix, series.panels[rules[key].kind].names)) is not None
+        if (row := _judge_one(rules[key], matrix, series.panels[rules[key].kind].names, series.covered)) is not None
     ]
     found = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
     order = pl.col("verdict").replace_strict(_ORDER, return_dtype=pl.Int64)
@@ -120,8 +121,10 @@ def _quiet(rules: Mapping[str, Rule], series: Series) -> Block:
     for rule in floored:
         kept = judged.get(rule.id)
         for place, name in enumerate(series.panels[rule.kind].names if rule.id in every else ()):
-            p95 = _end(rule, every[rule.id][:, place])
-            if rule.judge(p95) == "ok" or (kept is not None and rule.judge(_end(rule, kept[:, place])) != "ok"):
+            p95 = levels.end(rule, every[rule.id][:, place], series.covered)
+            if rule.judge(p95) == "ok" or (
+                kept is not None and rule.judge(levels.end(rule, kept[:, place], series.covered)) != "ok"
+            ):
                 continue
             why = f"fewer than {rule.floor:g} {rule.floor_unit} in the samples over the limit"
             rows.append({"screen": rule.screen, "object": name, "p95": p95, "unit": rule.unit, "why": why})
@@ -135,12 +138,6 @@ def _quiet(rules: Mapping[str, Rule], series: Series) -> Block:
         Column("why", "Not judged, because"),
     ]
     return table(pl.DataFrame(rows), columns, "Over a limit with too little activity to be judged")
-
-
-def _end(rule: Rule, column: Matrix) -> float | None:
-    """The 95th percentile of an object's samples, the 5th where small values are bad."""
-    told = column[~np.isnan(column)]
-    return float(np.percentile(told, 5 if rule.direction == "below" else 95)) if told.size else None
 
 
 def evidence(found: Findings) -> Block:
@@ -206,7 +203,7 @@ def overview(found: pl.DataFrame, profile: str, samples: int) -> Block:
                 Column("over", "Over the limit", fit="short"),
                 Column("p95", "95th percentile"),
                 Column("extreme", "Worst sample"),
-                Column("over_pct", "Samples over", "%", digits=0),
+                Column("over_pct", "Time over", "%", digits=0),
                 Column("warn", "Warning from", digits=None),
                 Column("critical", "Critical from", digits=None),
                 Column("unit", "Unit", fit="short"),
@@ -235,15 +232,15 @@ def sources(found: pl.DataFrame, profile: str) -> Block:
     )
 
 
-def _judge_one(rule: Rule, matrix: Matrix, names: Sequence[str]) -> tuple[object, ...] | None:
+def _judge_one(rule: Rule, matrix: Matrix, names: Sequence[str], covered: Matrix | None) -> tuple[object, ...] | None:
     below = rule.direction == "below"
     sign = -1 if below else 1
     each = []
     for name, column in zip(names, matrix.T, strict=True):
-        p95 = _end(rule, column)
+        p95 = levels.end(rule, column, covered)
         if p95 is not None:
-            told = column[~np.isnan(column)]
-            over = 100 * float(rule.passes(told, rule.warn).mean())
+            told, seconds = over_time.known(column, covered)
+            over = 100 * over_time.average(rule.passes(told, rule.warn), seconds)
             each.append((p95, float(told.min() if below else told.max()), over, name))
     if not each:
         return None

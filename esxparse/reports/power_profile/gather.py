@@ -13,8 +13,8 @@ import polars as pl
 
 from esxparse.charts.reduce import with_labels
 from esxparse.errors import EsxparseError
-from esxparse.metrics import energy, host, power, power_join
-from esxparse.metrics.frames import weighted_mean
+from esxparse.metrics import energy, host, over_time, power, power_join
+from esxparse.metrics.frames import column, weighted_mean
 from esxparse.reports import recordings as files
 
 if TYPE_CHECKING:
@@ -293,27 +293,28 @@ def summed(found: Gathered, used: pl.DataFrame, row: dict[str, Any]) -> dict[str
 def per_unit(found: Gathered) -> pl.DataFrame:
     """Power per unit of work: work, watts and work in the mean, what one costs, and its 5th and 95th percentile.
 
-    Means over intervals are weighted by their length; an interval without work of the kind does not count.
+    Means and percentiles count each interval by its length. An interval without work of the kind does not count.
     """
     rows = []
-    for column, work, unit in UNITS:
-        if found.beside is None or column not in found.beside.columns:
+    for name, work, unit in UNITS:
+        if found.beside is None or name not in found.beside.columns:
             continue
-        cost = energy.watts_per_unit(found.beside.lazy(), column).drop_nulls("watts_per_unit").collect()
+        beside = over_time.with_covered(found.beside.lazy())
+        cost = energy.watts_per_unit(beside, name).drop_nulls("watts_per_unit").collect()
         if cost.is_empty():
             continue
         each = pl.col("watts_per_unit")
-        length = pl.col("interval_s").fill_null(1.0) if "interval_s" in cost.columns else pl.lit(1.0)
+        length = pl.coalesce(column(cost.columns, "interval_s"), over_time.seconds())
         rows.append(
             {"work": work, "unit": unit}
             | cost.with_columns(length.alias("_length"))
             .select(
                 intervals=pl.len().cast(pl.Int64),
                 watts=weighted_mean(pl.col("watts"), pl.col("_length")),
-                work_mean=weighted_mean(pl.col(column), pl.col("_length")),
-                cost=(pl.col("watts") * pl.col("_length")).sum() / (pl.col(column) * pl.col("_length")).sum(),
-                p5=each.quantile(0.05, "linear"),
-                p95=each.quantile(0.95, "linear"),
+                work_mean=weighted_mean(pl.col(name), pl.col("_length")),
+                cost=(pl.col("watts") * pl.col("_length")).sum() / (pl.col(name) * pl.col("_length")).sum(),
+                p5=over_time.quantile(each, 0.05),
+                p95=over_time.quantile(each, 0.95),
             )
             .row(0, named=True)
         )

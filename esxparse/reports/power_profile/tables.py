@@ -11,6 +11,7 @@ import polars as pl
 from esxparse.charts import energy as drawn
 from esxparse.metrics import host
 from esxparse.metrics.energy import watts_per_unit
+from esxparse.metrics.frames import weighted_mean
 from esxparse.reports import page
 from esxparse.reports.blocks import (
     NOTHING,
@@ -221,6 +222,12 @@ def _restarts(name: str, times: Sequence[datetime]) -> str:
     return f"The energy counter of {name} restarted {when}. The meter's own count leaves that interval out."
 
 
+def _by_time(intervals: pl.DataFrame, name: str) -> float | None:
+    """The mean of a column over intervals, each by its length."""
+    mean: float | None = intervals.select(weighted_mean(pl.col(name), pl.col("interval_s"))).item()
+    return mean
+
+
 def meters(found: Gathered) -> Block:
     """How each meter lies to the capture, and how it compares with what esxtop has."""
     rows = []
@@ -229,17 +236,17 @@ def meters(found: Gathered) -> Block:
             continue
         joined = meter.join.table.collect()
         both = joined.filter(pl.col("watts").is_not_null(), pl.col("watts_esxtop").is_not_null())
-        mean, own = both["watts"].mean(), both["watts_esxtop"].mean()
+        mean, own = (_by_time(both, name) for name in ("watts", "watts_esxtop"))
         rows.append(
             {
                 "meter": f"{meter.recording}: {meter.join.sensor or meter.join.source}",
                 "shape": {"trapezoid": "straight lines", "step": "steps"}[meter.join.shape],
                 "intervals": joined["watts"].count(),
                 "of": max(joined.height - 1, 0),
-                "watts": joined["watts"].mean(),
+                "watts": _by_time(joined, "watts"),
                 "kwh": joined["energy_joules"].sum() / 3_600_000,
                 "own": own,
-                "apart": 100 * (mean / own - 1) if mean is not None and own else None,  # type: ignore[operator]
+                "apart": 100 * (mean / own - 1) if mean is not None and own else None,
                 "correlation": meter.join.correlation,
             }
         )
@@ -250,8 +257,8 @@ def meters(found: Gathered) -> Block:
         Column("shape", "Joined by", fit="short"),
         Column("intervals", "Intervals with power", digits=None),
         Column("of", "of", digits=None),
-        Column("watts", "Mean", "W", digits=1),
-        Column("kwh", "Energy", "kWh", digits=4),
+        Column("watts", "Mean then", "W", digits=1),
+        Column("kwh", "Energy then", "kWh", digits=4),
         Column("own", "esxtop then", "W", digits=1),
         Column("apart", "Meter against esxtop", "%", digits=1),
         Column("correlation", "Correlation with the load", digits=2),

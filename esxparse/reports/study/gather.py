@@ -71,14 +71,15 @@ def gather(
     kind = named(shape)
     inputs = resolve(kind, found.asked, given or {})
     runs = found.runs.collect()
-    about = tuple(values) or found.asked.values or _main(found, runs)
+    asked = tuple(values) or found.asked.values
+    with_figures = found.results is not None and len(found.baseline) == 1 and not asked
+    about = asked or _main(found, runs, covered=with_figures)
     for name in about:
         if name in found.labels or not runs.schema.get(name, pl.Null()).is_numeric():
             raise EsxparseError(f"{name!r} is no numeric column of the runs: esxparse study columns lists them")
     if not about:
         msg = f"{found.path}: no run has a number to report on; {_first_gap(runs)}"
         raise EsxparseError(msg)
-    with_figures = found.results is not None and len(found.baseline) == 1 and not (values or found.asked.values)
     compared, figures = {}, None
     if found.baseline:
         found = found.answering(about, figures=with_figures)
@@ -106,8 +107,11 @@ def _loads(found: Study, sweep: str | None) -> tuple[pl.DataFrame | None, pl.Dat
     return tolerated, found.peak_load(sweep, asked.expressions()).collect() if asked.rules else None
 
 
-def _main(found: Study, runs: pl.DataFrame) -> tuple[str, ...]:
-    """The main columns with numbers; of figures of benchmarks, those that most runs have."""
+def _main(found: Study, runs: pl.DataFrame, *, covered: bool) -> tuple[str, ...]:
+    """The main columns with numbers; of figures of benchmarks, those that most runs have.
+
+    `covered`: the figures are compared in a table of their own, so the columns of load generators and hosts come first.
+    """
     shown = [
         name
         for name in chosen(runs, found.labels, None)
@@ -118,7 +122,7 @@ def _main(found: Study, runs: pl.DataFrame) -> tuple[str, ...]:
     if "host_used_pct" in told and "host_util_pct" in told:
         told.remove("host_util_pct")
     # Figures of a benchmark are what was measured; what the host did meanwhile stands behind them.
-    first = [*own[:MOST_VALUES], *told] if own else told
+    first = [*told, *own] if covered else [*own[:MOST_VALUES], *told]
     return tuple(first[:MOST_VALUES])
 
 

@@ -79,7 +79,7 @@ def refusal(inputs: tuple[Input, ...]) -> str:
     if not lacking:
         return ""
     wanted = ", ".join(f"{one.name} ({one.help})" for one in lacking)
-    how = f"[report.inputs] of study.toml, or with -p {lacking[0].name}=..."
+    how = f"[report.inputs] of study.toml, or with -p {lacking[0].name}=VALUE"
     return f"This page shows what was measured and draws no conclusion. No file has {wanted}: give them in {how}."
 
 

@@ -24,7 +24,8 @@ Of answers, charts and tables `each` makes one for each value reported on, `bett
 `has` makes it only where runs have numbers in these columns, `when` only where the study has these: rules, tolerances,
 sweep, units, baseline, results, figures, or does not ("no rules").
 
-`$name` stands for a parameter, or for `sweep`, `units` (the other number that varies), `base` and `base_value` (the
+`$name` stands for a parameter, or for `sweep`, `units` (the other number that varies), `swept`, `number`, `unit_words`
+(words for them: VMs, number of VMs, vCPUs), `base` and `base_value` (the
 baseline's label and its value), `tolerances`, and of each value `value`, `name`, `unit`. In SQL it is the name of a
 column, and in quotation marks ('$name') a text; lists (`labels`; `by`, all but the sweep; `others`, without `units`
 too) are columns with a comma before each. Sentences know the same names, in braces, and `who`, the labels that tell the
@@ -43,7 +44,7 @@ from typing import TYPE_CHECKING, Any, Final
 from esxparse import toml
 from esxparse.errors import EsxparseError
 from esxparse.shipped import templates_dir
-from esxparse.studies.roles import WORKLOADS
+from esxparse.studies.roles import BENCHMARKS, WORKLOADS
 
 if TYPE_CHECKING:
     from esxparse.studies.expand import Run
@@ -155,7 +156,10 @@ def lacks(wanted: Mapping[str, Any], manifest: Manifest, runs: Sequence[Run]) ->
         "native": (bool(_NATIVE & set(map(str, manifest.baseline.values()))), "a baseline that is native"),
         "rules": (bool(manifest.asked.rules), "rules in [report]"),
         "tolerances": (bool(manifest.asked.tolerances), "tolerances in [report]"),
-        "workload": (bool(WORKLOADS & {role for run in runs for role in run.files}), "files of a load generator"),
+        "workload": (
+            bool((WORKLOADS | BENCHMARKS) & {role for run in runs for role in run.files}),
+            "files of a load generator or benchmark",
+        ),
     }
     labels = {name for run in runs for name in run.labels}
     roles = {role for run in runs for role in run.files}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -60,6 +61,12 @@ def sentences(found: Found) -> list[str]:
     return list(dict.fromkeys(made))
 
 
+def notes(found: Found, texts: Sequence[str]) -> list[str]:
+    """Return texts of the study's shape with its names filled in, without those that rest on inputs nobody gave."""
+    names = {name: value for name, value in _names(found).items() if value is not None}
+    return [shapes.filled(text, names) for text in texts if shapes.holes(text) <= set(names)]
+
+
 def charts(found: Found) -> list[alt.LayerChart]:
     """The charts of the study's shape; those of one unit have one scale."""
     from esxparse.charts import study as builder  # noqa: PLC0415  altair takes more than a second
@@ -84,7 +91,9 @@ def charts(found: Found) -> list[alt.LayerChart]:
             if isinstance(level, str):
                 level = next(iter(part.frame[level].drop_nulls()), None)
             relative = item.get("relative", False)
-            made += builder.panels(frame, item["title"], item["unit"], item["place"], said, level, relative=relative)
+            made += builder.panels(
+                frame, item["title"], item["unit"], plot.axis_words(item["place"]), said, level, relative=relative
+            )
     return made
 
 
@@ -119,6 +128,8 @@ _FLAT: Final = 6
 
 
 _FORMS: Final = string.Formatter()
+_TWICE: Final = re.compile(r"(?<![\w.,])([+-]?\d[\d.,]*) to \1(?![\d.,]*\d)")
+"""Both ends of a range that are printed alike."""
 
 
 @dataclass(frozen=True)
@@ -248,6 +259,10 @@ def _names(found: Found) -> dict[str, Any]:
         **{one.name: _default(found, one) for one in found.inputs if one.origin},
         "sweep": found.sweep,
         "units": units,
+        **(
+            {"swept": plot.label_words(found.sweep)[0], "number": plot.number_words(found.sweep)} if found.sweep else {}
+        ),
+        **({"unit_words": plot.label_words(units)[0]} if units else {}),
         "others": others,
         "by": [name for name in study.labels if name != found.sweep],
         "labels": list(study.labels),
@@ -314,7 +329,10 @@ class _Sentence(string.Formatter):
                 raise EsxparseError(f"the sentence {text!r} names {name!r}: its query has {', '.join(row)}")
         if any(row[name] is None for name in names):
             return ""
-        return self.vformat(text, (), row)
+        try:
+            return _TWICE.sub(r"\1", self.vformat(text, (), row))
+        except ValueError as error:
+            raise EsxparseError(f"the sentence {text!r}: {error}") from None
 
     def format_field(self, value: Any, spec: str) -> str:
         """A number without a form of its own with about four digits."""

@@ -30,7 +30,9 @@ _FILES: Final = 40
 def header(found: Found) -> Header:
     """The study's title, and what it is made of."""
     study = found.study
-    runs = counted(found.runs.height, "run") + (f" by {', '.join(study.labels)}" if study.labels else "")
+    runs = counted(found.runs.height, "run") + (
+        f" by {', '.join(plot.label_words(name)[0] for name in study.labels)}" if study.labels else ""
+    )
     base = f"; baseline {baseline.text(study.baseline)}" if study.baseline else ""
     return Header(printable(study.title), f"{runs}{base}")
 
@@ -211,7 +213,7 @@ def method(found: Found) -> Block:
     if any(name.startswith("used_") for name in found.values):
         told.append("CPU used is work at nominal frequency: two busy hyper-threads count as half a core each.")
     if found.shape:
-        told = [*found.shape.method, *told, *found.shape.limits]
+        told = [*shaped.notes(found, found.shape.method), *told, *shaped.notes(found, found.shape.limits)]
     return points([printable(text) for text in told])
 
 

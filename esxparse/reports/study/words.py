@@ -11,8 +11,10 @@ from esxparse.metrics import evidence, ratio, scaling, units
 from esxparse.recording import counted
 from esxparse.reports.blocks import rounded
 from esxparse.reports.study import shaped
+from esxparse.reports.study.figures import MANY, by_measure, change
 from esxparse.reports.study.inputs import missing
-from esxparse.studies import baseline
+from esxparse.studies import baseline, plot
+from esxparse.studies.columns import COLUMNS
 from esxparse.studies.named import named
 
 if TYPE_CHECKING:
@@ -25,8 +27,6 @@ _LINE_PCT: Final = 25.0
 _RULES: Final = 2
 """Rules that are named of those that a load breaks."""
 _SEVERAL: Final = 2
-_SAME: Final = 5e-4
-"""Less is no difference to anybody."""
 
 
 def answer(found: Found) -> list[str]:
@@ -48,22 +48,24 @@ def answer(found: Found) -> list[str]:
 def _loads(found: Found) -> list[str]:
     made = []
     others = [name for name in found.study.labels if name != found.sweep]
+    number = plot.number_words(found.sweep or "")
     for row in found.tolerated.iter_rows(named=True) if found.tolerated is not None else ():
         unit = named(found.study, row["tolerance"]).unit
         limit = f"{name_of(found, row['tolerance'])} of at most {row['limit']:g} {unit}".rstrip()
         load = row["largest_load"]
-        told = f"the largest {found.sweep} is {rounded(load)}" if load is not None else f"no {found.sweep} keeps it"
+        told = f"the largest {number} is {rounded(load)}" if load is not None else f"no {number} keeps it"
         made.append(f"{_where(row, others)}at {limit}, {told} ({row['status']}).")
     for row in found.peaks.iter_rows(named=True) if found.peaks is not None else ():
         at = f"; {row['fails_at']:,g} break {_names(found, row['failed_rules'])}" if row["fails_at"] is not None else ""
         peak = row["peak_load"]
-        told = f"{peak:,g} {found.sweep} keep every rule" if peak is not None else f"no {found.sweep} keeps every rule"
+        kept = f"the largest {number} that keeps every rule is {peak:,g}"
+        told = kept if peak is not None else f"no {number} keeps every rule"
         made.append(f"{_where(row, others)}{told}{at}.")
     return made
 
 
 def _where(row: Mapping[str, Any], labels: Sequence[str]) -> str:
-    told = ", ".join(f"{row[name]}" if isinstance(row[name], str) else f"{name} {row[name]}" for name in labels)
+    told = ", ".join(row[name] if isinstance(row[name], str) else plot.value_words(name, row[name]) for name in labels)
     return f"{told}: " if told else ""
 
 
@@ -75,10 +77,16 @@ def _names(found: Found, columns: str) -> str:
 
 def _values(found: Found) -> list[str]:
     """A sentence for each value: against the baseline, over the sweep, or what was measured."""
+    made = []
     if found.figures is not None:
-        return _figures(found, found.figures)
-    if found.compared:
-        return [text for name in found.values if name in found.compared for text in _against(found, name)]
+        ((label, base),) = found.study.baseline.items()
+        made = by_measure(found.figures, label, who_is({label: base}))
+    for name in found.values:
+        # Beside figures of benchmarks only load generators answer: what the host did meanwhile is no result.
+        part = found.compared.get(name) if found.figures is None else _driven(found, name)
+        made += _against(found, name, part) if part is not None and part.height else []
+    if made:
+        return made
     if found.sweep:
         return [text for name in found.values for text in _along(found, name, found.sweep)]
     return [_measured(found, name) for name in found.values]
@@ -92,49 +100,30 @@ def name_of(found: Found, value: str) -> str:
     return f"{text} ({unit})" if "per" in unit else text
 
 
-def _against(found: Found, value: str) -> list[str]:
+def _driven(found: Found, value: str) -> pl.DataFrame | None:
+    """A value's comparisons of runs that a load generator made; none for a figure of a benchmark."""
+    table = found.compared.get(value)
+    if table is None or value not in COLUMNS:
+        return None
+    source = pl.col("throughput_from") if "throughput_from" in found.runs.columns else pl.lit(None, pl.String)
+    driven = found.runs.filter(source != "esxtop").select(found.study.labels).unique()
+    return table.join(driven, on=list(found.study.labels), how="semi", nulls_equal=True, maintain_order="left")
+
+
+def _against(found: Found, value: str, table: pl.DataFrame) -> list[str]:
     """Sentences on a value of each configuration, summed up over what they share with their baselines."""
     base = found.study.baseline
-    table = found.compared[value]
     own = [name for name in found.study.labels if name in base] or list(found.study.labels)
     made = []
     for key, part in table.group_by(own, maintain_order=True):
-        made.append(_compared(found, _who(dict(zip(own, key, strict=True))), _who(base), value, part))
+        made.append(_compared(found, who_is(dict(zip(own, key, strict=True))), who_is(base), value, part))
     return made
 
 
-def _who(labels: Mapping[str, Any]) -> str:
+def who_is(labels: Mapping[str, Any]) -> str:
     """A configuration: its only label's value, if that is a word."""
     only = next(iter(labels.values())) if len(labels) == 1 else None
     return only if isinstance(only, str) else baseline.text(labels)
-
-
-def _figures(found: Found, figures: pl.DataFrame) -> list[str]:
-    """Sentences on figures of benchmarks: of each configuration their mean, the ends, how many are better or worse."""
-    (label,) = found.study.baseline
-    base = _who(found.study.baseline)
-    made = []
-    for (who,), part in figures.group_by(label, maintain_order=True):
-        counted = {side: part.filter(pl.col("verdict") == side).height for side in ("worse", "better")}
-        same = part.filter(pl.col("verdict") == "no difference shown").height
-        alone = part.height - sum(counted.values()) - same
-        pieces = [f"{count} {side}" for side, count in counted.items() if count]
-        pieces += [f"the data do not show which is better in {same}"] if same else []
-        pieces += [f"{alone} of single runs"] if alone else []
-        ends = part.filter(pl.col("performance") > 0).sort("performance")
-        told = ""
-        if ends.height:
-            mean = 100 * ratio.geometric_mean(ends["performance"].to_list())
-            told = f"performs at {mean:.3g} % of {base} (geometric mean of {ends.height} figures), "
-            lowest, highest = (ends.row(place, named=True) for place in (0, -1))
-            told += f"from {_figure(lowest)} to {_figure(highest)}: " if ends.height > 1 else ""
-        made.append(f"{who} {told or f'against {base}, {part.height} figures: '}{', '.join(pieces)}.")
-    return made
-
-
-def _figure(row: Mapping[str, Any]) -> str:
-    what = " ".join(row[name] for name in ("benchmark", "test", "metric") if row[name]).replace("_", " ")
-    return f"{100 * row['performance']:.3g} % ({what})"
 
 
 def comparisons(found: Found) -> str:
@@ -143,9 +132,8 @@ def comparisons(found: Found) -> str:
     if family is None or family.comparisons < _SEVERAL:
         return ""
     return (
-        f"The verdicts allow for {family.comparisons} comparisons: "
-        "1 in 20 of the differences shown is false on average. "
-        "Each 95 % interval stands for itself."
+        f"The verdicts allow for {family.comparisons} comparisons. "
+        "Of the differences shown, 1 in 20 is false on average. Each 95 % interval stands for itself."
     )
 
 
@@ -181,7 +169,7 @@ def _undecided(part: pl.DataFrame) -> str:
     if left.height:
         needed = sorted(left["runs_needed"].drop_nulls().to_list())
         runs = " to ".join(f"{one:,}" for one in dict.fromkeys([needed[0], needed[-1]])) if needed else ""
-        advice = f" (about {runs} runs of each would)" if runs else ""
+        advice = f" ({_span(left, signed=True)}{f'; about {runs} runs of each would' if runs else ''})"
         pieces.append(f"the data do not show which is {_which(rows)} in {_share(left, part, 'any')}{advice}")
     if equal.height:
         pieces.append(f"equal within {evidence.EQUAL_PCT:g} % in {_share(equal, part, 'all')}")
@@ -210,19 +198,12 @@ def _at(part: pl.DataFrame, row: Mapping[str, Any], who: str) -> str:
     return _where(row, vary).removesuffix(": ") or "one of them"
 
 
-def _change(factor: float) -> str:
-    """A ratio in words: percent, and from three times on how many times."""
-    if abs(factor - 1) < _SAME:
-        return "the same"
-    if factor >= 3:  # noqa: PLR2004  percentages of hundreds say nothing to anybody
-        return f"{factor:.3g} times as high"
-    change = 100 * (factor - 1)
-    return f"{abs(change):.3g} % {'higher' if change > 0 else 'lower'}"
-
-
 def _interval(row: Mapping[str, Any]) -> str:
     low, high = row["ratio_low"], row["ratio_high"]
-    return "" if low is None or high is None else f" [{_signed(low)}, {_signed(high)}]"
+    if low is None or high is None:
+        return ""
+    # An interval has the unit of its value: times, or percent.
+    return f" [{low:.3g}, {high:.3g}]" if row["ratio"] >= MANY else f" [{_signed(low)}, {_signed(high)}]"
 
 
 def _told(row: Mapping[str, Any], wanted: str) -> str:
@@ -233,7 +214,7 @@ def _told(row: Mapping[str, Any], wanted: str) -> str:
         span = f" [{row['difference_low']:+.3g}, {row['difference_high']:+.3g}]"
         means = f"{rounded(row['mean'])} against {rounded(row['baseline_mean'])}"
         return f"{abs(row['difference']):.3g} {row['verdict']}{span} ({means}){worth}"
-    return f"{_change(row['ratio'])}{_interval(row)}{worth}"
+    return f"{change(row['ratio'])}{_interval(row)}{worth}"
 
 
 def _span(rows: pl.DataFrame, *, signed: bool = False) -> str:
@@ -283,7 +264,7 @@ def _along(found: Found, value: str, sweep: str) -> list[str]:
         low, high = rounded(min(shares)), rounded(max(shares))
         told = f"{low} %" if low == high else f"{low} to {high} %"
         of = f"of a straight line through the least, in {len(ends)} sweeps"
-        return [f"{name_of(found, value)} at the most {sweep} is {told} {of}."]
+        return [f"{name_of(found, value)} at the largest {plot.number_words(sweep)} is {told} {of}."]
     ends_at = _ends_of(found, value, sweep, ends).removesuffix(".")
     return [f"{ends_at}: {rounded(shares[0])} % of what a straight line gives."]
 
@@ -303,7 +284,7 @@ def _ends_of(found: Found, value: str, sweep: str, ends: Sequence[tuple[Mapping[
         f"{name_of(found, value)} {way} from {told(scaled[0])} at {first[sweep]:g} to {told(scaled[1])} {unit}".rstrip()
     )
     of = f", in {len(ends)} sweeps" if len(ends) > 1 else ""
-    return f"{text} at {last[sweep]:g} {sweep}{of}."
+    return f"{text} at {plot.value_words(sweep, last[sweep])}{of}."
 
 
 def _measured(found: Found, value: str) -> str:

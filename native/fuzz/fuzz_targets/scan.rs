@@ -1,4 +1,4 @@
-//! The scanner of whole lines against a reference: numbers to the bit, lines, odd cells, words, the shapes of numbers, and
+//! The scanner of whole lines against a reference: numbers to the bit, lines, odd cells, absent numbers, the shapes of numbers, and
 //! what is not to be touched.
 //!
 //! The first four bytes of an input say how it is scanned, the rest is the data: see `Setting`.
@@ -151,7 +151,7 @@ fn expected(
             continue;
         }
         let mut shapes = vec![learnt::UNKNOWN; first.len()];
-        let mut words = [(0, Vec::new()), (0, Vec::new())];
+        let mut absent = (0, Vec::new());
         let mut padded = false;
         for (cell, (first, step)) in first.iter().zip(step).enumerate() {
             let place = usize::try_from(first + row * step)
@@ -173,12 +173,6 @@ fn expected(
             let bare = from == 0 || line[from - 1] != b'"';
             let glued = bare && next_glued && !text.starts_with(b" ");
             let where_it_is = [cell as i64, (start + from) as i64, (start + to) as i64];
-            let mut meet = |kind: usize| {
-                words[kind].0 += 1;
-                if words[kind].0 == 1 {
-                    words[kind].1.extend(where_it_is);
-                }
-            };
             let form = if bare { learnt::BARE } else { 0 };
             match reference::content(text) {
                 reference::Content::Number(number, shape, ends_with_zero) if !glued => {
@@ -187,15 +181,19 @@ fn expected(
                     padded |= ends_with_zero;
                 }
                 reference::Content::Absent => {
-                    meet(0);
+                    absent.0 += 1;
+                    if absent.0 == 1 {
+                        absent.1.extend(where_it_is);
+                    }
                     report.blank[cell] = 1;
                     if bare {
                         shapes[cell] = learnt::NOTHING + learnt::BARE;
                     }
                 }
                 reference::Content::Flag(number) => {
-                    meet(1);
                     put(number);
+                    report.odd.push(row);
+                    report.odd.extend(where_it_is);
                 }
                 _ => {
                     report.odd.push(row);
@@ -203,11 +201,9 @@ fn expected(
                 }
             }
         }
-        for (kind, (count, first)) in words.into_iter().enumerate() {
-            if count > 0 {
-                report.words.extend([row, kind as i64, count]);
-                report.words.extend(first);
-            }
+        if absent.0 > 0 {
+            report.absent.extend([row, absent.0]);
+            report.absent.extend(absent.1);
         }
         let commas = line.iter().rev().take_while(|byte| **byte == b',').count();
         if counted >= first.len() && commas >= counted - first.len() {

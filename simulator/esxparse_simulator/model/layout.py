@@ -208,7 +208,6 @@ class Layout:
         self.vm_group = index(guests)
         self.targets: tuple[Target, ...] = (*scenario.devices, *scenario.nfs, *scenario.vsan)
         self.flows = flows
-        self.flow_group = index(flow.group for flow in flows)
         self.flow_target = index(flow.target for flow in flows)
         self.flow_vm = index(flow.vm for flow in flows)
         # (target, group) of every group that has I/O to do on a target, target after target

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, BinaryIO, Unpack
 
 import numpy as np
@@ -23,6 +24,7 @@ from esxparse.formats.esxtop import layout
 from esxparse.formats.esxtop.grammar import BOM, MARK, glued_row, stands_in, with_quote
 from esxparse.formats.esxtop.header import parse
 from esxparse.formats.esxtop.notes import another_capture
+from esxparse.formats.esxtop.rows import Survey
 from esxparse.formats.esxtop.segments import Other
 from esxparse.formats.esxtop.slice.header import Headers, header_line, misread
 from esxparse.formats.esxtop.slice.lines import Lines, cut_short, opened
@@ -34,7 +36,7 @@ from esxparse.formats.registry import refuse_foreign
 from esxparse.target import refuse_inputs, target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from esxparse.formats.esxtop.header import Header
     from esxparse.formats.opening import Options
@@ -80,14 +82,29 @@ def _destination(output: Capture, source: BinaryIO, where: str, *, replace: bool
     output.flush()
 
 
+def _rows_in(line: bytes, cells: int) -> int:
+    """How many rows, whole or not, are in a line: also those glued to a header, but not NULs at the end of a file."""
+    text = line.rstrip(b"\r\n")
+    if stands_in(text, cells):
+        header = _header_in(text)
+        # A header may have a wrong byte before its mark; a row has a comma.
+        before = text[: len(text) - len(header)]
+        return (b"," in before) + (glued_row(header) is not None)
+    padding = text == line and not text.strip(b"\0")
+    return bool(text.strip(BOM)) and not padding
+
+
+def _header_in(line: bytes) -> bytes:
+    """The header in a line, with what follows it."""
+    return line[with_quote(line, line.find(MARK)) :]
+
+
 def _other_capture(source: Lines, parsed: Header, rows: Rows, line: bytes, segment: int) -> Note:
     """The note on a header that differs, in a line, after which the file is read to its end."""
-    header = line[with_quote(line, line.find(MARK)) :]
+    header = _header_in(line)
     other = Other(0, 0, 0, header[: glued_row(header)])
-    # A row may be on the header's line, before it or after it.
-    left = (other.text != header) + (len(header) < len(line))
-    texts = (text.rstrip(b"\r\n") for text in iter(source.line, b""))
-    left += sum(bool(text.strip(BOM)) and not stands_in(text, rows.expected - 1) for text in texts)
+    lines = chain([line], iter(source.line, b""))
+    left = sum(_rows_in(text, rows.expected - 1) for text in lines)
     return another_capture(rows.line, other.difference(parsed), left, f"slice it with segment={segment + 1}")
 
 
@@ -124,7 +141,7 @@ class _Wanted:
     selection: Selection
     window: Window
     segment: int
-    strangers: Mapping[int, int]
+    survey: Survey
 
 
 def _slice(
@@ -138,10 +155,10 @@ def _slice(
     line = header_line(source.header, parsed, kept)
     notes = [*source.notes, *parsed.notes, *notes, *misread(line, laid_out, parts, kept)]
     headers = Headers(source.header, parsed, laid_out, kept)
-    rows = Rows(parsed, np.append(0, kept + 1), wanted.window, source.number, source.order, wanted.strangers)
+    rows = Rows(parsed, np.append(0, kept + 1), wanted.window, source.number, source.order, wanted.survey)
     with _destination(output, source.file, where, replace=replace) as out:
         _copy(source, headers, rows, out, wanted.segment, progress)
-        rows.doubt.raise_if_sure()
+        rows.judge_dates()
         if not rows.samples:
             raise rows.nothing()
     return Sliced(len(kept) + 1, rows.samples, (*notes, *headers.notes, *rows.all_notes(), *cut_short(source.file)))
@@ -207,7 +224,7 @@ def slice_capture(
     with opened(path, asked) as (file, name, source):
         refuse_foreign(esxtop, asked, name)
         # Of what can be read once, a row can be told by its own looks alone.
-        known = esxtop.strange_numbers(source, segment, dates) if source else {}
+        known = esxtop.survey(source, segment, dates) if source else Survey()
         wanted = _Wanted(chosen, asked.window, segment, known)
         where = source.where if source else ""
         try:

@@ -86,6 +86,8 @@ class Lines:
         """The next line with its line end, or a part of one that lost a line end; none at the end."""
         self.on_one_line = bool(self.glued)
         line, self.glued = (self.glued or self._whole_line()).removeprefix(grammar.BOM), b""
+        if line.rstrip(b"\r\n") in grammar.MARKS:
+            line = b"\n"
         # A time stamp has two slashes, and no number has one.
         if (line.count(b"/") > 2 or grammar.MARK in line) and grammar.MARK not in line[:_BEGINNING]:  # noqa: PLR2004
             joint = grammar.JOINT.search(line, 1)

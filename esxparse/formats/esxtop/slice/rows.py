@@ -13,14 +13,15 @@ from esxparse.formats.esxtop import grammar, times
 from esxparse.formats.esxtop.notes import Met, end_of_file, no_rows
 from esxparse.formats.esxtop.scan import scan
 from esxparse.formats.esxtop.scan_twin import decimal
+from esxparse.formats.kit.orders import HOW
 from esxparse.formats.window import EVERYTHING, Window
 from esxparse.recording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import datetime
 
     from esxparse.formats.esxtop.header import Header
+    from esxparse.formats.esxtop.rows import Survey
     from esxparse.formats.esxtop.scan import Integers
     from esxparse.formats.opening import DateOrder
     from esxparse.recording import Note
@@ -41,8 +42,9 @@ class Rows:
     window: Window
     line: int  # the last one taken
     order: DateOrder | None
-    strangers: Mapping[int, int]  # line to its first number that is not written as its counter is, as far as is known
-    doubt: times.Doubt = field(default_factory=times.Doubt)
+    survey: Survey
+    stamps: list[str] = field(default_factory=list)  # time stamps whose order is to be judged, and their lines
+    stamp_lines: list[int] = field(default_factory=list)
     samples: int = 0
     first: datetime | None = None
     last: datetime | None = None
@@ -52,7 +54,8 @@ class Rows:
 
     def __post_init__(self) -> None:
         self.expected = len(self.header.owners) + 1
-        self.again, self.blank, self.wrong, self.torn, self.timeless, self.cut, self.seams = (Met() for _ in range(7))
+        self.again, self.blank, self.wrong, self.torn = (Met() for _ in range(4))
+        self.headers, self.timeless, self.cut, self.seams = (Met() for _ in range(4))
         cells = np.arange(-1, self.expected - 1)
         self.places, self.steps, self.spare = cells, cells * 0, np.empty(self.expected - 1)
 
@@ -61,11 +64,11 @@ class Rows:
         if len(line) < self.expected - 1:
             self._damaged(line, len(grammar.bounds(line)[0]) if line else 0, at_the_end=at_the_end and bool(line))
             return None
-        doubtful = line
-        line = times.month_first(line, self.order)
+        stamp = times.stamp_text(line)
+        line = times.month_first(line, "dmy" if self.line in self.survey.swapped else self.order)
         time = times.time_of(times.stamp_text(line), self.header.bias)
         if time is not None:
-            self._doubt(doubtful)
+            self._remember(stamp)
             if self._outside(time) or (self.period is not None and self._period(time) == self.period):
                 return None
         starts, ends = grammar.bounds(line)
@@ -87,16 +90,34 @@ class Rows:
     def _period(self, time: datetime) -> int | None:
         return (time - (self.origin or time)) // self.window.every if self.window.every else None
 
-    def _doubt(self, line: bytes) -> None:
+    def _remember(self, stamp: str) -> None:
         if not self.order:
-            self.doubt.add(line)
+            self.stamps.append(stamp)
+            self.stamp_lines.append(self.line)
+
+    def judge_dates(self) -> None:
+        """Takes in the notes on the order of dates.
+
+        Raises:
+            EsxparseError: The dates are swapped, and the rows are written already.
+        """
+        is_swapped, notes = times.judge(self.stamps, self.stamp_lines)
+        if any(is_swapped) and not self.survey.swapped:
+            msg = (
+                "a spreadsheet took days up to 12 for months in some dates, and a stream cannot be read twice: unpack "
+                f"the capture, and slice the file; if the dates are right, set date_order= {HOW}"
+            )
+            raise EsxparseError(msg)
+        self.notes += notes
 
     def _is_sample(self, line: bytes, cells: int, time: datetime | None, *, at_the_end: bool) -> bool:
         """Whether a line can be used; remembers why not."""
         if not grammar.is_whole(cells, _commas(line), self.expected, self.header.commas):
             self._damaged(line, cells, at_the_end=at_the_end)
+        elif time is None and times.is_of_header(line):
+            self.headers.add(self.line)
         elif time is None:
-            self._doubt(line)
+            self._remember(times.stamp_text(line))
             self.timeless.add(self.line, text=times.stamp_text(line))
         elif b"\0" in line:
             # Even where only other columns are kept: a line end may be gone with what stood there.
@@ -129,7 +150,7 @@ class Rows:
         kinds = [(cell, grammar.kind_of(line[start:end])) for _, cell, start, end in found.reshape(-1, 4).tolist()]
         torn = [cell for cell, kind in kinds if kind == "torn" or (kind == "cut" and cell < last)]
         first = min(torn, default=self.expected)
-        first = min(first, self.strangers.get(self.line, first))
+        first = min(first, self.survey.strangers.get(self.line, first))
         if first < self.expected:
             starts[first:] = ends[first:] = len(line)
             self.seams.add(self.line, cells=first)
@@ -159,6 +180,7 @@ class Rows:
             *self.blank.blank(),
             *self.wrong.wrong_count(self.expected),
             *self.torn.torn(),
+            *self.headers.damaged_headers(),
             *self.timeless.timeless(),
             *self.seams.note(spoilt, self.seams.cells[0] + 1 if self.seams.cells else None),
             *self.cut.note(cut, self.expected),

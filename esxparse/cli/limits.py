@@ -1,0 +1,149 @@
+"""Limits that a shell sets for its programs (`ulimit`): raised where allowed, else one line that names the limit.
+
+Polars, DuckDB and Jupyter end the process, or wait forever, if they get no memory, thread or file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from esxparse.errors import EsxparseError
+
+_MIB: Final = 1 << 20
+_THREADS: Final = "2"
+"""Threads of polars under a limit of memory: each reserves some 30 MiB."""
+_MEMORY: Final = {
+    **dict.fromkeys(("check", "diagnose", "study", "lake"), 1280),
+    **dict.fromkeys(("report", "batch", "lab", "lake report"), 1920),
+}
+"""MiB of address space without which a command fails on a small capture with `_THREADS` threads."""
+_LEAST: Final = 900
+_FILES: Final = dict.fromkeys(("report", "batch", "lab", "lake report"), 128)
+"""Open files: a kernel has some 80."""
+_FEWEST_FILES: Final = 24
+_ENOUGH_FILES: Final = 4096
+_SHOWN: Final = 1 << 20
+"""Bytes of standard error of a command under a limit of memory that are kept."""
+_CRASHED: Final = frozenset({signal.SIGABRT, signal.SIGSEGV, signal.SIGILL})
+
+
+def name_of(options: argparse.Namespace) -> str:
+    """The command, with its part if that is limited in another way: `lake report`."""
+    whole = f"{options.command} {getattr(options, 'lake_command', '')}"
+    return whole if whole in _FILES else str(options.command)
+
+
+if sys.platform == "win32":
+
+    def prepare(_command: str) -> bool:
+        """Windows has no such limits."""
+        return False
+
+    def contained(run: Callable[[], int]) -> int:
+        """Runs the command."""
+        return run()
+
+    def exceeded(_error: BaseException) -> str | None:
+        """Windows has no such limits."""
+        return None
+
+else:
+    import resource
+
+    def prepare(command: str) -> bool:
+        """Raises the limit of open files as far as allowed; whether the process has a limit of memory.
+
+        Raises:
+            EsxparseError: A limit is too low for the command.
+        """
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft != resource.RLIM_INFINITY and soft < _ENOUGH_FILES:
+            soft = _ENOUGH_FILES if hard == resource.RLIM_INFINITY else min(_ENOUGH_FILES, hard)
+            with suppress(OSError, ValueError):
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        files = _FILES.get(command, _FEWEST_FILES)
+        if soft != resource.RLIM_INFINITY and soft < files:
+            raise EsxparseError(f"{command} needs {files} open files, and {_limit(resource.RLIMIT_NOFILE)}: raise it")
+        room = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if room == resource.RLIM_INFINITY:
+            return False
+        least = _MEMORY.get(command, _LEAST)
+        if room < least * _MIB:
+            raise EsxparseError(f"{command} needs {least:,} MiB of memory, and {_limit(resource.RLIMIT_AS)}: raise it")
+        os.environ.setdefault("POLARS_MAX_THREADS", _THREADS)
+        return True
+
+    def contained(run: Callable[[], int]) -> int:
+        """Runs a command in a process of its own: native code that gets no memory ends its process.
+
+        Raises:
+            EsxparseError: The process ended so.
+        """
+        reading, writing = os.pipe()
+        child = os.fork()
+        if not child:
+            os.close(reading)
+            os.dup2(writing, sys.stderr.fileno())
+            os.close(writing)
+            code = run()
+            with suppress(OSError, ValueError):
+                sys.stdout.flush()
+                sys.stderr.flush()
+            os._exit(code)
+        os.close(writing)
+        previous = [(one, signal.signal(one, lambda number, _: _pass_on(child, number))) for one in _PASSED_ON]
+        try:
+            with open(reading, "rb") as errors:  # noqa: PTH123  a descriptor
+                words = errors.read(_SHOWN)
+                while errors.read(_SHOWN):
+                    pass
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        finally:
+            for number, handler in previous:
+                signal.signal(number, handler)
+        if -status in _CRASHED:
+            raise EsxparseError(f"out of memory: {_limit(resource.RLIMIT_AS)}: raise it, or read a smaller part")
+        sys.stderr.buffer.write(words)
+        sys.stderr.buffer.flush()
+        if status < 0:
+            signal.signal(-status, signal.SIG_DFL)
+            os.kill(os.getpid(), -status)
+        return status
+
+    _PASSED_ON: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def _pass_on(child: int, number: int) -> None:
+        # A terminal interrupts all of its processes itself.
+        if number != signal.SIGINT:
+            os.kill(child, number)
+
+    def exceeded(error: BaseException) -> str | None:
+        """What to tell of an error that comes from a limit; None for others."""
+        if isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}:
+            return f"too many open files: {_limit(resource.RLIMIT_NOFILE)}: raise it"
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+            return f"out of memory: {_limit(resource.RLIMIT_AS)}: raise it, or read a smaller part"
+        if "start new thread" in str(error) or (isinstance(error, OSError) and error.errno == errno.EAGAIN):
+            return f"no more threads or processes: {_limit(resource.RLIMIT_NPROC)}: raise it"
+        if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY and not isinstance(error, OSError):
+            # Libraries without memory fail in many ways, most often while they are imported.
+            return f"out of memory ({type(error).__name__}): {_limit(resource.RLIMIT_AS)}: raise it"
+        return None
+
+    def _limit(which: int) -> str:
+        soft = resource.getrlimit(which)[0]
+        name, size = _NAMES[which]
+        return f"{name} is not limited" if soft == resource.RLIM_INFINITY else f"{name} allows {size(soft)}"
+
+    _NAMES: Final[dict[int, tuple[str, Callable[[int], str]]]] = {
+        resource.RLIMIT_NOFILE: ("ulimit -n", "{:,}".format),
+        resource.RLIMIT_AS: ("ulimit -v", lambda size: f"{size // _MIB:,} MiB"),
+        resource.RLIMIT_NPROC: ("ulimit -u", "{:,}".format),
+    }

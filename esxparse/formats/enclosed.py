@@ -1,0 +1,95 @@
+"""Files that are little else than a quotation: a test, a manual or a mail that holds a whole recording.
+
+A quotation stands between two marks, or each of its lines is indented, has a prefix or is a text in quotation marks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from io import StringIO
+from itertools import islice, takewhile
+
+__all__ = ["is_enclosed"]
+
+_EDGE = 24
+"""Lines before a quotation, and after it, in a file that is little else."""
+_LONGEST = 500
+"""Characters of a line in which a quotation begins."""
+
+_MARKS = (
+    (r"""(?:^|[=(\[,:>]|\breturn|=>)\s*(?:[rbfu]{1,2}|&)?("{3}|'{3}|`(?!`)|\#")(?!.*\1)""", r".*{}.*"),
+    (r"^(```|~~~)\w*$", "{}"),
+    # Scripts print such lines too, but no title above them.
+    (r"^(?:=+\ \w.*|\[[a-z].*\])\n(-{4}|\.{4})$", "{}"),
+    (r"""<{2,3}[-~]?\s*['"]?([A-Z_]\w*)['"]?\s*[;)]*$""", r"\s*{};?"),
+    (r"^()\.(?:nf|EX)\b", r"\.(?:fi|EE)\b.*"),
+    (r"\\begin\{(\w+)\}", r".*\\end\{{{}\}}.*"),
+    (r"^\s*\#\+begin_(\w+)", r"(?i)\s*\#\+end_{}.*"),
+    (r"""^()\s*\([\w(][^"\n]*(?:\n\s*)?"(?:[^"\\\n]|\\.)*$""", r'(?:[^"\\]|\\.)*"[\s)]*'),
+)
+"""How a quotation begins, and the line that ends it: there the braces are the first group, or what closes it."""
+_PAGE = (r"(<)pre\b[^>]*>(?!.*</pre>)", r".*{}/pre>.*")
+_CLOSES = {'#"': '"#'}
+
+_ABOVE_INDENTED = re.compile(
+    r"""(?x)(?P<indent>\ *)(?:
+    (?:-\ +)*[\w.-]+:\ +[|>][-+\d]*                                     # YAML
+    |\S.*::|\.\.\ .*::(?:\ .*)?                                         # reStructuredText
+    |(?P<sentence>[A-Z][\w'-]*+,?\ +(?:[A-Za-z][\w'-]*+,?\ +){4,}.*[a-z]{2}:)
+    )"""
+)
+_PREFIX = re.compile(r"[ \t]*(?P<prefix>>|:|//|;;|\*)(?:[> \t]|$)")
+_LITERAL = re.compile(r"""\s*[rbuf]{0,2}(["'])(?:(?!\1)[^\\]|\\.)*\1\s*[,;+\\)\]]*""")
+_ABOVE_LITERALS = re.compile(r".*(?:[^=]=\s*|[\[({])")
+
+
+def is_enclosed(text: str, judged: str, *, is_page: bool = False) -> bool:
+    """Whether most lines are of one quotation, which begins and ends near the ends of the text.
+
+    `judged` has no lines of free text: none of them opens a quotation. The line that closes it may look like one.
+    `is_page` says that the tool itself prints a page.
+    """
+    first = [line.rstrip()[:_LONGEST] for line in islice(filter(str.strip, StringIO(judged)), _EDGE)]
+    marked = list(_marked(first, _MARKS if is_page else (*_MARKS, _PAGE)))
+    if not marked and not any(map(_begins_run, ["", *first], first)):
+        # Few files begin like one: the others are not taken apart.
+        return False
+    lines = [line.rstrip() for line in text.split("\n") if line.strip()]
+    spans = [*((place, _last_mark(lines, place, closes)) for place, closes in marked), *_runs(lines)]
+    return any(last >= len(lines) - _EDGE and last - place > len(lines) / 2 for place, last in spans)
+
+
+def _marked(first: Sequence[str], marks: Sequence[tuple[str, str]]) -> Iterator[tuple[int, re.Pattern[str]]]:
+    """The places of marks that begin a quotation, and the line that ends each."""
+    text = "\n".join(first)
+    for begins, ends in marks:
+        if found := re.search(begins, text, re.MULTILINE | re.IGNORECASE if "begin_" in begins else re.MULTILINE):
+            mark = _CLOSES.get(found[1], found[1])
+            yield text.count("\n", 0, found.end()), re.compile(ends.format(re.escape(mark)) if mark else ends)
+
+
+def _last_mark(lines: Sequence[str], place: int, closes: re.Pattern[str]) -> int:
+    return next((at for at in range(len(lines) - 1, place, -1) if closes.fullmatch(lines[at])), place)
+
+
+def _begins_run(above: str, line: str) -> re.Pattern[str] | None:
+    """What each line of a quotation is, if it begins below a line."""
+    if (found := _PREFIX.match(line)) is not None and not above.lstrip().startswith(found["prefix"]):
+        # Comments of vdbench begin with a star, too.
+        is_comment = found["prefix"] != "*" or above.lstrip().startswith("/*")
+        return re.compile(rf"\s*{re.escape(found['prefix'])}.*") if is_comment else None
+    if _LITERAL.fullmatch(line) and _ABOVE_LITERALS.fullmatch(above):
+        return _LITERAL
+    if (found := _ABOVE_INDENTED.fullmatch(above)) is not None:
+        # perf begins each line with a blank.
+        indent = found["indent"] + ("  " if found["sentence"] else " ")
+        return re.compile(rf"(?:{indent}|\t).*") if line.startswith((indent, "\t")) else None
+    return None
+
+
+def _runs(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """The quotations without marks: the place of the line above each, and of its last line."""
+    for place, line in enumerate(lines[:_EDGE]):
+        if (each := _begins_run(lines[place - 1] if place else "", line)) is not None:
+            yield place - 1, place - 1 + sum(1 for _ in takewhile(each.fullmatch, lines[place:]))

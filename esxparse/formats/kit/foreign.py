@@ -1,0 +1,74 @@
+"""Numbers that a tool does not write: a spreadsheet or another locale gave them other marks.
+
+A pattern for numbers that meets `1.234,5` would stop in its middle and find 1.234. So readers of tools with one form of
+numbers get a text without such numbers: each of their characters is a question mark there, and a warning lists them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from esxparse.recording import Note, counted
+
+_BLANKS = "\u00a0\u202f\u2009"
+_BEGIN = r"(?<![\w.,/'\u2019])(?<!\d:)(?<!\w-)"
+_END = r"(?:[eE][+-]?\d+)?(?!\d|[^\W\d_]\d|[.,:/'\u2019]\d|,\S)"
+_BYTE = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
+_ADDRESS = rf"(?:{_BYTE}\.){{3}}{_BYTE}(?![\d.])"
+_POINTED = rf"(?!{_ADDRESS})[1-9]\d{{0,2}}(?:\.\d{{3}}){{2,}}"
+_PARTED = r"[1-9]\d{0,2}(?:,\d{3}){2,}"
+_GROUPED = (
+    rf"\d{{1,3}}(?:[{_BLANKS}'\u2019]\d{{3}})+(?:[.,]\d+)?",
+    r"\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:,\d{3})+\.\d+",
+    _POINTED,
+    _PARTED,
+)
+_WITH_COMMA = r"(?:\d{1,3}[ ])?\d+,\d+"
+_WITH_POINT = r"\d+\.\d+"
+_THOUSANDS = r"[1-9]\d{0,2}\.\d{3}"
+_MARKED = re.compile(rf"\d[,'\u2019{_BLANKS}]\d|\.\d{{3}}\.\d")
+_POINTS = re.compile(rf"{_BEGIN}(?:\d+\.(?!\d{{3}}(?!\d))\d+|{_PARTED}){_END}")
+_COMMAS = re.compile(rf"{_BEGIN}(?:\d+,(?!\d{{3}}(?!\d))\d+|{_POINTED}){_END}")
+"""Numbers that show the decimal mark: three digits behind a mark may be thousands."""
+_JSON = re.compile(r"\s*(?:\{|\[\s*\{)")
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a tool writes numbers."""
+
+    local: bool = False
+    """Whether the decimal mark is that of its locale; a point if not. No thousands have a separator."""
+    keep: str = ""
+    """A pattern of other text that looks like such a number, a list for instance."""
+
+
+def leave_out(text: str, form: Form) -> tuple[str, list[Note]]:
+    """Replace the numbers that the tool does not write, and warn about them."""
+    if not _MARKED.search(text) or _JSON.match(text):
+        # JSON has one form, and a list in it looks like a number.
+        return text, []
+    points, commas = (sum(1 for _ in pattern.finditer(text)) for pattern in (_POINTS, _COMMAS))
+    if form.local:
+        other = [_WITH_POINT if commas > points else _WITH_COMMA]
+    else:
+        other = [_WITH_COMMA, *([_THOUSANDS] if commas > points else [])]
+    pattern = re.compile(rf"(?m)(?P<kept>{form.keep or '(?!)'})|{_BEGIN}(?:{'|'.join([*_GROUPED, *other])}){_END}")
+    found: list[re.Match[str]] = []
+
+    def hide(match: re.Match[str]) -> str:
+        if match["kept"] is not None:
+            return match[0]
+        found.append(match)
+        return "?" * len(match[0])
+
+    hidden = pattern.sub(hide, text)
+    if not found:
+        return text, []
+    message = (
+        f"{counted(len(found), 'number')} with marks of another locale, such as {found[0][0]!r}, left out: record with "
+        "LC_ALL=C, or save the file with decimal points and without thousands separators"
+    )
+    line = text.count("\n", 0, found[0].start()) + 1
+    return hidden, [Note(message, line, severity="warning")]

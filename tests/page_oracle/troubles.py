@@ -1,0 +1,249 @@
+"""What the report from symptom to verdict must show, from the cells of a capture of esxtop.
+
+Which findings there are and why is the diagnosis's; limits passed, medians before and after a change, and what charts
+draw are of the capture.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from page_oracle import limits
+from page_oracle.arithmetic import drawn, highest, lowest, median, several, span
+from page_oracle.compare import ABSENT, Expected, Rows
+from page_oracle.host import DEVICE, Column, Host
+from page_oracle.host_page import moment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+GAP, FEWEST = 2, 10
+"""Samples within a limit that do not end a spell, and samples that a verdict should have."""
+MEMORY = {
+    "balloon_mib": "Memctl MBytes",
+    "balloon_target_mib": "Memctl Target MBytes",
+    "swapped_mib": "Swapped MBytes",
+    "swap_in_mib_per_s": "Swap Read MBytes/sec",
+    "swap_out_mib_per_s": "Swap Written MBytes/sec",
+    "compressed_mib": "Used Compressed Memory MBytes",
+    "zip_mib_per_s": "Compressed MBytes/sec",
+    "unzip_mib_per_s": "Decompressed MBytes/sec",
+}
+WAITS = {
+    "contention_pct": "contention",
+    "costop_pct": "% CoStop",
+    "max_limited_pct": "% Max Limited",
+    "swap_wait_pct": "% Swap Wait",
+    "ready_pct": "% Ready",
+}
+HOST = {"swap_in_mib_per_s": "Swap MBytes Read/sec", "swap_out_mib_per_s": "Swap MBytes Write/sec"}
+DEVICES = {"davg_ms": "Driver", "gavg_ms": "Guest", "kavg_ms": "Kernel", "qavg_ms": "Queue"}
+SERIES = [
+    *(("vm", value) for value in (*WAITS, *MEMORY, "worst_costop_pct", "lat_c_pct", "rx_packets")),
+    *(("vm", value) for value in ("drop_rx_pct",)),
+    *(("device", value) for value in (*DEVICES, "queued", "read_mib_per_s")),
+    *(("host", value) for value in HOST),
+]
+DISKS = ("Physical Disk", "Virtual Disk")
+CASES = limits.FOLDER / "cases"
+
+
+def expected(path: Path, profile: str = "standard") -> Expected:
+    """The page of `troubleshooting`."""
+    host, rules = Host(path), limits.read(profile)
+    seconds = (host.ms[-1] - host.ms[0]) / 1000
+    cases = [tomllib.loads(file.read_text(encoding="utf-8")) for file in sorted(CASES.glob("*.toml"))]
+    found = Expected()
+    every = float(len(rules) + len(cases))
+    found.tiles = {
+        "Judged": ((..., " of ", every), ("cases and limits; the others lack counters",)),
+        "Covered": ((span(seconds),), (several(len(host.times), "sample"),)),
+    }
+    found.texts = [(f"{moment(host, 0)} to {moment(host, -1)} (", span(seconds), ")")]
+    found.tables = [
+        Rows("Limits passed", ("Measure", "Object", "Limit"), Symptoms(host, rules), ordered=False),
+        Rows(
+            "Counters that changed most", ("Table", "Counter", "Of"), partial(medians, host), ordered=False, partly=True
+        ),
+        Rows("Troubles that were looked for", ("Area",), _areas(cases), ordered=False),
+    ]
+    found.charts = [*_charts(host), *_limits(rules)]
+    return found
+
+
+def _areas(cases: Sequence[dict]) -> dict[tuple, dict]:
+    count = Counter(trouble.partition(".")[0] for trouble in {case["trouble"] for case in cases})
+    return {(area,): {"Of": float(many)} for area, many in count.items()}
+
+
+def series(host: Host, kind: str, value: str) -> dict[str, Column]:
+    """What rules judge, by object: those that are a counter, or a mean or highest over vCPUs."""
+    of_kind: Callable = {"vm": _of_vms, "device": _of_devices}.get(kind, _of_host)
+    return of_kind(host, value) if (kind, value) in SERIES else {}
+
+
+def _of_vms(host: Host, value: str) -> dict[str, Column]:
+    if value in WAITS:
+        return host.waits(WAITS[value])
+    if value in MEMORY:
+        return {name: host.column("Group Memory", MEMORY[value], group) for group, (name, _) in host.vms.items()}
+    if value == "worst_costop_pct":
+        return {name: _worst(host, "% CoStop", worlds) for name, worlds in host.vms.values()}
+    if value == "lat_c_pct":
+        # The row of a VM adds up its worlds, helpers included.
+        latency = {group: host.column("Group Cpu", "% CPU Latency", group) for group in host.vms}
+        return {
+            name: [None if one is None else one / len(worlds) for one in latency[group]]
+            for group, (name, worlds) in host.vms.items()
+        }
+    ports = {port.client: port for port in host.ports if port.kind == "vm"}
+    if value == "rx_packets":
+        return {name: host.column("Network Port", "Packets Received/sec", one.instance) for name, one in ports.items()}
+    return {name: one.drops("Received")[0] for name, one in ports.items()}
+
+
+def _of_devices(host: Host, value: str) -> dict[str, Column]:
+    devices = {name: disk for name, disk in host.disks.items() if disk.of == DEVICE}
+    if value in DEVICES:
+        return {name: disk.latency(DEVICES[value]) for name, disk in devices.items()}
+    return {name: disk.queued if value == "queued" else disk.rate("MBytes Read/sec") for name, disk in devices.items()}
+
+
+def _of_host(host: Host, value: str) -> dict[str, Column]:
+    return {"the host": host.column("Memory", HOST[value])}
+
+
+def _worst(host: Host, counter: str, worlds: Sequence[str]) -> Column:
+    return [highest(row) for row in zip(*(host.column("Vcpu", counter, world) for world in worlds), strict=True)]
+
+
+class Symptoms(Mapping):
+    """Limits that were passed for long enough, by measure, object and limit; of other series only the limit."""
+
+    def __init__(self, host: Host, rules: Mapping[str, dict]) -> None:
+        self.host = host
+        self.rules = {(rule["screen"], f"{rule['warn']:,g}"): rule for rule in rules.values()}
+        self.known = {}
+        derived = [(key, rule) for key, rule in self.rules.items() if "floor" not in rule or rule["kind"] == "device"]
+        for (screen, limit), rule in derived:
+            for name, column in series(host, rule["kind"], rule["value"]).items():
+                spells = _spells(rule, self._busy(rule, name, column))
+                if spells:
+                    self.known[screen, name, limit] = self._row(rule, column, spells)
+
+    def _busy(self, rule: dict, name: str, column: Column) -> Column:
+        """Without samples of little activity, unless many of them in a row are beyond the limit."""
+        if "floor" not in rule:
+            return column
+        disk = self.host.disks[name]
+        activity = {"iops": disk.iops, "good_iops": disk.good}[rule["floor_of"]]
+        idle = [one is None or one < rule["floor"] for one in activity]
+        for start, stop in _runs([one is not None and limits.passes(rule, one, rule["warn"]) for one in column]):
+            if stop - start >= rule.get("below_floor", len(column) + 1):
+                idle[start:stop] = [False] * (stop - start)
+        return [None if left else one for one, left in zip(column, idle, strict=True)]
+
+    def _row(self, rule: dict, column: Column, spells: Sequence[tuple[int, int]]) -> dict:
+        worst = lowest if rule["direction"] == "below" else highest
+        critical = [
+            "critical" in rule and limits.passes(rule, median(column[start:stop]), rule["critical"])
+            for start, stop in spells
+        ]
+        times, days = self.host.times, {time.date() for time in (self.host.times[0], self.host.times[-1])}
+        form = "%H:%M:%S" if len(days) == 1 else "%m-%d %H:%M:%S"
+        return {
+            "Severity": ("critical" if any(critical) else "warning",),
+            "Since (UTC)": (f"{times[spells[0][0]]:{form}}",),
+            "Spells": float(len(spells)),
+            "Of the capture %": sum(round(100 * (stop - start) / len(times), 1) for start, stop in spells),
+            "Worst sample": worst(one for start, stop in spells for one in column[start:stop]),
+            "Unit": (rule["unit"],),
+        }
+
+    def __getitem__(self, key: tuple[str, str, str]) -> dict:
+        screen, _, limit = key
+        rule = self.rules[screen, limit]
+        return self.known.get(key) or {"Unit": (rule["unit"],)}
+
+    def __iter__(self) -> Iterator[tuple]:
+        return iter(self.known)
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+
+def _runs(held: Sequence[bool]) -> list[tuple[int, int]]:
+    starts = [at for at, one in enumerate(held) if one and not (at and held[at - 1])]
+    stops = [at + 1 for at, one in enumerate(held) if one and held[at + 1 : at + 2] != [True]]
+    return list(zip(starts, stops, strict=True))
+
+
+def _spells(rule: dict, column: Column) -> list[tuple[int, int]]:
+    """Runs of samples beyond the limit, short gaps filled, with as many such samples as the rule asks for."""
+    bad = [one is not None and limits.passes(rule, one, rule["warn"]) for one in column]
+    joined: list[list[int]] = []
+    for start, stop in _runs(bad):
+        if joined and start - joined[-1][1] <= GAP:
+            joined[-1][1] = stop
+        else:
+            joined.append([start, stop])
+    persist = min(rule.get("persist", 3), max(1, len(column) - 1))
+    return [(start, stop) for start, stop in joined if sum(bad[start:stop]) >= persist]
+
+
+def medians(host: Host, caption: str) -> dict[tuple, dict]:
+    """Medians of a counter before and after the time that the caption says, by table, counter and instance."""
+    clock = re.search(r"\d\d:\d\d:\d\d", caption)
+    at = next(at for at, time in enumerate(host.times) if clock and f"{time:%H:%M:%S}" == clock[0])
+    found = {}
+    for (of, counter), places in host.places.items():
+        for name in places:
+            column = host.disks[name].rate(counter) if of == DEVICE else host.column(of, counter, name)
+            if of.startswith(DISKS) and not any(column[:1]):
+                column = [None, *column[1:]]
+            row = {"Before": median(column[:at]), "After": median(column[at:])}
+            for key in {name, name.partition(":")[2]} if name[:1].isdigit() else {name}:
+                found[_snake(of), _snake(counter), key or ABSENT] = row
+    return found
+
+
+def _snake(text: str) -> str:
+    words = text.replace("%", "pct ").replace("/", " per ")
+    return re.sub(r"\W+", "_", words).strip("_").lower()
+
+
+def _charts(host: Host) -> list[Rows]:
+    """The series that findings rest on, by their words; which of them are drawn is the diagnosis's."""
+    words = tomllib.loads((limits.FOLDER / "words.toml").read_text(encoding="utf-8"))
+    known: dict[str, dict[str, Column]] = {}
+    for kind, value in SERIES:
+        known.setdefault(words.get(value, [value.replace("_", " ")])[0], {}).update(series(host, kind, value))
+    return [
+        Rows(
+            f".*: {re.escape(said)} [-\\d].*",
+            ("full", "time"),
+            drawn(host.ms, columns, "value"),
+            some=True,
+            partly=True,
+        )
+        for said, columns in known.items()
+        if any(one is not None for column in columns.values() for one in column)
+    ]
+
+
+def _limits(rules: Mapping[str, dict]) -> list[Rows]:
+    """Dashed lines of the limits on a series, by its words."""
+    words = tomllib.loads((limits.FOLDER / "words.toml").read_text(encoding="utf-8"))
+    made = []
+    for rule in rules.values():
+        if rule["value"] in words:
+            said, _, _ = words[rule["value"]]
+            unit = rule["unit"].partition(" of ")[0]
+            made.append(limits.lines(rule, unit, f".*: {re.escape(said)} [-\\d].*"))
+    return made

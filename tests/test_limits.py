@@ -1,0 +1,147 @@
+"""Commands under the limits that a shell sets, on full disks, and ended by signals."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import hosts
+import pytest
+
+from esxparse.cli import main
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")
+
+_LIMITED = "import resource, sys; from esxparse.cli import main; {}; sys.exit(main(sys.argv[1:]))"
+_FILES = "resource.setrlimit(resource.RLIMIT_NOFILE, ({0}, {0}))"
+_MEMORY = "resource.setrlimit(resource.RLIMIT_AS, ({0} << 20, {0} << 20))"
+
+
+def limited(limit: str, *words: object, **env: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", _LIMITED.format(limit), *map(str, words)]
+    whole = {**os.environ, **env}
+    whole.pop("POLARS_MAX_THREADS", None)
+    return subprocess.run(command, capture_output=True, text=True, env=whole, timeout=120, check=False)
+
+
+def commands(folder: Path) -> dict[str, list[object]]:
+    file = hosts.capture(folder)
+    where = folder / "lake"
+    assert main(["lake", "add", str(file), "--lake", str(where), "-q"]) == 0
+    return {
+        "info": ["info", file],
+        "check": ["check", file],
+        "diagnose": ["diagnose", file],
+        "slice": ["slice", file, "-o", folder / "part.csv"],
+        "convert": ["convert", file, "-o", folder / "converted"],
+        "lake add": ["lake", "add", hosts.capture(folder, "esx-02"), "--lake", where],
+        "lake sql": ["lake", "sql", "SELECT count(*) FROM vcpu", "--lake", where],
+        "lake report": ["lake", "report", "--lake", where, "-o", folder / "fleet.html"],
+        "report": ["report", file, "-o", folder / "page.html"],
+        "batch": ["batch", file, "-o", folder / "batch"],
+        "collect": ["collect", "host", "nobody@127.0.0.1", "--port", "9", "-o", folder / "collected"],
+    }
+
+
+@pytest.mark.search
+@pytest.mark.parametrize("limit", [_FILES.format(64), _FILES.format(16), _MEMORY.format(600), _MEMORY.format(976)])
+def test_every_command_works_or_names_the_limit_in_one_line(tmp_path, limit):
+    worked = set()
+    for name, words in commands(tmp_path).items():
+        done = limited(limit, *words)
+        if done.returncode == 0:
+            worked.add(name)
+            continue
+        assert done.returncode == 1, (name, done.returncode, done.stderr)
+        assert done.stderr.count("\n") == 1, (name, done.stderr[:2000])
+        named = "ulimit -n" if "NOFILE" in limit else "ulimit -v"
+        # Nothing listens where `collect` asks.
+        assert named in done.stderr or name == "collect", (name, done.stderr)
+    if limit == _FILES.format(64):
+        assert worked >= {"info", "check", "diagnose", "slice", "convert", "lake add", "lake sql"}
+
+
+def test_a_limit_that_is_too_low_is_named_before_anything_begins(tmp_path):
+    file = hosts.capture(tmp_path)
+    done = limited(_FILES.format(64), "report", file, "-o", tmp_path / "page.html")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "esxparse: report needs 128 open files, and ulimit -n allows 64: raise it\n",
+    )
+    done = limited(_MEMORY.format(800), "info", file)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "esxparse: info needs 900 MiB of memory, and ulimit -v allows 800 MiB: raise it\n",
+    )
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_native_code_that_gets_no_memory_is_one_line(tmp_path):
+    file = hosts.wide(tmp_path, "esx-01", 200_000)
+    done = limited(_MEMORY.format(1300), "check", file)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "ulimit -v allows 1,300 MiB" in done.stderr or "needs more memory than there is" in done.stderr
+
+
+def test_a_soft_limit_is_raised_as_far_as_it_may(tmp_path):
+    limit = "resource.setrlimit(resource.RLIMIT_NOFILE, (32, 1024))"
+    done = limited(limit, "report", hosts.capture(tmp_path), "-o", tmp_path / "page.html")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def with_small_disk(folder: Path, *words: object, temporary: bool) -> subprocess.CompletedProcess[str]:
+    """Runs a command where `folder` is a disk of 1 MiB with 100 kB free; `temporary`: for temporary files, too."""
+    folder.mkdir()
+    script = 'mount -t tmpfs -o size=1m tmpfs "$0" && head -c 950000 /dev/zero > "$0/fill" && exec "$@"'
+    command = ["unshare", "-r", "-m", "sh", "-c", script, folder, sys.executable, "-m", "esxparse", *words]
+    env = {**os.environ, **({"TMPDIR": str(folder)} if temporary else {})}
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True, env=env, timeout=120, check=False)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    trial = tmp_path / "trial"
+    trial.mkdir()
+    script = 'mount -t tmpfs tmpfs "$0"'
+    try:
+        command = ["unshare", "-r", "-m", "sh", "-c", script, str(trial)]
+        done = subprocess.run(command, capture_output=True, check=False)
+    except OSError:
+        pytest.skip("there is no unshare here")
+    if done.returncode:
+        pytest.skip("this machine allows no mounts")
+    return tmp_path / "small"
+
+
+BUSY = Path(__file__).parent.parent / "datasets/busy-host/busy-host.csv"
+
+
+@pytest.mark.needs("unshare", "obstore")
+def test_a_full_disk_for_temporary_files_is_named(small_disk, tmp_path):
+    done = with_small_disk(small_disk, "lake", "add", BUSY, "--lake", tmp_path / "lake", temporary=True)
+    told = f"esxparse: {small_disk} has no space left: make room, or set TMPDIR to a place with room\n"
+    assert (done.returncode, done.stderr) == (1, told)
+    assert not list((tmp_path / "lake").rglob("*.parquet"))
+
+
+@pytest.mark.needs("unshare", "obstore")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["slice", BUSY, "-o", "{}/part.csv"],
+        ["convert", BUSY, "-o", "{}/converted"],
+        ["lake", "add", BUSY, "--lake", "{}/lake"],
+        ["report", BUSY, "-o", "{}/page.html"],
+        ["report", BUSY, "-o", "{}/page.md"],
+    ],
+    ids=lambda words: f"{words[0]} {Path(words[-1]).name}",
+)
+def test_a_full_disk_for_the_output_is_named(small_disk, words):
+    done = with_small_disk(small_disk, *(str(one).format(small_disk) for one in words), temporary=False)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert str(small_disk) in done.stderr
+    assert "space left" in done.stderr
