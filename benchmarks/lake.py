@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any, Final
 import sections
 
 import esxparse as ex
-from esxparse.diagnosis.diagnose import diagnose, sample_times, series_of
+from esxparse.derived.tables import sample_times
+from esxparse.diagnosis.diagnose import diagnose, series_of
 from esxparse.lakes import judging
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

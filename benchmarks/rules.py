@@ -18,8 +18,9 @@ import captures
 import sections
 
 import esxparse as ex
+from esxparse.derived.tables import sample_times
 from esxparse.diagnosis import rules
-from esxparse.diagnosis.diagnose import sample_times, series_of
+from esxparse.diagnosis.diagnose import series_of
 from esxparse.diagnosis.symptoms import symptoms, values
 
 if TYPE_CHECKING:

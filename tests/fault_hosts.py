@@ -16,7 +16,8 @@ import polars as pl
 import esxparse as ex
 import esxparse_simulator as simulate
 from esxparse.counters.naming import column_name, table_name
-from esxparse.diagnosis.diagnose import sample_times, series_of
+from esxparse.derived.tables import sample_times
+from esxparse.diagnosis.diagnose import series_of
 from esxparse.diagnosis.rules import load
 from esxparse.diagnosis.symptoms import values
 from esxparse.metrics import inventory

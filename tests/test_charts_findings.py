@@ -15,9 +15,9 @@ from specs import layers, titles
 import esxparse as ex
 from esxparse.charts import findings
 from esxparse.charts.theme import colour
+from esxparse.derived.panels import Panel
 from esxparse.diagnosis import evidence
 from esxparse.diagnosis.findings import Finding
-from esxparse.diagnosis.panels import Panel
 from esxparse.diagnosis.series import Series
 
 

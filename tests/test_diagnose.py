@@ -15,9 +15,10 @@ from fault_hosts import seen
 
 import esxparse as ex
 from esxparse.cli import main
+from esxparse.derived.panels import Panel
+from esxparse.derived.tables import sample_times
 from esxparse.diagnosis import cases, engine, rules
-from esxparse.diagnosis.diagnose import sample_times, series_of
-from esxparse.diagnosis.panels import Panel
+from esxparse.diagnosis.diagnose import series_of
 from esxparse.diagnosis.series import Series
 from esxparse.diagnosis.symptoms import symptoms, values
 from esxparse.errors import EsxparseError

@@ -13,10 +13,11 @@ import studies
 import esxparse as ex
 from esxparse.charts import energy as power_charts
 from esxparse.charts import events, findings, power, reduce
-from esxparse.diagnosis import diagnose, evidence, levels, rules, symptoms, vm_signals
+from esxparse.derived import vms
+from esxparse.derived.capture import Capture
+from esxparse.derived.panels import Panel
+from esxparse.diagnosis import diagnose, evidence, levels, rules, symptoms
 from esxparse.diagnosis.finding import Finding
-from esxparse.diagnosis.hosts import Host
-from esxparse.diagnosis.panels import Panel
 from esxparse.diagnosis.series import Series
 from esxparse.explorer import rank
 from esxparse.explorer.panel import Asked, Values, panel
@@ -346,15 +347,15 @@ def test_a_part_of_a_run_that_one_sample_covers_has_its_value():
 def test_how_little_a_vm_usually_runs_is_a_share_of_the_time():
     times = [ZERO + timedelta(seconds=one) for one in SLOWER]
     groups = pl.LazyFrame({"time": times, "group_id": 7, "group": "db", "pct_run": TEN_THEN_NINETY})
-    more = vm_signals.group(Host({"group_cpu": groups})).select("run_more_pct").collect().to_series()
+    more = vms.group(Capture({"group_cpu": groups})).select("run_more_pct").collect().to_series()
     # At 10 % for half of the time: so it is 10 % that it runs at least, in samples and by time.
     assert more.to_list() == [0.0] * 60 + [80.0]
     busy = groups.with_columns(pct_run=pl.Series([90.0] * 30 + [10.0] * 30 + [90.0]))
-    more = vm_signals.group(Host({"group_cpu": busy})).select("run_more_pct").collect().to_series()
+    more = vms.group(Capture({"group_cpu": busy})).select("run_more_pct").collect().to_series()
     # 10 % in half of the samples, but in a quarter of the time.
     assert more.to_list() == [80.0] * 30 + [0.0] * 30 + [80.0]
     rarely = groups.with_columns(pct_run=pl.Series([90.0] * 40 + [10.0] * 20 + [90.0]))
-    more = vm_signals.group(Host({"group_cpu": rarely})).select("run_more_pct").collect().to_series()
+    more = vms.group(Capture({"group_cpu": rarely})).select("run_more_pct").collect().to_series()
     # A third of the samples, and a sixth of the time: too little to be usual.
     assert more.to_list() == [0.0] * 40 + [-80.0] * 20 + [0.0]
 

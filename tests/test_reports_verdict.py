@@ -12,11 +12,11 @@ import pytest
 from fault_hosts import seen
 
 import esxparse as ex
+from esxparse.derived.panels import Panel
 from esxparse.diagnosis import levels, rules
 from esxparse.diagnosis.areas import area_of
 from esxparse.diagnosis.diagnose import series_of
 from esxparse.diagnosis.findings import SEVERITIES
-from esxparse.diagnosis.panels import Panel
 from esxparse.diagnosis.series import Series
 from esxparse.diagnosis.symptoms import values
 from esxparse.metrics import inventory, scheduling

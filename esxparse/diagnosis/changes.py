@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from esxparse.counters.series import series_name
-from esxparse.diagnosis.panels import panel
+from esxparse.derived.panels import panel
 from esxparse.errors import EsxparseError
 from esxparse.metrics import change_points
 from esxparse.recording import counted

@@ -6,18 +6,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import polars as pl
 
+from esxparse.derived.panels import panels
+from esxparse.derived.tables import capture_of, sample_times
 from esxparse.diagnosis import cases, engine, rules
 from esxparse.diagnosis.areas import area_of
 from esxparse.diagnosis.experiments import verdicts
 from esxparse.diagnosis.finding import Finding
 from esxparse.diagnosis.findings import SEVERITIES, Findings
-from esxparse.diagnosis.hosts import Host
 from esxparse.diagnosis.levels import Levels, levels
-from esxparse.diagnosis.panels import panels
 from esxparse.diagnosis.rules import Rule
 from esxparse.diagnosis.series import Series
+from esxparse.diagnosis.series import tables as needed
 from esxparse.diagnosis.symptoms import symptoms, values
 from esxparse.errors import EsxparseError
 from esxparse.formats.kit.limits import is_cut
@@ -88,24 +88,11 @@ def diagnose(rec: Recording | Study, profile: str | Path = "standard", series: S
     )
 
 
-def sample_times(rec: Recording) -> Sequence[datetime]:
-    """The time of each sample, in the order of the file."""
-    for frame in rec.tables.values():
-        stamps = frame.select("time", "instance").collect()
-        if stamps.height:
-            one = pl.col("instance").eq_missing(pl.lit(stamps["instance"][0]))
-            return list(stamps.filter(one)["time"].to_list())
-    raise EsxparseError(f"{rec.source} has no samples to diagnose")
-
-
 def series_of(rec: Recording, times: Sequence[datetime] | None = None) -> Series:
     """The series of a capture of esxtop, by which rules and cases judge it; `times`: what `sample_times` gives."""
     times = times or sample_times(rec)
-    # Several views ask for counters of one table: a capture that stays in its file is read once for all of them.
-    tables = {name: frame.cache() for name, frame in rec.tables.items()}
-    host = Host(tables, rec.meta.get("release"))
     covered = over_time.weights(times)
-    return Series(panels(host, times), len(times), frozenset(tables), covered, cut=is_cut(rec.notes))
+    return Series(panels(capture_of(rec), times), len(times), frozenset(rec.tables), covered, cut=is_cut(rec.notes))
 
 
 def unseen(one: Case | Rule, series: Series) -> str:
@@ -114,7 +101,8 @@ def unseen(one: Case | Rule, series: Series) -> str:
     dead = sorted(name for name in reads if series.matrix(one.kind, name) is None)
     if len(dead) < max(1, len(reads)):
         return ""
-    lacking = sorted(one.tables - set(series.tables))
+    needs = {table for name in dead for table in needed(one.kind, name, also=False) or ()}
+    lacking = sorted(needs - set(series.tables))
     what = f"no table {' or '.join(lacking)}" if lacking else f"no values of {', '.join(dead)}"
     return f"not judged: {what}: {_CUT if series.cut else _ALL}{_ONE if series.samples == 1 and not lacking else ''}"
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import polars as pl
 
-from esxparse import clock, toml
+from esxparse import clock
 from esxparse.charts.findings import MAX_FAULT, Evidence
+from esxparse.derived.tables import declared
 from esxparse.diagnosis import cases, rules
 from esxparse.diagnosis.series import origin
 from esxparse.metrics import over_time
@@ -45,7 +45,8 @@ def of(finding: Finding, series: Series, times: Sequence[datetime], profile: str
     for name in _named(case):
         kind, own, how = origin(case.kind, name)
         matrix = None if not own or _SETTINGS.fullmatch(own) else series.matrix(kind, own)
-        if matrix is None or any((one.words, one.noun) == (_words(own)[0], _noun(kind)) for one in (*moving, *still)):
+        shown = {(one.words, one.noun) for one in (*moving, *still)}
+        if matrix is None or (declared()[kind][own].name, _noun(kind)) in shown:
             continue
         # One story has the same objects in all its charts, but where others are spoken of.
         fault = next((one.fault for one in moving if one.noun == _noun(kind) and not how.startswith("others")), ())
@@ -100,15 +101,15 @@ def _evidence(
             "value": matrix.reshape(-1),
         }
     ).with_columns(pl.col("value").fill_nan(None))
-    words, unit, screen = _words(name)
+    column = declared()[kind][name]
     return Evidence(
         table.unique(["time", "name"], keep="first", maintain_order=True),
         fault,
         finding.start,  # type: ignore[arg-type]
         finding.end,  # type: ignore[arg-type]
-        words,
-        screen,
-        rule.unit if rule else unit,
+        column.name,
+        column.screen,
+        rule.unit if rule else column.unit,
         _noun(kind),
         rule,
     )
@@ -116,13 +117,3 @@ def _evidence(
 
 def _noun(kind: str) -> str:
     return _NOUNS.get(kind, kind)
-
-
-def _words(name: str) -> tuple[str, str, str]:
-    """What a series is, its unit, and what esxtop calls it."""
-    return _said().get(name) or (name.replace("_", " "), "", "")
-
-
-@cache
-def _said() -> dict[str, tuple[str, str, str]]:
-    return {name: (one[0], one[1], one[2]) for name, one in toml.beside(__file__, "words.toml").items()}

@@ -1,6 +1,6 @@
 """Names of series in expressions of rules and cases, and what they stand for.
 
-An expression speaks of one kind of object. A name in it is a column of that kind (`signals`), or one of these:
+An expression speaks of one kind of object. A name in it is a column of that kind (a derived table), or one of these:
 
     others_X, othersmax_X          mean or highest of X over the other objects of the kind
     share_X                        X of the object / sum of X over all objects of the kind
@@ -29,19 +29,20 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from esxparse.diagnosis.signals import CLOCK, KINDS, VIEWS, columns
+from esxparse.derived.model import VIEWS
+from esxparse.derived.tables import CLOCK, TABLES, columns, declared
 from esxparse.metrics import over_time
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from esxparse.diagnosis.panels import Panel
+    from esxparse.derived.panels import Panel
 
     Matrix = NDArray[np.float64]
     Mask = NDArray[np.bool_]
     Known = tuple[Matrix, Matrix | None]
 
-_ALL: Final = re.compile(rf"({'|'.join(KINDS)})s(max|min|sum|)_(.+)")
+_ALL: Final = re.compile(rf"({'|'.join(TABLES)})s(max|min|sum|)_(.+)")
 _OTHERS: Final = re.compile(r"(others|othersmax|share)_(.+)")
 _USUAL: Final = re.compile(r"(.+)_(low|high)")
 _SPELL: Final = re.compile(r"(.+)_(before|rise|peak|least|spreads)")
@@ -60,8 +61,7 @@ _OVER: Final[Mapping[str, Callable[..., Matrix]]] = {
 @cache
 def known(kind: str) -> frozenset[str]:
     """The columns of a kind."""
-    own = CLOCK if kind == "host" else ()
-    return frozenset(name for view, (of, _, _) in VIEWS.items() if of == kind for name in columns(view)).union(own)
+    return frozenset(declared()[kind])
 
 
 def _meaning(kind: str, name: str) -> tuple[str, str, str]:
@@ -85,18 +85,20 @@ def origin(kind: str, name: str) -> tuple[str, str, str]:
     return of, inner if inner in known(of) else "", how
 
 
-def tables(kind: str, name: str) -> frozenset[str] | None:
-    """The tables that a series needs, of which any view has the column; None where there is no such series."""
+def tables(kind: str, name: str, *, also: bool = True) -> frozenset[str] | None:
+    """The tables that a series is made of, with `also` those that it reads where a capture has them.
+
+    Returns None where there is no such series.
+    """
     if name in _OF_SPELLS or (kind == "host" and name in CLOCK):
         return frozenset()
     if name not in known(kind) and (found := _SPELL.fullmatch(name)):
-        return tables(kind, found[1])
+        return tables(kind, found[1], also=also)
     how, of, inner = _meaning(kind, name)
     if how == "own":
-        return next(
-            frozenset(needs) for view, (one, needs, _) in VIEWS.items() if one == kind and name in columns(view)
-        )
-    return tables(of, inner) if how else None
+        view = next(one for one in VIEWS if one.table == kind and name in columns(one))
+        return frozenset(view.reads if also else view.needs)
+    return tables(of, inner, also=also) if how else None
 
 
 class Series:

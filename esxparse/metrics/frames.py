@@ -85,6 +85,16 @@ def share_pct(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
     return pl.when(whole > 0).then(100.0 * part / whole)
 
 
+def total(value: pl.Expr) -> pl.Expr:
+    """Aggregate `value` by its sum; null where none is known: an empty sum looks like a measured 0.
+
+    >>> frame = pl.LazyFrame({"known": [1.0, None], "lacking": [None, None]}, schema_overrides={"lacking": pl.Float64})
+    >>> frame.select(total(pl.col("known")), total(pl.col("lacking"))).collect().row(0)
+    (1.0, None)
+    """
+    return pl.when(value.count() > 0).then(value.sum())
+
+
 def weighted_mean(value: pl.Expr, weight: pl.Expr) -> pl.Expr:
     """Aggregate `value` by its mean weighted by `weight`; null where no weight falls on a value.
 

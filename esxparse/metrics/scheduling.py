@@ -12,15 +12,18 @@ percentages are a percentage of one physical CPU core", "%MLMTD time is included
 from __future__ import annotations
 
 import math
-from typing import Final, overload
+from typing import TYPE_CHECKING, Final, overload
 
 import polars as pl
 
 from esxparse import toml
 from esxparse.errors import EsxparseError
 
-from .frames import column, finite, names, placed, renamed
+from .frames import SAMPLE, column, finite, names, placed, renamed, total
 from .inventory import vcpu_worlds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 STATES: Final[dict[str, str]] = toml.beside(__file__, "counters.toml")["scheduling"]
 _ORDER = (*list(STATES)[:2], "contention_pct", *list(STATES)[2:])
@@ -48,8 +51,9 @@ def per_vcpu(group_cpu: pl.LazyFrame, vms: pl.LazyFrame, vcpu: pl.LazyFrame | No
     is says `ready_from`. What a VM uses is always that of its group, helper worlds too, divided by its vCPUs.
 
     Needs `time`, `group_id` and any of `pct_ready`, `pct_max_limited`, `pct_costop`, `pct_swap_wait`, `pct_used`,
-    `pct_run`, `pct_system`, `pct_overlap` in `group_cpu`; `group_id`, `vm`, `vcpus` in `vms` (`inventory.vms`); `time`,
-    `group_id`, `world_id`, `world` and any of the counters of waits in `vcpu`.
+    `pct_run`, `pct_system`, `pct_overlap`, `pct_cpu_latency`, `pct_memory_latency` in `group_cpu`; `group_id`, `vm`,
+    `vcpus` in `vms` (`inventory.vms`); `time`, `group_id`, `world_id`, `world` and any of the counters of waits in
+    `vcpu`.
     Groups that are not VMs are left out. Returns, in the order of `group_cpu`; % of one core, null without the counter:
 
     time, group_id, vm, vcpus
@@ -62,6 +66,8 @@ def per_vcpu(group_cpu: pl.LazyFrame, vms: pl.LazyFrame, vcpu: pl.LazyFrame | No
     run_pct          %RUN of the VM / vCPUs: time on a CPU
     system_pct       %SYS of the VM / vCPUs: VMkernel work done for the VM
     overlap_pct      %OVRLP: time taken by system services of others while the VM ran
+    lat_c_pct        %LAT_C of the VM / vCPUs: could not run for want of CPU
+    lat_m_pct        %LAT_M of the VM / vCPUs: could not run for want of memory
     ready_from       str  "vCPU worlds", or "group" where the waits hold those of helper worlds; null where `vcpu` is
                      given and nobody tells a wait, as of a VM that has left the host
 
@@ -94,32 +100,60 @@ def per_vcpu(group_cpu: pl.LazyFrame, vms: pl.LazyFrame, vcpu: pl.LazyFrame | No
     return rows.with_columns(contention()).select("time", "group_id", "vm", "vcpus", *_ORDER, "ready_from")
 
 
-_KEYS: Final = ("time", "_place", "group_id")
+_KEYS: Final = (*SAMPLE, "group_id")
+
+
+def per_vcpu_by_worlds(vcpu: pl.LazyFrame, vms: pl.LazyFrame) -> pl.LazyFrame:
+    """Give the columns of `per_vcpu` by the worlds of vCPUs alone, for a capture without groups.
+
+    Needs `time`, `group_id`, `world_id`, `world` and any of the counters of `per_vcpu` in `vcpu`; `vms` as there.
+    Returns `time`, `group_id`, `vm`, `vcpus` and those columns, sorted by time: means over the vCPUs of a VM, without
+    its helper worlds; null where a vCPU has no number.
+
+    >>> worlds = pl.LazyFrame({
+    ...     "time": [0, 0], "group_id": [7, 7], "world_id": [71, 72], "world": ["vmx-vcpu-0:db", "vmx-vcpu-1:db"],
+    ...     "pct_ready": [2.0, 4.0], "pct_max_limited": [0.0, 2.0],
+    ... })
+    >>> found = pl.LazyFrame({"group_id": [7], "vm": ["db"], "vcpus": [2]})
+    >>> per_vcpu_by_worlds(worlds, found).select("vm", "ready_pct", "contention_pct").collect().rows()
+    [('db', 3.0, 2.0)]
+    """
+    means = [pl.when(_known(name)).then(pl.col(f"_{name}") / pl.col("vcpus")).alias(name) for name in STATES]
+    rows = _sums(finite(vcpu), tuple(STATES)).join(
+        finite(vms).select("group_id", "vm", "vcpus"), on="group_id", how="inner", maintain_order="left"
+    )
+    made = rows.sort(SAMPLE, maintain_order=True).with_columns(*means).with_columns(contention())
+    return made.select("time", "group_id", "vm", "vcpus", *_ORDER)
+
+
+def _sums(vcpu: pl.LazyFrame, states: Sequence[str]) -> pl.LazyFrame:
+    """The sums of states over the vCPUs of a VM, and how many of them lack a number."""
+    there = names(vcpu)
+    counted = {name: column(there, STATES[name]) for name in states}
+    return (
+        placed(vcpu_worlds(vcpu, "_vcpu"), "group_id", "world_id")
+        .group_by(_KEYS, maintain_order=True)
+        .agg(
+            pl.col("_vcpu").n_unique(),  # ESX 3.5 and 4 have two worlds of a vCPU, whose times add up
+            *(total(state).alias(f"_{name}") for name, state in counted.items()),
+            *(state.null_count().alias(f"_lacks_{name}") for name, state in counted.items()),
+        )
+    )
+
+
+def _known(name: str) -> pl.Expr:
+    """Whether every vCPU of a VM has a number of that state."""
+    return ((pl.col("_vcpu") == pl.col("vcpus")) & (pl.col(f"_lacks_{name}") == 0)).fill_null(value=False)
 
 
 def _with_worlds(rows: pl.LazyFrame, vcpu: pl.LazyFrame) -> pl.LazyFrame:
-    """Put the means over the worlds of vCPUs in the place of the group's waits, where every vCPU tells them."""
-    there = names(vcpu)
-    waits = {name: column(there, STATES[name]) for name in _WAITS}
-    worlds = (
-        placed(vcpu_worlds(vcpu, "_vcpu"), "group_id", "world_id")
-        .group_by(_KEYS)
-        .agg(
-            pl.col("_vcpu").n_unique(),  # ESX 3.5 and 4 have two worlds of a vCPU, whose times add up
-            *(wait.sum().alias(f"_{name}") for name, wait in waits.items()),
-            *(wait.null_count().alias(f"_lacks_{name}") for name, wait in waits.items()),
-        )
-    )
-    vcpus = pl.col("vcpus")
-
-    def told(name: str) -> pl.Expr:
-        return ((pl.col("_vcpu") == vcpus) & (pl.col(f"_lacks_{name}") == 0)).fill_null(value=False)
-
+    """Put the means over the worlds of vCPUs in the place of the group's waits, where every vCPU has a number."""
+    worlds = _sums(vcpu, _WAITS)
     # Ready time and the limit inside it are of the same worlds, or of the group both.
-    ready = told("ready_pct") & (told("max_limited_pct") | pl.col("max_limited_pct").is_null())
+    ready = _known("ready_pct") & (_known("max_limited_pct") | pl.col("max_limited_pct").is_null())
     means = [
-        pl.when(ready if name in {"ready_pct", "max_limited_pct"} else told(name))
-        .then(pl.when(told(name)).then(pl.col(f"_{name}") / vcpus))
+        pl.when(ready if name in {"ready_pct", "max_limited_pct"} else _known(name))
+        .then(pl.when(_known(name)).then(pl.col(f"_{name}") / pl.col("vcpus")))
         .otherwise(name)
         .alias(name)
         for name in _WAITS
@@ -136,7 +170,7 @@ def each_vcpu(vcpu: pl.LazyFrame) -> pl.LazyFrame:
     Needs `time`, `group_id`, `group`, `world_id`, `world` and any of the counters named there.
     Returns, in the order of `vcpu`; % of one core, null where the capture lacks the counter:
 
-    time, group_id, vm, world_id, vcpu (its number, from 0), then the nine columns of `per_vcpu` and
+    time, group_id, vm, world_id, vcpu (its number, from 0), then the percentages of `per_vcpu` and
     vm_wait_pct  %VMWAIT: blocked on an event such as I/O or swapping, without being idle
 
     ESX 3.5 and 4 show two worlds of one vCPU (`vmm0`, `vcpu-0`): they are two rows, told apart by `world_id`.

@@ -6,6 +6,7 @@ draw are of the capture.
 
 from __future__ import annotations
 
+import csv
 import re
 import tomllib
 from collections import Counter
@@ -218,12 +219,24 @@ def _snake(text: str) -> str:
     return re.sub(r"\W+", "_", words).strip("_").lower()
 
 
+def _words() -> dict[tuple[str, str], str]:
+    """What the catalogue of derived tables calls each column."""
+    path = limits.FOLDER.parent / "derived" / "columns.csv"
+    with path.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    return {
+        (table, row["column"]): row["name"]
+        for row in rows
+        for table in (("device", "nfs", "adapter", "path") if row["table"] == "io" else (row["table"],))
+    }
+
+
 def _charts(host: Host) -> list[Rows]:
     """The series that findings rest on, by their words; which of them are drawn is the diagnosis's."""
-    words = tomllib.loads((limits.FOLDER / "words.toml").read_text(encoding="utf-8"))
+    words = _words()
     known: dict[str, dict[str, Column]] = {}
     for kind, value in SERIES:
-        known.setdefault(words.get(value, [value.replace("_", " ")])[0], {}).update(series(host, kind, value))
+        known.setdefault(words[kind, value], {}).update(series(host, kind, value))
     return [
         Rows(
             f".*: {re.escape(said)} [-\\d].*",
@@ -239,11 +252,11 @@ def _charts(host: Host) -> list[Rows]:
 
 def _limits(rules: Mapping[str, dict]) -> list[Rows]:
     """Dashed lines of the limits on a series, by its words."""
-    words = tomllib.loads((limits.FOLDER / "words.toml").read_text(encoding="utf-8"))
+    words = _words()
     made = []
     for rule in rules.values():
-        if rule["value"] in words:
-            said, _, _ = words[rule["value"]]
+        if (rule["kind"], rule["value"]) in words:
+            said = words[rule["kind"], rule["value"]]
             unit = rule["unit"].partition(" of ")[0]
             made.append(limits.lines(rule, unit, f".*: {re.escape(said)} [-\\d].*"))
     return made

@@ -3,7 +3,7 @@
 Keys of a case
     trouble    str    word of docs/faults.md, or one that docs/diagnosis.md adds
     title      str    what it is, in a few words
-    kind       str    what it is about: a kind of object (`signals`)
+    kind       str    what it is about: a kind of object (a derived table)
     trigger    str    expression over series, true in the samples that call for this case (`series`)
     level      str    series that bounds the spell: its edges are where this leaves what it is outside
     since      str    series that tells when it began, where it shows there first
@@ -40,8 +40,8 @@ from typing import Any, Final
 
 from polars.exceptions import PolarsError
 
+from esxparse.derived.tables import TABLES
 from esxparse.diagnosis import series
-from esxparse.diagnosis.signals import KINDS
 from esxparse.errors import EsxparseError, did_you_mean
 
 
@@ -140,8 +140,8 @@ def parse(text: str, file: str) -> Case:
     for one in keys.values():
         if one.default is one.default_factory is MISSING and not document.get(one.name):
             raise EsxparseError(f"{file}: {one.name!r} is missing")
-    if document["kind"] not in KINDS:
-        raise EsxparseError(f"{file}: 'kind' is {document['kind']!r}: choose from {', '.join(KINDS)}")
+    if document["kind"] not in TABLES:
+        raise EsxparseError(f"{file}: 'kind' is {document['kind']!r}: choose from {', '.join(TABLES)}")
     rows = []
     for row in document.pop("evidence"):
         if unknown := set(row) - set(_ROW):

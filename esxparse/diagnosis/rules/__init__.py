@@ -39,8 +39,8 @@ from typing import Any, Final, Literal, NoReturn
 from polars.exceptions import PolarsError
 
 from esxparse import toml
+from esxparse.derived.tables import TABLES
 from esxparse.diagnosis import series
-from esxparse.diagnosis.signals import KINDS
 from esxparse.errors import EsxparseError, did_you_mean
 
 Verdict = Literal["ok", "warning", "critical"]
@@ -253,8 +253,8 @@ def _rule(entry: Mapping[str, Any], file: str) -> Rule:
 
 def _check_series(made: Rule, file: str) -> None:
     """Refuse what no capture can have."""
-    if made.kind not in KINDS:
-        _refuse(file, made.id, "kind", f"is {made.kind!r}: choose from {', '.join(KINDS)}")
+    if made.kind not in TABLES:
+        _refuse(file, made.id, "kind", f"is {made.kind!r}: choose from {', '.join(TABLES)}")
     for key in ("value", "floor_of"):
         try:
             asked = made.reads if key == "value" else made.activity

@@ -1,4 +1,4 @@
-"""The tables of one capture, who is a VM in it, and what its views are put together with."""
+"""The tables of one capture, who is a VM in it, and what views of them are put together with."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WORLD_OF: Final = r"^(?:PVSCSI-|LSI-|NetWorld-VM-|vmast\.)(\d+)"
 
 
 @dataclass(frozen=True)
-class Host:
+class Capture:
     """The tables of one capture, and who is a VM in it."""
 
     tables: Mapping[str, pl.LazyFrame]
@@ -64,17 +64,17 @@ class Host:
         if "vcpu" not in self.tables:
             return pl.DataFrame(schema={"world_id": pl.Int64, "entity": pl.String})
         every = self.tables["vcpu"].select("group_id", "world_id", "world").unique().collect()
-        told = every.select("group_id", world_id=pl.col("world").str.extract(_WORLD_OF, 1).cast(pl.Int64))
-        both = pl.concat([every.select("group_id", "world_id"), told]).drop_nulls().unique("world_id", keep="first")
+        named = every.select("group_id", world_id=pl.col("world").str.extract(_WORLD_OF, 1).cast(pl.Int64))
+        both = pl.concat([every.select("group_id", "world_id"), named]).drop_nulls().unique("world_id", keep="first")
         return both.join(self.entities.collect(), on="group_id").select("world_id", "entity")
 
 
 _NO_GROUPS: Final = pl.DataFrame(schema={"group_id": pl.Int64, "group": pl.String})
 
 
-def of(host_: Host, table: str, counters: Mapping[str, str], *more: pl.Expr) -> pl.LazyFrame:
+def of(one: Capture, table: str, counters: Mapping[str, str], *more: pl.Expr) -> pl.LazyFrame:
     """The time, `more`, and counters of a table under short names."""
-    frame = host_.tables[table]
+    frame = one.tables[table]
     return frame.select("time", *more, *renamed(names(frame), counters))
 
 
@@ -83,6 +83,6 @@ def beside(rows: pl.LazyFrame, more: pl.LazyFrame) -> pl.LazyFrame:
     return pl.concat([rows, more.drop("time")], how="horizontal")
 
 
-def named(one: Host, rows: pl.LazyFrame) -> pl.LazyFrame:
+def named(one: Capture, rows: pl.LazyFrame) -> pl.LazyFrame:
     """Rows of VMs, with the name of each in place of its group."""
     return rows.join(one.entities.select("group_id", "entity"), on="group_id", maintain_order="left").drop("group_id")

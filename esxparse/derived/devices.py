@@ -1,0 +1,113 @@
+"""Derived tables of devices, NFS volumes, adapters, paths and vSAN."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from esxparse import toml
+from esxparse.derived.capture import beside, of
+from esxparse.derived.model import derived
+from esxparse.metrics import storage
+from esxparse.metrics.frames import column, names, share_pct, total
+
+if TYPE_CHECKING:
+    from esxparse.derived.capture import Capture
+
+_NAMES: Final = toml.beside(__file__, "counters.toml")
+_BY_WORLD: Final = "physical_disk_per_device_per_world"
+
+
+def _io(one: Capture, table: str) -> pl.LazyFrame:
+    """Rates, latencies and queues of the objects of one table."""
+    rows = storage.latency(one.tables[table]).rename({"device": "entity"})
+    rows = beside(rows, of(one, table, _NAMES["io"]))
+    read, write = pl.col("read_iops").fill_null(0.0), pl.col("write_iops").fill_null(0.0)
+    commands = pl.when(pl.any_horizontal(pl.col("read_iops", "write_iops").is_not_null())).then(read + write)
+    both = pl.col("gavg_read_ms").fill_null(0.0) * read + pl.col("gavg_write_ms").fill_null(0.0) * write
+    # A part of a capture may hold reads and writes alone.
+    rows = rows.with_columns(
+        iops=pl.coalesce("iops", commands),
+        good_iops=pl.coalesce("good_iops", commands),
+        gavg_ms=pl.coalesce("gavg_ms", pl.when(pl.col("iops").is_null() & (commands > 0)).then(both / commands)),
+    )
+    return rows.with_columns(
+        fill_pct=share_pct(pl.col("active"), pl.col("depth")),
+        mib_per_s=pl.coalesce(
+            pl.col("read_mib_per_s") + pl.col("write_mib_per_s"), "read_mib_per_s", "write_mib_per_s"
+        ),
+    )
+
+
+@derived("device", "physical_disk_scsi_device")
+def devices(one: Capture) -> pl.LazyFrame:
+    """Devices, as the VMkernel serves all VMs."""
+    return _io(one, "physical_disk_scsi_device")
+
+
+@derived("device", "physical_disk_adapter")
+def adapters_alone(one: Capture) -> pl.LazyFrame | None:
+    """Adapters, where a capture has no devices."""
+    return None if "physical_disk_scsi_device" in one.tables else _io(one, "physical_disk_adapter")
+
+
+@derived("device", _BY_WORLD, "vcpu")
+def users(one: Capture) -> pl.LazyFrame:
+    """How a device's traffic is divided among VMs, the VMkernel's own worlds left out."""
+    frame = one.tables[_BY_WORLD]
+    rates = storage.latency(frame).select(
+        "time", "iops", "read_mib_per_s", "write_mib_per_s", "kavg_ms", "queued", "active"
+    )
+    ids = frame.select(
+        "time", pl.col("device").alias("entity"), "world_id", world_depth=column(names(frame), "world_q_depth")
+    )
+    worlds = one.worlds.lazy().select("world_id", vm="entity")
+    rows = beside(ids, rates).join(worlds, on="world_id", maintain_order="left")
+    mib = pl.col("read_mib_per_s") + pl.col("write_mib_per_s")
+    full = (pl.col("world_depth") > 0) & (pl.col("active") >= pl.col("world_depth") - 1) & (pl.col("queued") > 0)
+    return rows.group_by("time", "entity", maintain_order=True).agg(
+        users=total((pl.col("iops") > 1).cast(pl.Float64)),
+        users_mib_per_s=total(mib),
+        top_mib_per_s=mib.max(),
+        top_share_pct=share_pct(mib.max(), mib.sum()),
+        top_iops=pl.col("iops").max(),
+        full_worlds=total(full.cast(pl.Float64)),
+        queued_worlds=total((pl.col("queued") > 0).cast(pl.Float64)),
+    )
+
+
+@derived("nfs", "physical_disk_nfs_volume")
+def volumes(one: Capture) -> pl.LazyFrame:
+    """NFS volumes."""
+    return _io(one, "physical_disk_nfs_volume")
+
+
+@derived("adapter", "physical_disk_adapter")
+def adapters(one: Capture) -> pl.LazyFrame:
+    """Adapters."""
+    return _io(one, "physical_disk_adapter")
+
+
+@derived("adapter", "physical_disk")
+def adapter_depth(one: Capture) -> pl.LazyFrame | None:
+    """The queues of adapters."""
+    if "path" not in names(one.tables["physical_disk"]):
+        return None
+    places = pl.col("adapter").alias("entity"), pl.col("path")
+    rows = of(one, "physical_disk", {"adapter_depth": "adapter_q_depth"}, *places)
+    return rows.filter(pl.col("path").is_null()).drop("path")
+
+
+@derived("path", "physical_disk_path")
+def paths(one: Capture) -> pl.LazyFrame:
+    """Paths."""
+    return _io(one, "physical_disk_path")
+
+
+@derived("vsan", "vsan")
+def vsan(one: Capture) -> pl.LazyFrame:
+    """The host as a client of its vSAN datastore."""
+    rows = of(one, "vsan", _NAMES["vsan"], pl.col("instance").alias("entity")).filter(pl.col("entity") == "Client")
+    # A host has one datastore of vSAN, whose name esxtop does not print: vSAN calls it so.
+    return rows.with_columns(entity=pl.lit("vsanDatastore"))

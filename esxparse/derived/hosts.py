@@ -1,0 +1,172 @@
+"""Derived tables of the host, its PCPUs and its NUMA nodes."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from esxparse.derived.capture import beside, of
+from esxparse.derived.model import derived
+from esxparse.metrics import host, host_cpu, memory, power
+from esxparse.metrics.frames import column, names, total, weighted_mean
+
+if TYPE_CHECKING:
+    from esxparse.derived.capture import Capture
+
+_BUSY: Final = 98.0
+"""% in C0 from which the rest says nothing of how deeply a PCPU sleeps."""
+
+
+@derived("pcpu", "physical_cpu")
+def pcpus(one: Capture) -> pl.LazyFrame:
+    """Use of each PCPU."""
+    rows = host_cpu.pcpu(one.tables["physical_cpu"]).filter(pl.col("pcpu").is_not_null())
+    return rows.with_columns(entity=pl.col("pcpu").cast(pl.String)).drop("pcpu")
+
+
+@derived("pcpu", "interrupt_cookie")
+def interrupts(one: Capture) -> pl.LazyFrame:
+    """Interrupts of each PCPU."""
+    rows = of(one, "interrupt_cookie", {"n": "interrupts_per_second"}, pl.col("cookie"), pl.col("cpu")).filter(
+        pl.col("cpu").is_not_null()
+    )
+    return (
+        rows.group_by("time", "cpu", maintain_order=True)
+        .agg(interrupts_per_s=pl.col("n").sum(), worst_vector_per_s=pl.col("n").max())
+        .with_columns(entity=pl.col("cpu").cast(pl.String))
+        .drop("cpu")
+    )
+
+
+@derived("pcpu", "pcpu_power_state")
+def power_states(one: Capture) -> pl.LazyFrame:
+    """Clock and power states of each PCPU."""
+    return _power_states(one)
+
+
+def _power_states(one: Capture) -> pl.LazyFrame:
+    frame = one.tables["pcpu_power_state"]
+    there = names(frame)
+    states = sorted((name for name in there if re.fullmatch(r"pct_[cpt]_state_[cpt]\d+", name)), key=_number)
+
+    def last(letter: str) -> pl.Expr:
+        mine = [name for name in states if name.startswith(f"pct_{letter}_state")]
+        return column(there, mine[-1] if len(mine) > 1 else "")
+
+    return frame.select(
+        "time",
+        entity=pl.col("pcpu").cast(pl.String),
+        aperf_pct=column(there, "pct_of_aperf_per_mperf"),
+        c0_pct=column(there, "pct_c_state_c0"),
+        c1_pct=column(there, "pct_c_state_c1"),
+        deepest_c_pct=last("c"),
+        slowest_p_pct=last("p"),
+        throttled_pct=100 - column(there, "pct_t_state_t0"),
+    )
+
+
+def _number(name: str) -> int:
+    return int(re.sub(r"\D", "", name))
+
+
+@derived("node", "numa_node")
+def numa_nodes(one: Capture) -> pl.LazyFrame:
+    """NUMA nodes."""
+    counters = {"node_used_pct": "pct_processor_time", "node_free_mib": "free_mbytes"}
+    return of(one, "numa_node", counters, pl.col("instance").alias("entity"))
+
+
+@derived("host", "physical_cpu")
+def host_cpus(one: Capture) -> pl.LazyFrame | None:
+    """Use of its CPUs."""
+    rows = host.cpu(one.tables)
+    return None if rows is None else rows.drop("_place")
+
+
+@derived("host", "physical_cpu")
+def imbalance(one: Capture) -> pl.LazyFrame:
+    """How evenly its PCPUs are loaded."""
+    rows = host_cpu.imbalance(host_cpu.pcpu(one.tables["physical_cpu"]))
+    return rows.drop("busiest_pcpu").rename(
+        {"mean_pct": "pcpu_mean_pct", "max_pct": "pcpu_max_pct", "min_pct": "pcpu_min_pct"}
+    )
+
+
+@derived("host", "memory")
+def host_memory(one: Capture) -> pl.LazyFrame:
+    """Its memory."""
+    frame = one.tables["memory"]
+    rows = memory.host(frame, one.release).drop("state_name")
+    return beside(rows, of(one, "memory", {"balloon_target_mib": "memctl_target_mbytes"}))
+
+
+@derived("host", "power")
+def host_power(one: Capture) -> pl.LazyFrame | None:
+    """Its power, by its own meter."""
+    frame = one.tables["power"]
+    return power.host(frame) if "p_state" in names(frame) else None
+
+
+@derived("host", "pcpu_power_state")
+def clock(one: Capture) -> pl.LazyFrame:
+    """Clock and power states of its PCPUs, together."""
+    # The clock matters while a PCPU works: an idle one may be as slow as it likes.
+    busy = pl.col("c0_pct").fill_null(100.0)
+    return (
+        _power_states(one)
+        .group_by("time", maintain_order=True)
+        .agg(
+            clock_pct=weighted_mean(pl.col("aperf_pct"), busy),
+            pl_c0=pl.col("c0_pct").mean(),
+            deepest_c_pct=pl.col("deepest_c_pct").mean(),
+            shallow_c_pct=pl.col("c1_pct").mean(),
+            slowest_p_pct=pl.col("slowest_p_pct").mean(),
+            throttled_pct=pl.col("throttled_pct").mean(),
+        )
+        .rename({"pl_c0": "c0_pct"})
+        .with_columns(
+            deep_share_pct=100 * pl.col("deepest_c_pct") / (100 - pl.when(pl.col("c0_pct") < _BUSY).then("c0_pct"))
+        )
+    )
+
+
+@derived("host", "group_cpu")
+def groups(one: Capture) -> pl.LazyFrame:
+    """What groups of the VMkernel and all VMs took of its CPUs."""
+    frame = one.tables["group_cpu"]
+    there = names(frame)
+    mine = pl.col("group").is_in(["system", "helper", "drivers"])
+    vms = pl.col("group_id").is_in(one.vms["group_id"].implode())
+    helper = pl.col("group") == "helper"
+    return frame.group_by("time", maintain_order=True).agg(
+        kernel_used_pct=total(column(there, "pct_used").filter(mine)),
+        helper_used_pct=total(column(there, "pct_used").filter(helper)),
+        helper_migrates_per_s=total(column(there, "migrates_per_sec").filter(helper)),
+        vms_run_pct=total(column(there, "pct_run").filter(vms)),
+        vms_ready_pct=total(column(there, "pct_ready").filter(vms)),
+        vms_costop_pct=total(column(there, "pct_costop").filter(vms)),
+    )
+
+
+@derived("host", "numa_node")
+def node_count(one: Capture) -> pl.LazyFrame:
+    """How many NUMA nodes it has."""
+    return one.tables["numa_node"].group_by("time", maintain_order=True).agg(nodes=pl.len().cast(pl.Float64))
+
+
+@derived("host", "physical_cpu", "numa_node")
+def fullest_node(one: Capture) -> pl.LazyFrame:
+    """Use of the busiest NUMA node; PCPUs are numbered node by node."""
+    nodes = one.tables["numa_node"].select(_nodes=pl.col("instance").n_unique())
+    rows = host_cpu.pcpu(one.tables["physical_cpu"]).filter(pl.col("pcpu").is_not_null()).join(nodes, how="cross")
+    node = pl.col("pcpu") * pl.col("_nodes") // (pl.col("pcpu").max() + 1)
+    by_node = rows.group_by("time", node.alias("_node"), maintain_order=True).agg(pl.col("util_pct").mean())
+    return by_node.group_by("time", maintain_order=True).agg(fullest_node_pct=pl.col("util_pct").max())
+
+
+@derived("host", "physical_cpu_load")
+def load(one: Capture) -> pl.LazyFrame:
+    """Its load average."""
+    return of(one, "physical_cpu_load", {"load": "cpu_load_1_minute_avg"})

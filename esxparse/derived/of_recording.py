@@ -1,0 +1,99 @@
+"""Derived tables of a recording: what `rec["vm"]` gives, and what a capture lacks for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from polars import selectors as cs
+
+from esxparse.derived.capture import Capture
+from esxparse.derived.model import KEYS, VIEWS, Column
+from esxparse.derived.panels import panel
+from esxparse.derived.tables import TABLES, capture_of, clock, columns, declared, sample_times, views_of
+from esxparse.errors import EsxparseError, MissingTableError, choose_from
+from esxparse.schema import TIME
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from esxparse.recording import Recording
+
+
+def tables(rec: Recording) -> tuple[str, ...]:
+    """The derived tables that a recording can give: none if it is of another format than esxtop."""
+    if rec.format != "esxtop":
+        return ()
+    one = Capture(rec.tables)
+    return tuple(table for table in TABLES if views_of(one, table))
+
+
+def lacking(rec: Recording, table: str) -> dict[str, str]:
+    """The columns of a derived table that a recording cannot give, and why: "no counter pct_costop" for instance."""
+    there = {name: frozenset(frame.collect_schema().names()) for name, frame in rec.tables.items()}
+    return {name: why for name, column in declared()[table].items() if (why := _why(column, there))}
+
+
+def _why(column: Column, there: Mapping[str, frozenset[str]]) -> str:
+    reasons = []
+    for view in (one for one in VIEWS if one.table == column.table and column.column in columns(one)):
+        absent = [table for table in view.needs if table not in there]
+        counters: frozenset[str] = frozenset().union(*(there.get(table, frozenset()) for table in view.needs))
+        if absent:
+            reasons.append(f"no table {' and '.join(absent)}")
+        elif why := column.lacks(counters):
+            reasons.append(f"no counter {why}")
+        else:
+            return ""
+    # The reason of a view whose tables are there says more.
+    return min(reasons, key=lambda one: one.startswith("no table"), default="")
+
+
+def missing(rec: Recording, table: str | None = None) -> pl.DataFrame:
+    """The columns of derived tables that a recording cannot give: `table`, `column`, `reason`.
+
+    `table`: of one derived table; by default of all.
+
+    Raises EsxparseError: There is no such derived table.
+    """
+    if table is not None and table not in TABLES:
+        raise EsxparseError(f"no derived table {table!r}: {choose_from(table, TABLES)}")
+    rows = [(one, column, why) for one in ([table] if table else TABLES) for column, why in lacking(rec, one).items()]
+    return pl.DataFrame(rows, schema=dict.fromkeys(("table", "column", "reason"), pl.String), orient="row")
+
+
+def table(rec: Recording, name: str, wanted: Sequence[str] | None = None) -> pl.LazyFrame:
+    """A derived table: `time`, `instance` (the object's name) and its columns, one row per sample and object.
+
+    Columns that the recording cannot give are left out; see `missing`. What is unknown in a sample is null.
+    `wanted`: columns to make; by default all.
+
+    Raises MissingTableError: The recording cannot give the table, or not those columns.
+    """
+    if name not in tables(rec):
+        needs = dict.fromkeys(view.needs[0] for view in VIEWS if view.table == name)
+        raise MissingTableError(f"{rec.source} has no derived table {name!r}: it needs {' or '.join(needs)}")
+    lacks = lacking(rec, name)
+    chosen = [one for one in (declared()[name] if wanted is None else wanted) if one not in lacks]
+    for one in wanted or ():
+        if one in lacks:
+            raise MissingTableError(f"{rec.source} has no {one} of {name}: {lacks[one]}")
+    capture, times = capture_of(rec), sample_times(rec)
+    views = [view for view in views_of(capture, name) if set(columns(view)) & set(chosen)]
+    frames = [
+        frame.select(cs.by_name(*KEYS, *chosen, require_all=False))
+        for view in views
+        if (frame := view.make(capture)) is not None
+    ]
+    made = panel(name, [*pl.collect_all(frames), *([clock(times)] if name == "host" else [])], times)
+    every = np.repeat(np.arange(len(times)), len(made.names))
+    absent = np.full((len(times), len(made.names)), np.nan)
+    rows = pl.DataFrame(
+        {
+            "time": pl.Series(times, dtype=TIME).gather(every),
+            "instance": pl.Series(list(made.names) * len(times), dtype=pl.String),
+        }
+    ).with_columns(pl.Series(column, made.values.get(column, absent).reshape(-1)) for column in chosen)
+    known = pl.any_horizontal(pl.col(*chosen).is_not_null()) if chosen else pl.lit(value=True)
+    return rows.with_columns(pl.col(pl.Float64).fill_nan(None)).filter(known).lazy()

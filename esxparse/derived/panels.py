@@ -1,0 +1,93 @@
+"""Derived tables as panels: for each kind of object, matrices of samples x objects."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from esxparse.derived.tables import TABLES, clock, views_of
+from esxparse.schema import TIME
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from esxparse.derived.capture import Capture
+
+    Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The objects of one kind."""
+
+    kind: str
+    names: tuple[str, ...]
+    values: Mapping[str, Matrix]
+    """Samples x objects of each series that has a value anywhere; NaN where there is none."""
+
+
+def panels(one: Capture, times: Sequence[Any]) -> Mapping[str, Panel]:
+    """Make the panels of a capture by kind, all its views in one go; kinds without an object are left out."""
+    wanted = [
+        (view, frame) for table in TABLES for view in views_of(one, table) if (frame := view.make(one)) is not None
+    ]
+    # Table by table: what is held of one is gone before the next is read.
+    collected: dict[int, pl.DataFrame] = {}
+    for table in dict.fromkeys(view.needs[0] for view, _ in wanted):
+        mine = [place for place, (view, _) in enumerate(wanted) if view.needs[0] == table]
+        frames = pl.collect_all([wanted[place][1] for place in mine])
+        collected |= dict(zip(mine, frames, strict=True))
+    made: dict[str, Panel] = {}
+    for kind in TABLES:
+        # Kind by kind: its frames are gone before the next is made.
+        frames = [collected.pop(place) for place, (view, _) in enumerate(wanted) if view.table == kind]
+        made[kind] = panel(kind, [*frames, clock(times)] if kind == "host" else frames, times)
+    return {kind: panel for kind, panel in made.items() if panel.names}
+
+
+def _natural(name: str) -> tuple[Any, ...]:
+    """Sorts `2` before `10`."""
+    return tuple((part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.split(r"(\d+)", name))
+
+
+def panel(kind: str, frames: Sequence[pl.DataFrame], times: Sequence[Any]) -> Panel:
+    """Make a panel of frames with `time`, `entity` (without one: the host) and columns of numbers.
+
+    Rows may have any order. A row of a time that is not among `times` is left out.
+    """
+    frames = [one if "entity" in one.columns else one.with_columns(entity=pl.lit("host")) for one in frames]
+    frames = [one.filter(pl.col("entity").is_not_null()) for one in frames]
+    names = sorted({name for one in frames for name in one["entity"].unique()}, key=_natural)
+    shape = (len(times), len(names))
+    made: dict[str, Matrix] = {}
+    for one in frames:
+        if one.is_empty():
+            continue
+        row, col, kept = _places(one, times, names)
+        numbers = one.drop("time", "entity").cast(pl.Float64)
+        for name in numbers.columns:
+            whole = np.full(shape, np.nan)
+            whole[row, col] = numbers[name].to_numpy()[kept]
+            # A second view has what the first lacks.
+            made[name] = np.where(np.isnan(made[name]), whole, made[name]) if name in made else whole
+    return Panel(kind, tuple(names), {name: values for name, values in made.items() if not np.isnan(values).all()})
+
+
+def _places(one: pl.DataFrame, times: Sequence[Any], names: Sequence[str]) -> tuple[Any, Any, Any]:
+    """Sample and object of each row that is of a sample: the n-th row of an object at a time is of the n-th sample."""
+    stamps = pl.DataFrame({"time": pl.Series(times, dtype=TIME)}).with_row_index("_row")
+    stamps = stamps.with_columns(_nth=pl.int_range(pl.len()).over("time"))
+    objects = pl.DataFrame({"entity": names}, schema={"entity": pl.String}).with_row_index("_col")
+    found = one.select(pl.col("time").cast(TIME), "entity").with_columns(
+        _nth=pl.int_range(pl.len()).over("time", "entity")
+    )
+    found = found.join(stamps, on=["time", "_nth"], how="left", maintain_order="left", nulls_equal=True)
+    found = found.join(objects, on="entity", how="left", maintain_order="left")
+    kept = found["_row"].is_not_null()
+    return found.filter(kept)["_row"].to_numpy(), found.filter(kept)["_col"].to_numpy(), kept.to_numpy()
