@@ -13,6 +13,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from esxparse import attached as _attached  # noqa: F401  (gives recordings their methods)
 from esxparse.version import __version__ as __version__
 
 if TYPE_CHECKING:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import html
 import unicodedata
 from dataclasses import dataclass, field
-from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
-
-from esxparse.errors import MissingTableError, did_you_mean
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -67,12 +64,6 @@ def counted(count: int, thing: str) -> str:
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
-def _public(name: str, module: str = "esxparse") -> Callable[..., Any]:
-    """A function of the public face, or of a module that stands above this one: it may not be imported from here."""
-    function: Callable[..., Any] = getattr(import_module(module), name)
-    return function
-
-
 @dataclass(frozen=True, repr=False, eq=False)
 class Recording:
     """One raw recording, read: lazy tables, facts about it, and notes on what was odd.
@@ -85,7 +76,7 @@ class Recording:
     source: str
     """The file it was read from."""
     tables: Mapping[str, pl.LazyFrame]
-    """Table name to frame; `rec["vcpu"]` is short for `rec.tables["vcpu"]`."""
+    """Table name to frame, as the file has them; `rec["vcpu"]` is short for `rec.tables["vcpu"]`."""
     meta: Mapping[str, Any] = field(default_factory=dict)
     """Facts about the whole: host, start, end (aware, UTC), interval (seconds), samples ... (see the reader)."""
     notes: tuple[Note, ...] = ()
@@ -94,19 +85,15 @@ class Recording:
         object.__setattr__(self, "tables", _frozen(self.tables))
         object.__setattr__(self, "meta", _frozen(self.meta))
 
-    def __getitem__(self, table: str) -> pl.LazyFrame:
-        """The table of that name.
-
-        Raises:
-            MissingTableError: There is none; the message lists the tables.
-        """
-        try:
-            found: pl.LazyFrame = _public("shown", "esxparse.explorer.shown")(table, self.tables[table])
-        except KeyError:
-            there = ", ".join(self.tables)
-            msg = f"{self.source} has no table {table!r}; {did_you_mean(table, self.tables)}it has: {there}"
-            raise MissingTableError(msg) from None
-        return found
+    # `esxparse.attached` has them: they need what stands above this module.
+    __getitem__: ClassVar[Callable[..., pl.LazyFrame]]
+    derived: ClassVar[property]
+    missing: ClassVar[Callable[..., pl.DataFrame]]
+    search: ClassVar[Callable[..., pl.DataFrame]]
+    top: ClassVar[Callable[..., pl.DataFrame]]
+    findings: ClassVar[Callable[..., Any]]
+    plot: ClassVar[Callable[..., Any]]
+    explore: ClassVar[Callable[..., Any]]
 
     def __contains__(self, table: object) -> bool:
         return table in self.tables
@@ -124,31 +111,6 @@ class Recording:
     def losses(self) -> list[str]:
         """The notes on rows that are missing from the tables, each with the file's name."""
         return [f"{self.source}: {note}" for note in self.notes if note.rows]
-
-    def findings(self, profile: str = "standard") -> Any:
-        """What is wrong, since when, why, what next: `ex.diagnose` of this recording."""
-        return _public("diagnose")(self, profile=profile)
-
-    def search(self, pattern: str = "") -> pl.DataFrame:
-        """The counters and instances that a regular expression finds; see `ex.search`."""
-        found: pl.DataFrame = _public("search")(self, pattern)
-        return found
-
-    def top(self, name: str, n: int = 10, order: str = "p95", **chosen: Any) -> pl.DataFrame:
-        """The instances whose counter is highest, `rec.top("%RDY")` for instance; see `ex.top`."""
-        found: pl.DataFrame = _public("top")(self, name, n, order, **chosen)
-        return found
-
-    def plot(self, name: str, **chosen: Any) -> Any:
-        """A counter over time, `rec.plot("%RDY", vm="db")` for instance; see `ex.plot`."""
-        return _public("plot")(self, name, **chosen)
-
-    def explore(self, **chosen: Any) -> Any:
-        """The explorer on this recording, in a notebook; see `ex.explore`."""
-        return _public("explore")(self, **chosen)
-
-    def _ipython_key_completions_(self) -> list[str]:
-        return list(self.tables)
 
     def facts(self) -> list[tuple[str, str]]:
         """The known facts of `meta` as text: name and value."""

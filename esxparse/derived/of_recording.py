@@ -22,11 +22,14 @@ if TYPE_CHECKING:
 
 
 def tables(rec: Recording) -> tuple[str, ...]:
-    """The derived tables that a recording can give: none if it is of another format than esxtop."""
+    """The derived tables that a recording can give: none if it is of another format than esxtop.
+
+    A table of the capture hides a derived one of its name.
+    """
     if rec.format != "esxtop":
         return ()
     one = Capture(rec.tables)
-    return tuple(table for table in TABLES if views_of(one, table))
+    return tuple(table for table in TABLES if table not in rec.tables and views_of(one, table))
 
 
 def lacking(rec: Recording, table: str) -> dict[str, str]:
@@ -61,6 +64,11 @@ def missing(rec: Recording, table: str | None = None) -> pl.DataFrame:
         raise EsxparseError(f"no derived table {table!r}: {choose_from(table, TABLES)}")
     rows = [(one, column, why) for one in ([table] if table else TABLES) for column, why in lacking(rec, one).items()]
     return pl.DataFrame(rows, schema=dict.fromkeys(("table", "column", "reason"), pl.String), orient="row")
+
+
+def frame(rec: Recording, name: str, wanted: Sequence[str] | None = None) -> pl.LazyFrame:
+    """A table of the recording, or a derived one; see `table`."""
+    return rec.tables[name] if name in rec.tables else table(rec, name, wanted)
 
 
 def table(rec: Recording, name: str, wanted: Sequence[str] | None = None) -> pl.LazyFrame:

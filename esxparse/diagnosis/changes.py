@@ -19,7 +19,7 @@ from esxparse.metrics import change_points
 from esxparse.recording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -71,12 +71,15 @@ class Every:
     values: Matrix
 
 
-def every(rec: Recording, *, still: bool = False) -> tuple[Every, pl.DataFrame]:
+def every(rec: Recording, derived: Sequence[str] = (), *, still: bool = False) -> tuple[Every, pl.DataFrame]:
     """Give all series of a recording that move, with `still` those that never do too, and what is left out.
 
-    Raises EsxparseError: There are fewer than 12 samples.
+    `derived`: names of derived tables to look at as well.
+
+    Raises EsxparseError: There are fewer than 12 samples, or the recording has no such derived table.
     """
     timed = {name: table for name, table in rec.tables.items() if "time" in table.collect_schema().names()}
+    timed |= {name: rec[name] for name in derived}
     frames = dict(zip(timed, pl.collect_all(list(timed.values())), strict=True))
     times = pl.concat([frame["time"] for frame in frames.values()]).unique().sort() if frames else pl.Series("time", [])
     if len(times) < FEWEST:
@@ -112,7 +115,7 @@ def every(rec: Recording, *, still: bool = False) -> tuple[Every, pl.DataFrame]:
     return Every(times, pl.concat(names), np.vstack(values)), pl.DataFrame(out, schema=schema, orient="row")
 
 
-def changes(rec: Recording, at: datetime | None = None) -> Changes:
+def changes(rec: Recording, at: datetime | None = None, derived: Sequence[str] = ()) -> Changes:
     """Tell what changed in a recording: which series, when, how far beyond what they were, and which was first.
 
     Every column of numbers of every table with times is looked at: any format that has them.
@@ -120,13 +123,14 @@ def changes(rec: Recording, at: datetime | None = None) -> Changes:
     Args:
         rec: A recording.
         at: When the trouble began, in UTC; by itself, when most series changed together.
+        derived: Derived tables to look at as well, ["vm", "device"] for instance.
 
     Raises:
-        EsxparseError: There are fewer than 12 samples, or `at` is not within them.
+        EsxparseError: There are fewer than 12 samples, `at` is not within them, or there is no such derived table.
 
     Source: see `esxparse.metrics.change_points`.
     """
-    whole, out = every(rec)
+    whole, out = every(rec, derived)
     values, count = whole.values, len(whole.times)
     begin, end, statistic = _pieces(change_points.parts, values)
     # Where the first of two levels is the shorter one, the change is its end.

@@ -14,6 +14,7 @@ from esxparse.metrics.interval import needs_scipy
 from esxparse.recording import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from numpy.typing import NDArray
@@ -32,14 +33,15 @@ def similar(
 ) -> pl.DataFrame:
     """Tell what else moved like a series.
 
-    `series`: table, column and instance, as a row of `changes(rec).series` has them. `window`: the time looked at.
+    `series`: table, column and instance, as a row of `changes(rec).series` has them; the table may be a derived one,
+    which is then looked at as well. `window`: the time looked at.
 
     Returns: every other series that moves, the most alike first: table, counter, instance; correlation f64, Pearson's,
     at the lag where it is largest, of at most 6 samples; lag_s f64, above 0 where it follows the series.
 
     Raises EsxparseError: There is no such series or it never moves, or the window has fewer than 20 samples.
     """
-    whole, _ = every(rec)
+    whole, _ = every(rec, [series[0]] if series[0] in rec.derived else ())
     inside = np.ones(len(whole.times), dtype=bool)
     if window is not None:
         inside = whole.times.is_between(*window).to_numpy()
@@ -72,11 +74,12 @@ def _standard(values: NDArray[np.float32]) -> NDArray[np.float32]:
         return np.where(spread > 0, (values - middle) / spread, np.nan).astype(np.float32)
 
 
-def compare(before: Recording, after: Recording, confidence: float = 0.95) -> pl.DataFrame:
+def compare(before: Recording, after: Recording, confidence: float = 0.95, derived: Sequence[str] = ()) -> pl.DataFrame:
     """Tell what got more or less from one recording to another, counter by counter.
 
     Series of one name are compared, whatever their worlds, groups and ports are numbered. Samples of a host are like
     their neighbours: each series counts as n (1 - r) / (1 + r) samples, r the correlation from one to the next.
+    `derived`: names of derived tables to compare as well.
 
     Returns: one row per series of both, the surest change first: table, counter, instance; before, after f64, means;
     change f64, after - before; change_pct f64, of `before`; change_low, change_high f64, Welch's interval; p f64, after
@@ -89,7 +92,7 @@ def compare(before: Recording, after: Recording, confidence: float = 0.95) -> pl
     needs_scipy()
     from scipy.special import stdtr, stdtrit  # noqa: PLC0415  (an extra, and slow to import)
 
-    sides = [_means(every(rec, still=True)[0], rec) for rec in (before, after)]
+    sides = [_means(every(rec, derived, still=True)[0], rec) for rec in (before, after)]
     both = sides[0].join(sides[1], on=["table", "counter", "instance"], suffix="_after", maintain_order="left")
     square = [both[f"variance{side}"].to_numpy() / both[f"count{side}"].to_numpy() for side in _SIDES]
     change = (both["mean_after"] - both["mean"]).to_numpy()
@@ -135,7 +138,7 @@ def _renamed(frame: pl.DataFrame, rec: Recording) -> pl.DataFrame:
     named = [
         rec[table].select("instance", table=pl.lit(table), plain=plain).unique().collect()
         for table in frame["table"].unique(maintain_order=True)
-        if (plain := lasting_name(rec[table].collect_schema())) is not None
+        if table in rec and (plain := lasting_name(rec[table].collect_schema())) is not None
     ]
     if not named:
         return frame

@@ -122,10 +122,11 @@ class Explorer(anywidget.AnyWidget):
 
     def _first(self) -> list[dict[str, Any]]:
         rec = self.recordings[0]
+        schemas = {table: rec.tables[table].collect_schema() for table in rec}
         floats = [
             one
             for one in self.counters
-            if rec.tables[one["table"]].collect_schema()[one["column"]].is_float() and one["column"] not in _CLOCKS
+            if one["table"] in rec and schemas[one["table"]][one["column"]].is_float() and one["column"] not in _CLOCKS
         ]
         return [{"counter": one["column"], "table": one["table"]} for one in (floats or self.counters)[:1]]
 
@@ -240,14 +241,15 @@ def explore(
 
 
 def _timed(rec: Recording) -> list[str]:
-    return [table for table in rec if "time" in rec.tables[table].collect_schema()]
+    return [*(table for table in rec if "time" in rec.tables[table].collect_schema()), *rec.derived]
 
 
 def _span(rec: Recording) -> tuple[datetime, datetime] | None:
     """The first and the last time; None where no row has one."""
     if rec.meta.get("start") and rec.meta.get("end"):
         return rec.meta["start"], rec.meta["end"]
-    times = pl.concat([rec.tables[table].select("time") for table in _timed(rec)]).collect()["time"].drop_nulls()
+    timed = [rec.tables[table].select("time") for table in _timed(rec) if table in rec]
+    times = pl.concat(timed).collect()["time"].drop_nulls()
     return None if times.is_empty() else (times.min(), times.max())  # type: ignore[return-value]
 
 
@@ -337,7 +339,7 @@ def _presets(rec: Recording) -> list[dict[str, Any]]:
 
 
 def _has(rec: Recording, one: dict[str, str]) -> bool:
-    if one["table"] not in rec:
+    if one["table"] not in (*rec, *rec.derived):
         return False
     try:
         return find(rec, one["counter"], one["table"]) is not None

@@ -1,4 +1,4 @@
-"""The counters that a recording holds: found by any of their names, or searched."""
+"""The counters that a recording holds, and what is derived from them: found by any of their names, or searched."""
 
 from __future__ import annotations
 
@@ -11,15 +11,20 @@ import polars as pl
 from esxparse.counters.catalogue import lookup, objects
 from esxparse.counters.naming import table_name
 from esxparse.counters.series import NUMBERED, series_name
+from esxparse.derived.of_recording import lacking
+from esxparse.derived.tables import TABLES, declared
 from esxparse.errors import EsxparseError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from esxparse.counters.model import Counter
+    from esxparse.derived.model import Column
     from esxparse.recording import Recording
 
 _NEAREST: Final = 5
+_VM: Final = "vm"
+_GROUPS: Final = "group_cpu"
 _NO_COUNTERS: Final = frozenset({"members"})
 NAMED: Final = {
     "group_cpu": "group",
@@ -29,6 +34,7 @@ NAMED: Final = {
 }
 """The column that people know a row by; in other tables it is `instance`."""
 VM: Final = {
+    "vm": "instance",
     "group_cpu": "group",
     "group_memory": "group",
     "vcpu": "group",
@@ -36,42 +42,62 @@ VM: Final = {
     "network_port": "client",
 }
 """The column with the name of the VM, in the tables that have one."""
+DEVICE: Final = {
+    "device": "instance",
+    "nfs": "instance",
+    "physical_disk_scsi_device": "device",
+    "physical_disk_nfs_volume": "device",
+    "physical_disk_per_device_per_world": "device",
+    "physical_disk_partition": "device",
+}
+"""The column with the name of the device, in the tables that have one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A column of numbers in a table of a recording, and what the catalogue says of it."""
+    """A column of numbers in a table of a recording, and what a catalogue says of it."""
 
     table: str
     column: str
     counter: Counter | None
+    derived: Column | None = None
 
     @property
     def name(self) -> str:
-        """What the screen calls it, or the capture; the column's name where the catalogue has none."""
+        """What the screen calls it, or the capture; the column's name where no catalogue has one."""
+        if self.derived:
+            return f"{self.derived.name} ({self.derived.screen})" if self.derived.screen else self.derived.name
         return self.counter.name if self.counter else self.column
 
     @property
     def unit(self) -> str:
         """Its unit; empty where only the column's name tells."""
-        return self.counter.unit if self.counter else ""
+        known = self.counter or self.derived
+        return known.unit if known else ""
 
     @property
     def meaning(self) -> str:
-        """One sentence; empty without a counter of the catalogue."""
-        return self.counter.meaning if self.counter else ""
+        """One sentence; empty where no catalogue has the column."""
+        known = self.counter or self.derived
+        return known.meaning if known else ""
 
     @property
     def names(self) -> tuple[str, ...]:
         """All its names."""
         one = self.counter
         named = (one.screen, one.batch, *one.aliases) if one else ()
-        return tuple(dict.fromkeys(filter(None, (*named, self.column))))
+        more = (self.derived.screen, self.derived.name) if self.derived else ()
+        return tuple(dict.fromkeys(filter(None, (*named, self.column, *more))))
+
+    @property
+    def weight(self) -> str | None:
+        """The column of the table that weighs a mean of it, if any."""
+        return self.derived.weight or None if self.derived else self.counter.weight_column if self.counter else None
 
 
 def held(rec: Recording) -> tuple[Held, ...]:
-    """Every column of numbers, table by table."""
-    return tuple(
+    """Every column of numbers, table by table, and then those of derived tables that the recording can give."""
+    raw = (
         Held(table, column, found)
         for table in rec
         for column, kind in rec.tables[table].collect_schema().items()
@@ -79,30 +105,52 @@ def held(rec: Recording) -> tuple[Held, ...]:
         and column not in {*NUMBERED, *_NO_COUNTERS}
         and ((found := lookup(table, column)) is not None or kind.is_float() or rec.format != "esxtop")
     )
+    derived = (
+        Held(table, column, None, one)
+        for table in rec.derived
+        for column, one in declared()[table].items()
+        if column not in lacking(rec, table)
+    )
+    return (*raw, *derived)
 
 
 def find(rec: Recording, name: str, table: str | None = None) -> Held:
     """The counter of that name, where several tables have it the one that `ex.counter` would take first.
 
+    A counter of groups stands for their VMs: `%RDY` is `ready_pct` of the derived table `vm`, per vCPU, unless `table` is
+    "group_cpu". Columns of derived tables come after counters of the same name.
+
     `name`: its name on the screen (`%RDY`), in the capture, or of the column. `table`: the table to look in.
 
-    Raises EsxparseError: The recording has no such table or counter; the nearest names are given.
+    Raises EsxparseError: The recording has no such table or counter; the nearest names are given, or what it lacks.
     """
     said("the name of a counter", name)
-    if table is not None:
+    if table is not None and table not in (*rec, *rec.derived):
         rec[table]
     there = [one for one in held(rec) if table in (None, one.table)]
     key = _key(name)
     found = [one for one in there if key in map(_key, one.names)]
     if not found:
         raise EsxparseError(_missing(rec, name, table, there))
-    places = {one: at for at, one in enumerate(map(table_name, objects()))}
+    places = {one: at for at, one in enumerate((*map(table_name, objects()), *rec.derived))}
 
     def precedence(one: Held) -> tuple[int, int]:
-        kinds = (one.counter.screen, one.counter.batch, one.column) if one.counter else ("", "", one.column)
-        return [*map(_key, kinds), key].index(key), places.get(one.table, len(places))
+        return [*map(_key, _kinds(one)), key].index(key), places.get(one.table, len(places))
 
-    return min(found, key=precedence)
+    first = min(found, key=precedence)
+    return next((one for one in found if (one.table, first.table) == (_VM, _GROUPS) and _stands(one, first)), first)
+
+
+def _kinds(one: Held) -> tuple[str, ...]:
+    """The names by which it is found, the most telling first."""
+    if one.derived:
+        return ("", "", one.column, one.derived.screen, one.derived.name)
+    return (one.counter.screen, one.counter.batch, one.column) if one.counter else ("", "", one.column)
+
+
+def _stands(one: Held, group: Held) -> bool:
+    """Whether a column of VMs is that counter of their groups."""
+    return one.derived is not None and one.derived.counters == ((group.column,),) and one.derived.screen == group.name
 
 
 def said(what: str, given: object) -> None:
@@ -126,11 +174,18 @@ def expression(pattern: str) -> re.Pattern[str]:
         raise EsxparseError(f"{pattern!r} is not a regular expression: {error}") from None
 
 
+def _lacking(rec: Recording, table: str) -> dict[str, str]:
+    return lacking(rec, table) if rec.format == "esxtop" and table in TABLES and table not in rec else {}
+
+
 def _key(name: str) -> str:
     return "".join(name.split()).casefold()
 
 
 def _missing(rec: Recording, name: str, table: str | None, there: Iterable[Held]) -> str:
+    lacks = {column: why for one in ((table,) if table else TABLES) for column, why in _lacking(rec, one).items()}
+    if name in lacks:
+        return f"{rec.source} cannot give {name}: {lacks[name]}"
     near = nearest(name, (spelling for one in there for spelling in one.names), _NEAREST, 0.5)
     where = f"table {table} of {rec.source}" if table else rec.source
     return f"{where} has no counter {name!r}; " + (

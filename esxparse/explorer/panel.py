@@ -212,7 +212,7 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
         "gathered": weight is not None or reduced.step_s is not None or reduced.frame.height < kept.height,
         "weighted": weight is not None,
         "by_time": whole[over_time.COVERED].null_count() < whole.height,
-        "levels": [] if asked.normalise or asked.difference else _levels(found, total == 1, profile),
+        "levels": [] if asked.normalise or asked.difference else _levels(found, profile),
         "missing": values.missing(found, whole, ranked["label"].to_list()),
         "series": lines,
     }
@@ -231,9 +231,9 @@ def _same(table: str, first: Recording, second: Recording) -> pl.DataFrame:
     """
     named = []
     for rec in (first, second):
-        frame = rec.tables[table]
-        name = lasting_name(frame.collect_schema())
-        if name is None:
+        frame = rec.tables.get(table)
+        name = lasting_name(frame.collect_schema()) if frame is not None else None
+        if frame is None or name is None:
             return pl.DataFrame(schema={"instance": pl.String, "same": pl.String})
         named.append(frame.select("instance", _name=name).unique().collect().unique("_name", keep="none"))
     mine, others = named
@@ -265,15 +265,11 @@ def _changed(data: pl.DataFrame, asked: Asked) -> pl.DataFrame:
     return data
 
 
-def _levels(found: Rows, alone: bool, profile: str) -> list[dict[str, Any]]:
-    """The limits of the rule on a counter itself; of rules on the host where the counter has one instance."""
+def _levels(found: Rows, profile: str) -> list[dict[str, Any]]:
+    """The limits of the rule that judges this quantity of this kind of object."""
+    held = found.held
     rule = next(
-        (
-            one
-            for one in rules.load(profile).values()
-            if one.screen == found.held.name and one.value.isidentifier() and alone == (one.kind == "host")
-        ),
-        None,
+        (one for one in rules.load(profile).values() if (one.kind, one.value) == (held.table, held.column)), None
     )
-    limits = {"warn": rule.warn, "critical": rule.critical} if rule else {}
+    limits = {"warn": rule.warn, "critical": rule.critical} if rule and held.derived else {}
     return [{"level": level, "value": value} for level, value in limits.items() if value]

@@ -28,6 +28,7 @@ def plot(
     *,
     table: str | None = None,
     vm: str | Sequence[str] | None = None,
+    device: str | Sequence[str] | None = None,
     instance: str | None = None,
 ) -> alt.LayerChart:
     """A counter over time, a line for each of the instances where it is highest.
@@ -37,7 +38,7 @@ def plot(
     Raises EsxparseError: There is no such counter, table, VM or instance, or it has no value.
     """
     theme.use()
-    found = rows(rec, name, table=table, vm=vm, instance=instance)
+    found = rows(rec, name, table=table, vm=vm, device=device, instance=instance)
     data = reduce.with_labels(found.frame.rename({"name": "full"}).collect().lazy(), "full", "instance")
     ranked = ranking.top(data, ["label", "instance"], "value", n, order, found.weight).collect()
     if n > reduce.MAX_SERIES:

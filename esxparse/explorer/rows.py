@@ -1,7 +1,7 @@
 """One counter of a recording as rows of time, name and value, without the rows that repeat others.
 
-What a VM waited is told per vCPU: `%RDY` of a group adds up its worlds, so a VM with many vCPUs would lead every
-ranking. Name the table (`table="group_cpu"`) for the group's own number.
+What a VM waited is per vCPU, from the derived table `vm`: `%RDY` of a group adds up its worlds, so a VM with many
+vCPUs would lead every ranking. Name the table (`table="group_cpu"`) for the group's own number.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import polars as pl
 
 from esxparse.counters.series import series_name
+from esxparse.derived.of_recording import frame as frame_of
+from esxparse.derived.of_recording import lacking
 from esxparse.errors import EsxparseError, did_you_mean
-from esxparse.explorer.held import NAMED, VM, Held, expression, find, said
+from esxparse.explorer.held import DEVICE, NAMED, VM, Held, expression, find, said
 from esxparse.metrics.inventory import only_kinds, only_vms, vms
 from esxparse.metrics.network import offered
-from esxparse.metrics.scheduling import STATES, per_vcpu
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from esxparse.recording import Recording
 
@@ -32,9 +33,16 @@ _ROLL_UPS: Final = {
 """The column that is null in rows which add up other rows of the table."""
 _PREFIX: Final = {"physical_cpu": "PCPU ", "numa_node": "node "}
 _DROPPED: Final = {"pct_outbound_packets_dropped", "pct_received_packets_dropped"}
-_PER_VCPU: Final = {column: name for name, column in STATES.items()}
 _TOTAL: Final = "_Total"
 NOUNS: Final = {
+    "vm": "VMs",
+    "device": "devices",
+    "nfs": "NFS volumes",
+    "adapter": "adapters",
+    "path": "paths",
+    "port": "ports",
+    "pcpu": "physical CPUs",
+    "node": "NUMA nodes",
     "group_cpu": "VMs",
     "group_memory": "VMs",
     "vcpu": "vCPUs",
@@ -79,26 +87,29 @@ def rows(
     *,
     table: str | None = None,
     vm: str | Sequence[str] | None = None,
+    device: str | Sequence[str] | None = None,
     instance: str | None = None,
     raw: bool | None = None,
 ) -> Rows:
-    """The values of a counter.
+    """The values of a counter, or of a column of a derived table.
 
-    `name`: any of its names. `table`: the table to look in. `vm`: name of a VM, or several. `instance`: regular
+    `name`: any of its names. `table`: the table to look in. `vm`, `device`: name of one, or several. `instance`: regular
     expression that an instance's name has; case does not matter. `raw`: all rows as the capture has them, not those of
-    VMs per vCPU; where the table is named, unless it says otherwise.
+    VMs alone; where the table is named, unless it says otherwise.
 
-    Raises EsxparseError: There is no such counter, table, VM or instance.
+    Raises EsxparseError: There is no such counter, table, VM, device or instance.
     """
     found = find(rec, name, table)
-    frame, unit = _values(rec, found, raw=table is not None if raw is None else raw)
+    frame = _values(rec, found, raw=table is not None if raw is None else raw)
     there = frame.collect_schema().names()
     if found.table in _ROLL_UPS and (part := _ROLL_UPS[found.table]) in there:
         frame = frame.filter(pl.col(part).is_not_null())
     frame = frame.with_columns(instance=series_name(frame.collect_schema()))
     frame = frame.filter(pl.col("instance").ne_missing(_TOTAL))
-    if vm is not None:
-        frame = _of_vm(frame, found, [vm] if isinstance(vm, str) or not isinstance(vm, Iterable) else list(vm))
+    for what, columns, wanted in (("VM", VM, vm), ("device", DEVICE, device)):
+        if wanted is not None:
+            several = isinstance(wanted, Iterable) and not isinstance(wanted, str)
+            frame = _of(frame, found, what, columns, list(wanted) if several else [wanted])  # type: ignore[list-item]
     frame = frame.with_columns(pl.col("instance").fill_null("host" if "instance" in there else found.table))
     name_column = NAMED.get(found.table, "instance")
     named = pl.col(name_column).fill_null(pl.col("instance")) if name_column in there else pl.col("instance")
@@ -116,36 +127,34 @@ def rows(
     if weight is not None:
         idle = (pl.col("value") == 0) & (pl.col("weight") == 0)
         chosen = chosen.with_columns(value=pl.when(idle).then(None).otherwise("value"))
-    return Rows(chosen, found, unit, _noun(found))
+    return Rows(chosen, found, found.unit, NOUNS.get(found.table, "instances"))
 
 
-def _values(rec: Recording, found: Held, *, raw: bool) -> tuple[pl.LazyFrame, str]:
-    """The table's rows, of worlds and groups those of VMs; what a VM waited per vCPU unless the table was named."""
+def _values(rec: Recording, found: Held, *, raw: bool) -> pl.LazyFrame:
+    """The table's rows, of worlds and groups those of VMs unless the table was named."""
+    if found.derived:
+        weight = found.weight
+        wanted = [one for one in (found.column, weight) if one and one not in lacking(rec, found.table)]
+        return frame_of(rec, found.table, wanted)
     frame = rec.tables[found.table]
     if raw or found.table not in {"group_cpu", "group_memory", "vcpu"} or "vcpu" not in rec:
-        return frame, found.unit
+        return frame
     worlds = rec.tables["vcpu"]
-    if found.table == "vcpu":
-        return only_kinds(worlds, "vcpu"), found.unit
-    of_vms = vms(worlds)
-    if found.table == "group_cpu" and found.column in _PER_VCPU:
-        made = per_vcpu(frame, of_vms, worlds).rename({_PER_VCPU[found.column]: found.column, "vm": "group"})
-        ids = frame.select("group_id", "instance").unique()
-        return made.join(ids, on="group_id", how="left", maintain_order="left"), f"{found.unit}, per vCPU"
-    return only_vms(frame, of_vms), found.unit
+    return only_kinds(worlds, "vcpu") if found.table == "vcpu" else only_vms(frame, vms(worlds))
 
 
-def _of_vm(frame: pl.LazyFrame, found: Held, wanted: list[str]) -> pl.LazyFrame:
-    column = VM.get(found.table)
+def _of(frame: pl.LazyFrame, found: Held, what: str, columns: Mapping[str, str], wanted: list[str]) -> pl.LazyFrame:
+    """The rows of these VMs or devices, which `columns` name table by table."""
+    column = columns.get(found.table)
     if column is None:
-        raise EsxparseError(f"{found.name} of {found.table} is not told by VM; choose with instance=")
+        raise EsxparseError(f"{found.name} of {found.table} is not given by {what}; choose with instance=")
     for one in wanted:
-        said("the name of a VM", one)
+        said(f"the name of a {what}", one)
     there = frame.select(pl.col(column).drop_nulls().unique().sort()).collect().to_series().to_list()
     for one in wanted:
         if one not in there:
             raise EsxparseError(
-                f"no VM {one!r} in {found.table}; {did_you_mean(one, there)}there are {', '.join(there)}"
+                f"no {what} {one!r} in {found.table}; {did_you_mean(one, there)}there are {', '.join(there)}"
             )
     return frame.filter(pl.col(column).is_in(wanted))
 
@@ -162,13 +171,9 @@ def _matching(frame: pl.LazyFrame, pattern: str, found: Held) -> pl.LazyFrame:
 
 
 def _weight(found: Held, there: Sequence[str]) -> pl.Expr | None:
-    by = found.counter.weight_column if found.counter else None
+    by = found.weight
     if by is None or by not in there:
         return None
     # Those that passed are not all of which a share was dropped.
     weight = offered(by, found.column) if found.column in _DROPPED else pl.col(by)
     return weight.cast(pl.Float64)
-
-
-def _noun(found: Held) -> str:
-    return NOUNS.get(found.table, "instances")

@@ -8,6 +8,7 @@ from typing import Final
 import polars as pl
 
 from esxparse.counters.catalogue import lookup
+from esxparse.derived.tables import declared
 from esxparse.recording import counted
 from esxparse.sortable import table
 
@@ -34,7 +35,8 @@ def shown(name: str, frame: pl.LazyFrame) -> pl.LazyFrame:
 def page(name: str, frame: pl.LazyFrame) -> str:
     """The first rows; above them the columns, what the screen calls them, and their units."""
     head = frame.head(_ROWS).collect()
-    known = [lookup(name, column) for column in head.columns]
+    own = declared().get(name, {})
+    known = [own.get(column) or lookup(name, column) for column in head.columns]
     heads = [
         f"{html.escape(column)}<br><small>"
         f"{html.escape(', '.join(filter(None, (one.screen, one.unit))) if one else _kind(kind))}</small>"

@@ -1,0 +1,107 @@
+"""What a recording can do beyond its tables: derived tables, findings, rankings, charts, the explorer.
+
+`Recording` stands below what does it, so these methods are attached to it from here when `esxparse` is imported; what
+they need is loaded when one is called.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from esxparse.errors import MissingTableError, did_you_mean
+from esxparse.recording import Recording
+
+if TYPE_CHECKING:
+    import altair as alt
+    import polars as pl
+
+    from esxparse.diagnosis.findings import Findings
+
+
+def item(rec: Recording, table: str) -> pl.LazyFrame:
+    """The table of that name, as the capture has it, or derived from such tables: `rec["vm"]`, `rec["device"]`.
+
+    Derived tables have `time`, `instance` and the columns that the capture can give; see `rec.missing("vm")`.
+
+    Raises:
+        MissingTableError: There is none; the message lists the tables.
+    """
+    from esxparse.explorer.shown import shown  # noqa: PLC0415  (polars is imported when it is needed)
+
+    if table in rec.tables:
+        return shown(table, rec.tables[table])
+    from esxparse.derived import of_recording  # noqa: PLC0415
+
+    if table in rec.derived:
+        return shown(table, of_recording.table(rec, table))
+    there = [*rec.tables, *rec.derived]
+    raise MissingTableError(
+        f"{rec.source} has no table {table!r}; {did_you_mean(table, there)}it has: {', '.join(there)}"
+    )
+
+
+def derived(rec: Recording) -> tuple[str, ...]:
+    """The names of the derived tables that the recording can give, "vm" for instance."""
+    from esxparse.derived.of_recording import tables  # noqa: PLC0415
+
+    return tables(rec)
+
+
+def missing(rec: Recording, table: str | None = None) -> pl.DataFrame:
+    """The columns of derived tables that the recording cannot give: `table`, `column`, `reason`.
+
+    `table`: of that one; by default of all.
+
+    Raises EsxparseError: There is no such derived table.
+    """
+    from esxparse.derived import of_recording  # noqa: PLC0415
+
+    return of_recording.missing(rec, table)
+
+
+def findings(rec: Recording, profile: str = "standard") -> Findings:
+    """What is wrong, since when, why, what next: `ex.diagnose` of this recording."""
+    from esxparse.diagnosis.diagnose import diagnose  # noqa: PLC0415
+
+    return diagnose(rec, profile)
+
+
+def search(rec: Recording, pattern: str = "") -> pl.DataFrame:
+    """The counters and instances that a regular expression finds; see `ex.search`."""
+    from esxparse.explorer import held  # noqa: PLC0415
+
+    return held.search(rec, pattern)
+
+
+def top(rec: Recording, name: str, n: int = 10, order: Any = "p95", **chosen: Any) -> pl.DataFrame:
+    """The instances whose counter is highest, `rec.top("%RDY")` for instance; see `ex.top`."""
+    from esxparse.explorer import rank  # noqa: PLC0415
+
+    return rank.top(rec, name, n, order, **chosen)
+
+
+def plot(rec: Recording, name: str, **chosen: Any) -> alt.LayerChart:
+    """A counter over time, `rec.plot("%RDY", vm="db")` for instance; see `ex.plot`."""
+    from esxparse.explorer import plots  # noqa: PLC0415
+
+    return plots.plot(rec, name, **chosen)
+
+
+def explore(rec: Recording, **chosen: Any) -> Any:
+    """The explorer on this recording, in a notebook; see `ex.explore`."""
+    from esxparse.explorer import app  # noqa: PLC0415
+
+    return app.explore(rec, **chosen)
+
+
+def _completions(rec: Recording) -> list[str]:
+    return [*rec.tables, *rec.derived]
+
+
+for _name, _method in {
+    "__getitem__": item,
+    "_ipython_key_completions_": _completions,
+    "derived": property(derived),
+    **{one.__name__: one for one in (missing, findings, search, top, plot, explore)},
+}.items():
+    setattr(Recording, _name, _method)
