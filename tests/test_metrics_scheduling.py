@@ -33,6 +33,8 @@ COLUMNS = [
     "run_pct",
     "system_pct",
     "overlap_pct",
+    "lat_c_pct",
+    "lat_m_pct",
     "ready_from",
 ]
 
@@ -53,6 +55,8 @@ def group_cpu() -> pl.LazyFrame:
             "pct_swap_wait": [0.0, 0.0, 1.5, 0.0, 0.0, 0.0],
             "pct_system": [1.0, 2.0, 0.5, 1.0, 2.0, 0.5],
             "pct_overlap": [1.0, 1.0, 0.25, 1.0, 1.0, 0.25],
+            "pct_cpu_latency": [1.0, 44.0, 15.0, 1.0, 21.0, 8.0],
+            "pct_memory_latency": [0.0, 3.0, 0.5, 0.0, 0.0, 0.0],
         }
     )
 
@@ -81,6 +85,9 @@ def test_group_values_are_divided_by_the_vcpus() -> None:
     assert got["run_pct"].to_list() == [43.0, 22.0, 45.0, 23.0]
     assert got["system_pct"].to_list() == [1.0, 0.5, 1.0, 0.5]
     assert got["overlap_pct"].to_list() == [0.5, 0.25, 0.5, 0.25]
+    # 44/2; 15; 21/2; 8
+    assert got["lat_c_pct"].to_list() == [22.0, 15.0, 10.5, 8.0]
+    assert got["lat_m_pct"].to_list() == [1.5, 0.5, 0.0, 0.0]
 
 
 def test_counters_a_capture_lacks_are_null_columns() -> None:

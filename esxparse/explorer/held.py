@@ -117,8 +117,8 @@ def held(rec: Recording) -> tuple[Held, ...]:
 def find(rec: Recording, name: str, table: str | None = None) -> Held:
     """The counter of that name, where several tables have it the one that `ex.counter` would take first.
 
-    A counter of groups stands for their VMs: `%RDY` is `ready_pct` of the derived table `vm`, per vCPU, unless `table` is
-    "group_cpu". Columns of derived tables come after counters of the same name.
+    A counter of groups stands for their VMs: `%RDY` is `ready_pct` of the derived table `vm`, per vCPU, unless `table`
+    is "group_cpu". Columns of derived tables come after counters of the same name.
 
     `name`: its name on the screen (`%RDY`), in the capture, or of the column. `table`: the table to look in.
 

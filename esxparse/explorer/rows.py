@@ -93,9 +93,9 @@ def rows(
 ) -> Rows:
     """The values of a counter, or of a column of a derived table.
 
-    `name`: any of its names. `table`: the table to look in. `vm`, `device`: name of one, or several. `instance`: regular
-    expression that an instance's name has; case does not matter. `raw`: all rows as the capture has them, not those of
-    VMs alone; where the table is named, unless it says otherwise.
+    `name`: any of its names. `table`: the table to look in. `vm`, `device`: name of one, or several. `instance`:
+    regular expression that an instance's name has; case does not matter. `raw`: all rows as the capture has them, not
+    those of VMs alone; where the table is named, unless it says otherwise.
 
     Raises EsxparseError: There is no such counter, table, VM, device or instance.
     """

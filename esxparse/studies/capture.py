@@ -6,25 +6,28 @@ cannot tell are left out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from esxparse.metrics import host, host_cpu, inventory, memory, network, over_time, power, scheduling, steady, workload
-from esxparse.metrics.frames import SAMPLE, names, placed, weighted_mean
+from esxparse.derived.capture import Capture
+from esxparse.derived.model import VIEWS
+from esxparse.derived.tables import columns, views_of
+from esxparse.metrics import host, memory, network, over_time, steady, workload
+from esxparse.metrics.frames import SAMPLE, first_true, placed, share_pct, weighted_mean
+from esxparse.metrics.scheduling import FROM_GROUP, FROM_WORLDS
 from esxparse.studies.columns import MEANS
-from esxparse.studies.views import VIEWS, measures
 
 if TYPE_CHECKING:
     Tables = Mapping[str, pl.LazyFrame]
 
-TABLES: Final = frozenset(
-    {"physical_cpu", "group_cpu", "vcpu", "group_memory", "network_port", "power", *host.DISKS, host.VOLUMES}
-).union(*(VIEWS[view].needs for view in MEANS))
+_MEANS: Final = {**MEANS, "host": {**MEANS["host"], "esxtop_watts": "watts"}}
+TABLES: Final = frozenset({"group_memory", "network_port", *host.DISKS, host.VOLUMES}).union(
+    *(view.reads for view in VIEWS if view.table in _MEANS and set(_MEANS[view.table].values()) & set(columns(view)))
+)
 """The tables whose numbers are needed."""
 _LATENCIES: Final = ("gavg_ms", "davg_ms", "kavg_ms", "qavg_ms")
-_PER_VCPU: Final = ("ready_pct", "contention_pct", "max_limited_pct", "costop_pct", "swap_wait_pct", "overlap_pct")
 
 
 def metrics(tables: Tables, release: str | None) -> dict[str, Any]:
@@ -32,13 +35,13 @@ def metrics(tables: Tables, release: str | None) -> dict[str, Any]:
     # What several queries need is computed once: a study has hundreds of runs.
     disks, use = (None if found is None else found.collect().lazy() for found in (host.disks(tables), host.cpu(tables)))
     by_sample = None if disks is None else host.io(disks).collect().lazy()
+    capture = Capture(tables, release)
     rows = [
-        *_cpu(tables, use),
-        *_vms(tables),
+        *([] if use is None else [host_use(use)]),
+        *(_vms(capture) if "vcpu" in tables else []),
         *_storage(tables, disks, by_sample),
         *_network(tables),
-        *_of_views(tables, release),
-        *_power(tables),
+        *_means(capture),
     ]
     series = _series(by_sample, use)
     frames = pl.collect_all([*rows, *series.values()])
@@ -66,57 +69,59 @@ def host_use(use: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-def _cpu(tables: Tables, use: pl.LazyFrame | None) -> list[pl.LazyFrame]:
-    if use is None:
-        return []
-    even = over_time.with_covered(host_cpu.imbalance(host_cpu.pcpu(tables["physical_cpu"])))
-    return [host_use(use), even.select(over_time.mean(pl.col("spread_pct")).alias("pcpu_util_spread_pct"))]
+def _means(capture: Capture) -> list[pl.LazyFrame]:
+    """Columns that are the mean over time of a column of a derived table, by the vCPUs of VMs."""
+    queries = []
+    for table, wanted in _MEANS.items():
+        if table == "vm" and "vcpu" not in capture.tables:
+            # How many vCPUs a group has would be a guess.
+            continue
+        for view in views_of(capture, table):
+            mine = {name: of for name, of in wanted.items() if of in columns(view)}
+            rows = view.make(capture) if mine else None
+            if rows is None:
+                continue
+            timed = over_time.with_covered(rows)
+            means = [over_time.mean(pl.col(of)).alias(name) for name, of in mine.items()]
+            if table == "vm":
+                waits = pl.col("group_waits")
+                each = timed.group_by("entity").agg(*means, pl.col("vcpus").max(), least=waits.min(), most=waits.max())
+                queries += _of_vms(each, mine)
+            else:
+                queries.append(timed.select(means))
+    return queries
 
 
-def _vms(tables: Tables) -> list[pl.LazyFrame]:
-    """Scheduling of the VMs per vCPU: sums over VMs by sums of vCPUs, so that a VM of eight counts eight times."""
-    if "vcpu" not in tables:
-        return []
-    # A capture names all its worlds in its header: one sample has them all. As a literal its time reaches the reader.
-    first = tables["vcpu"].select(pl.col("time").min()).collect().item()
-    worlds = tables["vcpu"].filter(pl.col("time") == first)
-    vms = inventory.vms(worlds).collect().lazy()
+def _of_vms(each: pl.LazyFrame, names: Iterable[str]) -> list[pl.LazyFrame]:
+    """Sums over VMs by sums of vCPUs, so that a VM of eight counts eight times; the worst VM; whose waits these are."""
+    # Without %MLMTD the derived column counts all of ready, which a study may not call contention.
+    known = pl.col("max_limited_pct").is_not_null()
+    each = each.with_columns(pl.when(known).then("contention_pct"))
+    over_all = [weighted_mean(pl.col(name), pl.col("vcpus")).alias(name) for name in names]
+    worst = [pl.col(f"{name}_pct").max().alias(f"worst_vm_{name}_pct") for name in ("ready", "costop")]
+    found = [
+        first_true(((pl.col("least") == 0).any(), FROM_WORLDS)),
+        first_true(((pl.col("most") == 1).any(), FROM_GROUP)),
+    ]
+    source = pl.concat_str(found, separator=" and ", ignore_nulls=True).replace("", None).alias("ready_from")
+    return [each.select(*over_all, *worst, source)]
+
+
+def _vms(capture: Capture) -> list[pl.LazyFrame]:
+    """How many VMs there are, and how local their memory is."""
+    vms = capture.vms.lazy()
     queries = [
         vms.select(
             pl.len().cast(pl.Int64).alias("vms_running"),
             pl.col("vcpus").sum().cast(pl.Int64).alias("vcpus_running"),
         )
     ]
-    if "group_cpu" in tables:
-        each = (
-            scheduling.per_vcpu(tables["group_cpu"], vms, tables["vcpu"])
-            .pipe(over_time.with_covered)
-            .group_by("group_id")
-            .agg(
-                pl.col("vcpus").first(),
-                *(over_time.mean(pl.col(name)).alias(name) for name in _PER_VCPU),
-                pl.col("ready_from").unique(),
-            )
-        )
-        over_all = [weighted_mean(pl.col(name), pl.col("vcpus")).alias(name) for name in _PER_VCPU]
-        worst = [pl.col(f"{name}_pct").max().alias(f"worst_vm_{name}_pct") for name in ("ready", "costop")]
-        source = pl.col("ready_from").explode().unique().sort(descending=True).implode().list.join(" and ")
-        queries.append(each.select(*over_all, *worst, source.replace("", None)))
-    if "group_memory" in tables:
+    if "group_memory" in capture.tables:
         seconds = over_time.seconds()
         local, remote = ((pl.col(f"numa_{where}_mib") * seconds).sum() for where in ("local", "remote"))
-        share = pl.when(local + remote > 0).then(100 * local / (local + remote)).alias("numa_local_pct")
-        queries.append(memory.vms(tables["group_memory"], vms).pipe(over_time.with_covered).select(share))
+        share = share_pct(local, local + remote).alias("numa_local_pct")
+        queries.append(memory.vms(capture.tables["group_memory"], vms).pipe(over_time.with_covered).select(share))
     return queries
-
-
-def _of_views(tables: Tables, release: str | None) -> list[pl.LazyFrame]:
-    """Columns that are the mean over time of a column of a view."""
-    return [
-        over_time.with_covered(rows).select(over_time.mean(pl.col(of)).alias(name) for name, of in MEANS[view].items())
-        for view, rows in measures(MEANS, tables, release).items()
-        if rows is not None
-    ]
 
 
 def _storage(tables: Tables, rows: pl.LazyFrame | None, by_sample: pl.LazyFrame | None) -> list[pl.LazyFrame]:
@@ -171,13 +176,6 @@ def _network(tables: Tables) -> list[pl.LazyFrame]:
     dropped = pl.col("tx_dropped_per_s") + pl.col("rx_dropped_per_s")
     means = {**{new: pl.col(old) for new, old in renamed.items()}, "dropped_packets_per_s": dropped}
     return [over_time.with_covered(by_sample).select(over_time.mean(one).alias(name) for name, one in means.items())]
-
-
-def _power(tables: Tables) -> list[pl.LazyFrame]:
-    if "power" not in tables or "p_state" not in names(tables["power"]):
-        return []
-    drawn = over_time.with_covered(power.host(tables["power"]))
-    return [drawn.select(over_time.mean(pl.col("watts")).alias("esxtop_watts"))]
 
 
 def _series(by_sample: pl.LazyFrame | None, use: pl.LazyFrame | None) -> dict[str, pl.LazyFrame]:

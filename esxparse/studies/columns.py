@@ -5,7 +5,8 @@ group     columns that stand together
 needs     role of the file it comes from; empty for what every run has
 type      f64, i64, str, bool, time
 means     one line; means are over the time of the measured span
-source    where the formula is written down; `metrics.VIEW:COLUMN` is the formula: the mean over time of that column
+source    where the formula is written down; of numbers, `derived.TABLE:COLUMN` is the formula: the mean of that column
+          over time, and over VMs by their vCPUs
 headline  place among the columns that a table for readers shows unless told otherwise
 """
 
@@ -14,6 +15,8 @@ from __future__ import annotations
 import csv
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
+
+import polars as pl
 
 from esxparse.schema import TYPES
 
@@ -47,9 +50,9 @@ def _of(*groups: str) -> dict[str, Column]:
 def _means() -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for column in METRICS.values():
-        view, _, of = column.source.removeprefix("metrics.").partition(":")
-        if of:
-            found.setdefault(view, {})[column.name] = of
+        table, _, of = column.source.removeprefix("derived.").partition(":")
+        if of and column.type == pl.Float64:
+            found.setdefault(table, {})[column.name] = of
     return found
 
 
@@ -58,7 +61,7 @@ COLUMNS: Final = _read()
 FIRST, SPAN, FACTS, COSTS, LAST = (_of(group) for group in ("run", "span", "host", "cost", "end"))
 METRICS: Final = {name: one for name, one in COLUMNS.items() if name not in {*FIRST, *SPAN, *FACTS, *LAST}}
 MEANS: Final = _means()
-"""By view of `studies.views`: columns of `runs` that are the mean of one of its columns."""
+"""By derived table: columns of `runs` that are the mean of one of its columns."""
 HEADLINES: Final = tuple(
     sorted((name for name in METRICS if COLUMNS[name].headline), key=lambda name: COLUMNS[name].headline or 0)
 )
