@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from esxparse import toml
 from esxparse.derived.capture import beside, of
+from esxparse.derived.catalogue import copied
 from esxparse.derived.model import derived
 from esxparse.metrics import storage
 from esxparse.metrics.frames import column, names, share_pct, total
@@ -15,23 +15,23 @@ from esxparse.metrics.frames import column, names, share_pct, total
 if TYPE_CHECKING:
     from esxparse.derived.capture import Capture
 
-_NAMES: Final = toml.beside(__file__, "counters.toml")
 _BY_WORLD: Final = "physical_disk_per_device_per_world"
 
 
-def _io(one: Capture, table: str) -> pl.LazyFrame:
+def _io(one: Capture, kind: str, table: str) -> pl.LazyFrame:
     """Rates, latencies and queues of the objects of one table."""
-    rows = storage.latency(one.tables[table]).rename({"device": "entity"})
-    rows = beside(rows, of(one, table, _NAMES["io"]))
+    frame = one.tables[table]
+    rows = storage.latency(frame).rename({"device": "entity"})
+    rows = beside(rows, of(one, table, copied(kind, "io")))
     read, write = pl.col("read_iops").fill_null(0.0), pl.col("write_iops").fill_null(0.0)
     commands = pl.when(pl.any_horizontal(pl.col("read_iops", "write_iops").is_not_null())).then(read + write)
-    both = pl.col("gavg_read_ms").fill_null(0.0) * read + pl.col("gavg_write_ms").fill_null(0.0) * write
     # A part of a capture may hold reads and writes alone.
-    rows = rows.with_columns(
-        iops=pl.coalesce("iops", commands),
-        good_iops=pl.coalesce("good_iops", commands),
-        gavg_ms=pl.coalesce("gavg_ms", pl.when(pl.col("iops").is_null() & (commands > 0)).then(both / commands)),
-    )
+    rows = rows.with_columns(iops=pl.coalesce("iops", commands), good_iops=pl.coalesce("good_iops", commands))
+    if "average_guest_millisec_per_command" not in names(frame):
+        ways = pl.col("gavg_read_ms", "gavg_write_ms")
+        both = pl.col("gavg_read_ms").fill_null(0.0) * read + pl.col("gavg_write_ms").fill_null(0.0) * write
+        known = pl.any_horizontal(ways.is_not_null()) & (commands > 0)
+        rows = rows.with_columns(gavg_ms=pl.when(known).then(both / commands))
     return rows.with_columns(
         fill_pct=share_pct(pl.col("active"), pl.col("depth")),
         mib_per_s=pl.coalesce(
@@ -43,13 +43,13 @@ def _io(one: Capture, table: str) -> pl.LazyFrame:
 @derived("device", "physical_disk_scsi_device")
 def devices(one: Capture) -> pl.LazyFrame:
     """Devices, as the VMkernel serves all VMs."""
-    return _io(one, "physical_disk_scsi_device")
+    return _io(one, "device", "physical_disk_scsi_device")
 
 
 @derived("device", "physical_disk_adapter")
 def adapters_alone(one: Capture) -> pl.LazyFrame | None:
     """Adapters, where a capture has no devices."""
-    return None if "physical_disk_scsi_device" in one.tables else _io(one, "physical_disk_adapter")
+    return None if "physical_disk_scsi_device" in one.tables else _io(one, "device", "physical_disk_adapter")
 
 
 @derived("device", _BY_WORLD, "vcpu")
@@ -80,13 +80,13 @@ def users(one: Capture) -> pl.LazyFrame:
 @derived("nfs", "physical_disk_nfs_volume")
 def volumes(one: Capture) -> pl.LazyFrame:
     """NFS volumes."""
-    return _io(one, "physical_disk_nfs_volume")
+    return _io(one, "nfs", "physical_disk_nfs_volume")
 
 
 @derived("adapter", "physical_disk_adapter")
 def adapters(one: Capture) -> pl.LazyFrame:
     """Adapters."""
-    return _io(one, "physical_disk_adapter")
+    return _io(one, "adapter", "physical_disk_adapter")
 
 
 @derived("adapter", "physical_disk")
@@ -95,19 +95,21 @@ def adapter_depth(one: Capture) -> pl.LazyFrame | None:
     if "path" not in names(one.tables["physical_disk"]):
         return None
     places = pl.col("adapter").alias("entity"), pl.col("path")
-    rows = of(one, "physical_disk", {"adapter_depth": "adapter_q_depth"}, *places)
+    rows = of(one, "physical_disk", copied("adapter", "physical_disk"), *places)
     return rows.filter(pl.col("path").is_null()).drop("path")
 
 
 @derived("path", "physical_disk_path")
 def paths(one: Capture) -> pl.LazyFrame:
     """Paths."""
-    return _io(one, "physical_disk_path")
+    return _io(one, "path", "physical_disk_path")
 
 
 @derived("vsan", "vsan")
 def vsan(one: Capture) -> pl.LazyFrame:
     """The host as a client of its vSAN datastore."""
-    rows = of(one, "vsan", _NAMES["vsan"], pl.col("instance").alias("entity")).filter(pl.col("entity") == "Client")
+    rows = of(one, "vsan", copied("vsan", "vsan"), pl.col("instance").alias("entity")).filter(
+        pl.col("entity") == "Client"
+    )
     # A host has one datastore of vSAN, whose name esxtop does not print: vSAN calls it so.
     return rows.with_columns(entity=pl.lit("vsanDatastore"))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from esxparse.derived.capture import beside, of
+from esxparse.derived.catalogue import copied
 from esxparse.derived.model import derived
 from esxparse.metrics import host, host_cpu, memory, power
 from esxparse.metrics.frames import column, names, total, weighted_mean
@@ -74,8 +75,7 @@ def _number(name: str) -> int:
 @derived("node", "numa_node")
 def numa_nodes(one: Capture) -> pl.LazyFrame:
     """NUMA nodes."""
-    counters = {"node_used_pct": "pct_processor_time", "node_free_mib": "free_mbytes"}
-    return of(one, "numa_node", counters, pl.col("instance").alias("entity"))
+    return of(one, "numa_node", copied("node", "numa_node"), pl.col("instance").alias("entity"))
 
 
 @derived("host", "physical_cpu")
@@ -99,7 +99,7 @@ def host_memory(one: Capture) -> pl.LazyFrame:
     """Its memory."""
     frame = one.tables["memory"]
     rows = memory.host(frame, one.release).drop("state_name")
-    return beside(rows, of(one, "memory", {"balloon_target_mib": "memctl_target_mbytes"}))
+    return beside(rows, of(one, "memory", copied("host", "memory")))
 
 
 @derived("host", "power")
@@ -169,4 +169,4 @@ def fullest_node(one: Capture) -> pl.LazyFrame:
 @derived("host", "physical_cpu_load")
 def load(one: Capture) -> pl.LazyFrame:
     """Its load average."""
-    return of(one, "physical_cpu_load", {"load": "cpu_load_1_minute_avg"})
+    return of(one, "physical_cpu_load", copied("host", "physical_cpu_load"))

@@ -9,9 +9,10 @@ import polars as pl
 from polars import selectors as cs
 
 from esxparse.derived.capture import Capture
-from esxparse.derived.model import KEYS, VIEWS, Column
+from esxparse.derived.catalogue import TABLES, Column
+from esxparse.derived.model import KEYS, VIEWS
 from esxparse.derived.panels import panel
-from esxparse.derived.tables import TABLES, capture_of, clock, columns, declared, sample_times, views_of
+from esxparse.derived.tables import capture_of, clock, columns, declared, sample_times, views_of
 from esxparse.errors import EsxparseError, MissingTableError, choose_from
 from esxparse.schema import TIME
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from esxparse.derived.tables import TABLES, clock, views_of
+from esxparse.derived.catalogue import TABLES
+from esxparse.derived.tables import clock, views_of
 from esxparse.schema import TIME
 
 if TYPE_CHECKING:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
+from dataclasses import replace
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,7 +12,8 @@ import polars as pl
 from esxparse.counters.catalogue import lookup
 from esxparse.derived import devices, hosts, ports, vms
 from esxparse.derived.capture import Capture
-from esxparse.derived.model import KEYS, VIEWS, Column, View
+from esxparse.derived.catalogue import COLUMNS, TABLES, Column
+from esxparse.derived.model import KEYS, VIEWS, View
 from esxparse.errors import EsxparseError
 from esxparse.schema import TIME, schema
 
@@ -27,7 +27,6 @@ _MADE_BY: Final = (vms, devices, ports, hosts)
 """The modules that declare views."""
 CLOCK: Final = ("step_s", "interval_s", "steps_back")
 """Columns of the host that come from the times of samples."""
-_IO: Final = ("device", "nfs", "adapter", "path")
 _KEYS: Final = schema(
     "group_id i64, group str, world_id i64, world instance vm disk switch str, port_id i64, client str, pcpu cpu i64, "
     "cookie str, p_state i64, adapter path device str, node i64"
@@ -36,27 +35,18 @@ _KEYS: Final = schema(
 
 @cache
 def declared() -> Mapping[str, Mapping[str, Column]]:
-    """The columns of each derived table by their names, as `columns.csv` has them."""
-    found: dict[str, dict[str, Column]] = {}
-    lines = (files(__package__) / "columns.csv").read_text(encoding="utf-8").splitlines()
-    for table, column, unit, better, weight, needs, screen, name, meaning in list(csv.reader(lines))[1:]:
-        counters = tuple(tuple(one.split("|")) for one in needs.split())
-        for each in _IO if table == "io" else (table,):
-            said = meaning or _meaning(each, counters)
-            found.setdefault(each, {})[column] = Column(
-                each, column, unit, better, weight, counters, screen, name, said
-            )
+    """The columns of each derived table by their names, each with its meaning."""
+    found: dict[str, dict[str, Column]] = {table: {} for table in TABLES}
+    for one in COLUMNS:
+        found[one.table][one.column] = replace(one, meaning=one.meaning or _meaning(one))
     return found
 
 
-def _meaning(table: str, counters: Sequence[Sequence[str]]) -> str:
+def _meaning(column: Column) -> str:
     """What the catalogue says of the counter that a column is."""
-    raws = dict.fromkeys(raw for view in VIEWS if view.table == table for raw in view.needs)
-    return next((one.meaning for raw in raws for names in counters if (one := lookup(raw, names[0])) is not None), "")
-
-
-TABLES: Final = tuple(declared())
-"""The derived tables; each is a kind of object."""
+    raws = dict.fromkeys(raw for view in VIEWS if view.table == column.table for raw in view.needs)
+    found = (lookup(raw, names[0]) for raw in raws for names in column.counters)
+    return next((one.meaning for one in found if one is not None), "")
 
 
 @cache

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from esxparse import toml
 from esxparse.derived.capture import beside, named, of
+from esxparse.derived.catalogue import copied
 from esxparse.derived.model import derived
 from esxparse.metrics import inventory, over_time, storage
 from esxparse.metrics import memory as metrics_memory
@@ -18,7 +18,6 @@ from esxparse.metrics.scheduling import FROM_GROUP, per_vcpu, per_vcpu_by_worlds
 if TYPE_CHECKING:
     from esxparse.derived.capture import Capture
 
-_NAMES: Final = toml.beside(__file__, "counters.toml")["vm"]
 _SELDOM_LESS: Final = 0.2
 """The share of the time in which a VM runs less than its usual minimum."""
 _VCPU_COUNTERS: Final = {
@@ -96,7 +95,7 @@ def each_vcpu(one: Capture) -> pl.LazyFrame:
 @derived("vm", "group_cpu")
 def group(one: Capture) -> pl.LazyFrame:
     """Rates and settings of its group."""
-    rows = of(one, "group_cpu", _NAMES["group"], pl.col("group_id"))
+    rows = of(one, "group_cpu", copied("vm", "group_cpu"), pl.col("group_id"))
     rows = over_time.with_covered(rows.join(one.entities.select("group_id"), on="group_id", how="semi"))
     usual = over_time.quantile(pl.col("group_run_pct"), _SELDOM_LESS).over("group_id")
     return named(one, rows.with_columns(run_more_pct=pl.col("group_run_pct") - usual).drop(over_time.COVERED))
@@ -107,7 +106,7 @@ def memory(one: Capture) -> pl.LazyFrame:
     """Memory, with what the VMkernel wants of it."""
     frame = one.tables["group_memory"]
     rows = named(one, metrics_memory.vms(frame, one.entities).drop("vm"))
-    more = of(one, "group_memory", _NAMES["memory"], pl.col("group_id")).join(
+    more = of(one, "group_memory", copied("vm", "group_memory"), pl.col("group_id")).join(
         one.entities.select("group_id"), on="group_id", how="semi"
     )
     local, remote = pl.col("numa_local_mib"), pl.col("numa_remote_mib")
@@ -118,7 +117,7 @@ def memory(one: Capture) -> pl.LazyFrame:
 @derived("vm", "virtual_disk")
 def disk(one: Capture) -> pl.LazyFrame:
     """Virtual disks: the row of the VM, or the sum of its disks."""
-    counters = _NAMES["disk"]
+    counters = copied("vm", "virtual_disk")
     rows = of(one, "virtual_disk", counters, pl.col("vm").alias("entity"), pl.col("disk"))
     whole, single = pl.col("disk").is_null(), pl.col("disk").is_not_null()
     read, write = pl.col("vdisk_read_ms"), pl.col("vdisk_write_ms")

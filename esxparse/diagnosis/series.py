@@ -29,8 +29,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
+from esxparse.derived.catalogue import TABLES
 from esxparse.derived.model import VIEWS
-from esxparse.derived.tables import CLOCK, TABLES, columns, declared
+from esxparse.derived.tables import CLOCK, columns, declared
 from esxparse.metrics import over_time
 
 if TYPE_CHECKING:

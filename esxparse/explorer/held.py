@@ -11,15 +11,16 @@ import polars as pl
 from esxparse.counters.catalogue import lookup, objects
 from esxparse.counters.naming import table_name
 from esxparse.counters.series import NUMBERED, series_name
+from esxparse.derived.catalogue import TABLES
 from esxparse.derived.of_recording import lacking
-from esxparse.derived.tables import TABLES, declared
+from esxparse.derived.tables import declared
 from esxparse.errors import EsxparseError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from esxparse.counters.model import Counter
-    from esxparse.derived.model import Column
+    from esxparse.derived.catalogue import Column
     from esxparse.recording import Recording
 
 _NEAREST: Final = 5

@@ -19,7 +19,7 @@ from esxparse import fleet
 from esxparse.errors import DamagedError, EsxparseError, MissingTableError, choose_from
 from esxparse.fleet import Crew
 from esxparse.formats.opening import Opening, moment
-from esxparse.lakes import entries, merged, segments, servers
+from esxparse.lakes import derived, entries, merged, segments, servers
 from esxparse.lakes.adding import Added, Job, add
 from esxparse.lakes.entries import Entry
 from esxparse.lakes.merged import Merged
@@ -126,13 +126,17 @@ class Lake:
         return bool(self.captures if self.held is not None else entries.listed(self.store))
 
     def __getitem__(self, table: str) -> pl.LazyFrame:
-        """A table across the captures, with `date` and `host` as its last columns.
+        """A table across the captures, also a derived one (`lake["vm"]`), with `date` and `host` as its last columns.
 
         Raises:
             MissingTableError: No capture has it; the message lists the tables.
         """
         if table not in self:
-            raise MissingTableError(f"lake {self.store.uri} has no table {table!r}; it has: {', '.join(self)}")
+            there = derived.names(self)
+            if table in there:
+                return derived.table(self, table)
+            every = ", ".join([*self, *there])
+            raise MissingTableError(f"lake {self.store.uri} has no table {table!r}; it has: {every}")
         frames = [self.scan(files, schema) for files, schema in self._alike(table)]
         # Releases differ in columns, and in whether a counter has a fraction.
         frame = frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal_relaxed")
@@ -261,7 +265,10 @@ class Lake:
         return Recording(entry.format, entry.source, tables, {**entry.meta, "host": entry.host}, entry.notes)
 
     def sql(self, query: str) -> pl.DataFrame:
-        """What a query in DuckDB's SQL gives; its tables are those of the lake, and `catalogue`.
+        """What a query in DuckDB's SQL gives; its tables are those of the lake, `catalogue`, and derived ones.
+
+        Derived tables (`vm`, `device`) are made of every capture in the time that is asked for; name them after FROM or
+        JOIN.
 
         Raises:
             EsxparseError: The query is wrong, or DuckDB is not installed.
@@ -293,13 +300,13 @@ class Lake:
                 # Not EXPLAIN: with ANALYZE it runs what it explains.
                 if [one.type for one in base.extract_statements(query)] != [duckdb.StatementType.SELECT]:
                     raise EsxparseError("a lake is asked by one query, which reads and changes nothing: SELECT ...")
-                for table in whole:
-                    if table.lower() not in words:
-                        continue
+                for table in (one for one in whole if one.lower() in words):
                     if files := self._fewest((one for one in self.captures if table in one.tables), table):
                         base.execute(self._view(table, files))
                     else:
                         base.register(table, whole[table].clear().collect())
+                for table, frame in derived.read_by(self, whole, query):
+                    base.register(table, frame)
                 found: pl.DataFrame = base.sql(query).pl()
             except (duckdb.Error, pl.exceptions.PolarsError) as error:
                 raise self._wrong(error) from error
@@ -308,7 +315,8 @@ class Lake:
     def _wrong(self, error: Exception) -> EsxparseError:
         """What DuckDB refuses, and what to do about it."""
         if unknown := _UNKNOWN.search(str(error)):
-            tables = ["catalogue", *(f'"{one}"' if "." in one else one for one in Lake(self.store, held=self._all))]
+            whole = Lake(self.store, held=self._all)
+            tables = ["catalogue", *(f'"{one}"' if "." in one else one for one in whole), *derived.names(whole)]
             return MissingTableError(f"no table {unknown[1]!r}: {choose_from(unknown[1], tables)}")
         if broken := servers.network_error(self.store.uri, str(error)):
             return broken

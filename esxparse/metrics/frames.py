@@ -88,11 +88,13 @@ def share_pct(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
 def total(value: pl.Expr) -> pl.Expr:
     """Aggregate `value` by its sum; null where none is known: an empty sum looks like a measured 0.
 
+    Counters have two decimals: past the ninth a sum has only what the order of its rows left.
+
     >>> frame = pl.LazyFrame({"known": [1.0, None], "lacking": [None, None]}, schema_overrides={"lacking": pl.Float64})
     >>> frame.select(total(pl.col("known")), total(pl.col("lacking"))).collect().row(0)
     (1.0, None)
     """
-    return pl.when(value.count() > 0).then(value.sum())
+    return pl.when(value.count() > 0).then(value.sum().round(9))
 
 
 def weighted_mean(value: pl.Expr, weight: pl.Expr) -> pl.Expr:

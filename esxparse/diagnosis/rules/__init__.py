@@ -39,7 +39,7 @@ from typing import Any, Final, Literal, NoReturn
 from polars.exceptions import PolarsError
 
 from esxparse import toml
-from esxparse.derived.tables import TABLES
+from esxparse.derived.catalogue import TABLES
 from esxparse.diagnosis import series
 from esxparse.errors import EsxparseError, did_you_mean
 
