@@ -30,6 +30,13 @@ assert found.select("id", "verdict").row(0) == ("memory.free", "ok"), found
 row = ex.study(sys.argv[1], outside=True).runs.collect()
 share = 100 * row["memory_free_mib"].item() / row["memory_mib"].item()
 assert abs(row["memory_free_pct"].item() - share) < 1e-9, row
+assert abs(rec.top("free_pct", table="host")["mean"].item() - share) < 1e-9
+assert rec.search("free_pct")["meaning"].to_list() == ["of the machine's memory"]
+assert "free_pct" in {one["column"] for one in ex.explore(rec).counters if one["table"] == "host"}
+assert ex.changes(rec, derived=["host"]).series.filter(table="host", counter="free_pct").height == 1
+lake = ex.lake(sys.argv[1] + "/lake")
+lake.add([capture])
+assert abs(lake.sql("SELECT avg(free_pct) AS mean FROM host")["mean"].item() - share) < 1e-9
 copies = ex.open(sys.argv[1] + "/dd.txt")
 assert copies.format == "dd"
 assert copies["copies"].collect().rows() == [(4194304, 0.5, 8.388608)]
@@ -62,12 +69,12 @@ def copy(tmp_path):
     return tmp_path
 
 
-def test_a_reader_a_metric_a_rule_a_column_of_studies_and_a_template_are_a_few_lines_each(copy):
+def test_a_reader_a_metric_a_rule_a_derived_column_one_of_studies_and_a_template_are_a_few_lines_each(copy):
     capture = ROOT / "datasets" / "busy-host" / "busy-host.csv"
     (copy / "study.toml").write_text(f"[[run]]\nesxtop = '{capture}'\n")
     (copy / "dd.txt").write_text(DD)
     changes = added((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
-    assert len(changes) == 7
+    assert len(changes) == 8
     for name, hunks in changes.items():
         path = copy / name
         for after, lines in hunks:

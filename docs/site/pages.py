@@ -21,6 +21,8 @@ import esxparse as ex
 from esxparse import charts, metrics
 from esxparse.counters.catalogue import objects, placed_counters
 from esxparse.counters.naming import table_name
+from esxparse.derived.model import VIEWS
+from esxparse.derived.tables import declared
 from esxparse.diagnosis import cases, rules
 
 if TYPE_CHECKING:
@@ -119,6 +121,29 @@ def counters() -> Iterator[tuple[str, str]]:
             page += [f"Column {code(one.column)}", "", rows(facts), ""]
         yield f"counters/{table}.md", "\n".join(page)
     yield "counters/index.md", "\n".join(index)
+
+
+def derived() -> Iterator[tuple[str, str]]:
+    """A page with the columns of derived tables."""
+    page = [
+        "# Derived tables",
+        "",
+        'What `rec["vm"]` and the others have: quantities made of counters, for objects that people know.',
+        "",
+    ]
+    for table, columns in declared().items():
+        needs = dict.fromkeys(raw for view in VIEWS if view.table == table for raw in view.reads)
+        page += [f"## {table}", "", f"Made of {listed(needs)}.", ""]
+        page += ["| column | unit | meaning | screen | good | weighed by | needs |", "|---|---|---|---|---|---|---|"]
+        for one in columns.values():
+            needed = ", ".join(" or ".join(map(code, each)) for each in one.counters)
+            good = "" if one.better == "neither" else one.better
+            said = f"{one.name}: {one.meaning}" if one.meaning else one.name
+            weight = code(one.weight) if one.weight else ""
+            cells = [code(one.column), cell(one.unit), cell(said), cell(one.screen), good, weight, needed]
+            page.append(f"| {' | '.join(cells)} |")
+        page.append("")
+    yield "counters/derived.md", "\n".join(page)
 
 
 def limits(rule: rules.Rule) -> tuple[str, str]:
@@ -254,7 +279,7 @@ def made() -> dict[str, str | bytes]:
             pages |= dict(notebook(path, address))
         elif not path.startswith("docs/"):
             pages[address] = (ROOT / path).read_text(encoding="utf-8")
-    for pages_of in (counters, rule_pages, case_pages, api):
+    for pages_of in (counters, derived, rule_pages, case_pages, api):
         pages |= dict(pages_of())
     return pages
 
@@ -273,7 +298,7 @@ def nav(pages: dict[str, str | bytes]) -> list[Any]:
     return [
         {"Start": ["index.md", "changes.md", "contributing.md"]},
         {"Guides": [{title: names} for title, names in (GUIDES | {"More": more}).items() if names]},
-        {"Counters": below("counters", "counters/index.md")},
+        {"Counters": below("counters", "counters/index.md", "counters/derived.md")},
         {"Rules and cases": [{"Rules": below("rules", "rules/index.md")}, {"Cases": below("cases", "cases/index.md")}]},
         {"Formats": ["formats.md"]},
         {"Notebooks": [*(name for name in below("notebooks") if name not in studies), {"Studies": studies}]},
