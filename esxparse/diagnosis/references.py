@@ -65,7 +65,9 @@ def check(text: str, rules: Mapping[str, Rule], where: str) -> None:
     Raises EsxparseError: A rule is unknown or lacks the limit, or a reference is not written as one.
     """
     if wrong := _CALL.search(_REFERENCE.sub("", text)):
-        raise EsxparseError(f"{where}: {wrong[1]}(...) takes the id of a rule in single quotes: {wrong[1]}('cpu.ready')")
+        raise EsxparseError(
+            f"{where}: {wrong[1]}(...) takes the id of a rule in single quotes: {wrong[1]}('cpu.ready')"
+        )
     for one in found(text):
         if one.rule not in rules:
             near = did_you_mean(one.rule, rules)
