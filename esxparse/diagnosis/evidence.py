@@ -11,8 +11,9 @@ import polars as pl
 
 from esxparse import clock, toml
 from esxparse.charts.findings import MAX_FAULT, Evidence
-from esxparse.diagnosis import cases, rules
+from esxparse.diagnosis import cases, levels, rules
 from esxparse.diagnosis.series import origin
+from esxparse.diagnosis.symptoms import values
 from esxparse.metrics import over_time
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def of(finding: Finding, series: Series, times: Sequence[datetime], profile: str
         # One story has the same objects in all its charts, but where others are spoken of.
         fault = next((one.fault for one in moving if one.noun == _noun(kind) and not how.startswith("others")), ())
         fault = fault or _fault(finding, kind, how, matrix, series, times)
-        seen = _evidence(finding, kind, own, matrix, series.panels[kind].names, fault, times, limits)
+        seen = _evidence(finding, kind, own, series, fault, times, limits)
         mine = seen.table.filter(pl.col("name").is_in(fault))
         moves = name == case.level or mine["value"].n_unique() > len(fault)
         (moving if moves or (always and mine["value"].abs().max()) else still).append(seen)
@@ -85,12 +86,12 @@ def _evidence(
     finding: Finding,
     kind: str,
     name: str,
-    matrix: Matrix,
-    names: Sequence[str],
+    series: Series,
     fault: tuple[str, ...],
     times: Sequence[datetime],
     limits: Mapping[str, Rule],
 ) -> Evidence:
+    names, matrix = series.panels[kind].names, series.panels[kind].values[name]
     rule = next((one for one in limits.values() if one.kind == kind and one.value == name), None)
     stamps = pl.Series("time", times, dtype=pl.Datetime("us", "UTC"))
     table = pl.DataFrame(
@@ -111,7 +112,17 @@ def _evidence(
         rule.unit if rule else unit,
         _noun(kind),
         rule,
+        _level(rule, series, fault) if rule else "",
     )
+
+
+def _level(rule: Rule, series: Series, fault: tuple[str, ...]) -> str:
+    """How bad the objects at fault are by the rule on the series; empty where none was active enough to be judged."""
+    matrix = values([rule], series).get(rule.id)
+    if matrix is None:
+        return ""
+    each = dict(zip(series.panels[rule.kind].names, levels.of_objects(rule, matrix, series.covered), strict=True))
+    return min((each[name] for name in fault if name in each), key=levels.RANK.__getitem__, default="")
 
 
 def _noun(kind: str) -> str:

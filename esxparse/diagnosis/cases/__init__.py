@@ -26,10 +26,10 @@ Keys of a case
                it holds, `else` where it does not; `say` and `otherwise` are the words for it. What has no counters
                counts nothing, and is listed as missing.
 
-Limits are those of the rules: `warn('disk.davg')`, `critical(...)` and `floor(...)` stand for what the profile says, also
-as a share or a multiple (`references`). A profile that lacks a rule leaves the cases its limits in "standard". A number
-of a case's own is for what no rule judges; `numbers` has its source. `X_spreads` and `spell_X` need none: their numbers
-were chosen on hosts drawn at random (docs/diagnosis.md).
+Limits are those of the rules: `warn('disk.davg')`, `critical('disk.davg')` and `floor('disk.davg')` stand for the number
+of the profile, and an expression may take a share or a multiple of it (`references`). If a profile lacks the rule, the
+limit is that of "standard". A number of a case's own is only for a quantity that no rule judges; `numbers` has its
+source. Numbers of `X_spreads` and `spell_X` need none: they were chosen on hosts drawn at random (docs/diagnosis.md).
 
 Every file is checked when it is read: unknown keys, series, rules and troubles are refused.
 """
