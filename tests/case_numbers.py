@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from esxparse.diagnosis import references
 
 _TOKEN = re.compile(r"'[^']*'|[A-Za-z_]\w*|\d+(?:\.\d+)?|<=|>=|[<>=(),+*/-]")
+_DIVIDE = "/"
 _COMPARE = {"<", ">", "<=", ">=", "="}
 _ENDS = {"AND", "OR", "WHEN", "THEN", "ELSE", "END", "CASE", ","}
 _SERIES = re.compile(r"[a-z][a-z0-9_]*")
@@ -47,7 +48,7 @@ def numbers(expression: str) -> Iterator[tuple[frozenset[str], str]]:
                 series = {name for name in _names(one) if not _FITTED.fullmatch(name)}
                 if series and _is_number(other):
                     yield frozenset(series), " ".join(other)
-        elif token == "/" and tokens[place + 1][0].isdigit():
+        elif token == _DIVIDE and tokens[place + 1][0].isdigit():
             divided = _side(tokens, place, -1)
             if (series := _names(divided)) and not _COMPARE & set(divided):
                 yield frozenset(series), tokens[place + 1]

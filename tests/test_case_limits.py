@@ -86,7 +86,7 @@ def test_a_wrong_reference_is_refused_where_it_is_wrong(trigger, message):
         cases.parse(with_trigger(trigger), "x.toml")
 
 
-def test_a_reference_is_the_number_of_the_profile_and_of_standard_where_the_profile_has_no_such_rule(tmp_path):
+def test_a_reference_is_the_number_of_the_profile_and_of_standard_where_the_profile_has_no_such_rule():
     case = cases.parse(with_trigger("davg_ms >= 0.5 * warn('disk.davg')"), "x.toml")
     assert case.under(rules.load("strict")).trigger == "davg_ms >= 0.5 * 2.0"
     ready = rules.load()["cpu.ready"]

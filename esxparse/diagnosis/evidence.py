@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from esxparse.diagnosis.cases import Case
     from esxparse.diagnosis.finding import Finding
     from esxparse.diagnosis.rules import Rule
     from esxparse.diagnosis.series import Matrix, Series
@@ -43,7 +42,7 @@ def of(finding: Finding, series: Series, times: Sequence[datetime], profile: str
     always = clock.always(finding.start, finding.end, times)
     moving: list[Evidence] = []
     still: list[Evidence] = []
-    for name in _named(case):
+    for name in case.named:
         kind, own, how = origin(case.kind, name)
         matrix = None if not own or _SETTINGS.fullmatch(own) else series.matrix(kind, own)
         if matrix is None or any((one.words, one.noun) == (_words(own)[0], _noun(kind)) for one in (*moving, *still)):
@@ -58,13 +57,6 @@ def of(finding: Finding, series: Series, times: Sequence[datetime], profile: str
         if len(moving) == most:
             break
     return [*moving, *(one for one in still if one.table["value"].abs().max())][:most]
-
-
-def _named(case: Case) -> list[str]:
-    """The series that a case speaks of, the most telling first."""
-    rows = sorted(case.evidence, key=lambda one: -max(abs(one.weight), abs(one.fails)))
-    texts = [case.level, case.trigger, *(one.holds for one in rows)]
-    return list(dict.fromkeys(word for text in texts for word in re.findall(r"[a-z][a-z0-9_]+", text)))
 
 
 def _fault(
@@ -112,12 +104,12 @@ def _evidence(
         rule.unit if rule else unit,
         _noun(kind),
         rule,
-        _level(rule, series, fault) if rule else "",
+        level_of(rule, series, fault) if rule else "",
     )
 
 
-def _level(rule: Rule, series: Series, fault: tuple[str, ...]) -> str:
-    """How bad the objects at fault are by the rule on the series; empty where none was active enough to be judged."""
+def level_of(rule: Rule, series: Series, fault: tuple[str, ...]) -> str:
+    """Return how bad some objects are by a rule; empty if none of them was active enough to be judged."""
     matrix = values([rule], series).get(rule.id)
     if matrix is None:
         return ""

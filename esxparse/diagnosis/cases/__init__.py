@@ -26,16 +26,17 @@ Keys of a case
                it holds, `else` where it does not; `say` and `otherwise` are the words for it. What has no counters
                counts nothing, and is listed as missing.
 
-Limits are those of the rules: `warn('disk.davg')`, `critical('disk.davg')` and `floor('disk.davg')` stand for the number
-of the profile, and an expression may take a share or a multiple of it (`references`). If a profile lacks the rule, the
-limit is that of "standard". A number of a case's own is only for a quantity that no rule judges; `numbers` has its
-source. Numbers of `X_spreads` and `spell_X` need none: they were chosen on hosts drawn at random (docs/diagnosis.md).
+Limits are those of the rules: `warn('disk.davg')`, `critical('disk.davg')` and `floor('disk.davg')` stand for the
+number of the profile, and an expression may take a share or a multiple of it (`references`). If a profile lacks the
+rule, the limit is that of "standard". A number of a case's own is only for a quantity that no rule judges; `numbers`
+has its source. Numbers of `X_spreads` and `spell_X` need none: they were chosen on hosts drawn at random (docs/diagnosis.md).
 
 Every file is checked when it is read: unknown keys, series, rules and troubles are refused.
 """
 
 from __future__ import annotations
 
+import re
 import string
 import tomllib
 from collections.abc import Mapping
@@ -105,6 +106,14 @@ class Case:
         """All expressions, by where they are."""
         rows = {f"evidence {number}": one.holds for number, one in enumerate(self.evidence, start=1)}
         return {"trigger": self.trigger, "impact": self.impact, **rows}
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The series that it speaks of, the most telling first."""
+        rows = sorted(self.evidence, key=lambda one: -max(abs(one.weight), abs(one.fails)))
+        texts = (self.level, self.trigger, *(one.holds for one in rows))
+        words = (word for text in texts for word in re.findall(r"[a-z][a-z0-9_]+", references.blank(text)))
+        return tuple(dict.fromkeys(words))
 
     @property
     def area(self) -> str:

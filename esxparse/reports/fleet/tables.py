@@ -7,7 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from esxparse.diagnosis import rules
+from esxparse.diagnosis import rules, usage
 from esxparse.recording import counted
 from esxparse.reports.blocks import (
     Block,
@@ -29,8 +29,7 @@ from esxparse.reports.fleet.gather import FEW, Fleet, by_release, by_trouble, sa
 
 _MOST: Final = 6
 _NAMED: Final = 4
-_READY: Final = "cpu.ready"
-"""The rule whose thresholds rank VMs: ready per vCPU."""
+_READY: Final = usage.FLEET
 _WAIT: Final = "%RDY - %MLMTD"
 _LEVELS: Final = ("critical", "warning", "ok", "unknown")
 
