@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 
+import compose
 import pytest
 from case_numbers import numbers
 
+import esxparse as ex
+from esxparse.cli import main
 from esxparse.diagnosis import cases, references, rules, series
 from esxparse.errors import EsxparseError
+from esxparse.reports.host_health import verdict
+from esxparse.reports.troubleshooting import tables as troubleshooting
 
 ALL = cases.load()
 _SUFFIX = re.compile(r"_(before|rise|peak|least|low|high)$")
@@ -112,3 +117,94 @@ def test_without_a_critical_limit_nothing_is_as_bad_as_that(tmp_path):
     )
     (slow,) = [one for one in ALL if one.trouble == "storage.array_slow"]
     assert "CAST(NULL AS DOUBLE)" in slow.under(rules.load(path)).impact
+
+
+DISK = "Physical Disk SCSI Device(naa.6)\\"
+QUIET = "Network Port(vSwitch0:33554437:72:web)\\"
+PORT = "Network Port(vSwitch0:33554436:71:db)\\"
+
+
+def written(folder, samples=40, **columns):
+    """A capture of columns: a number, or one for each sample."""
+    rows = [
+        [f"{value[one] if isinstance(value, list) else value:.2f}" for value in columns.values()]
+        for one in range(samples)
+    ]
+    pairs = [tuple(name.rsplit("\\", 1)) for name in columns]
+    return compose.write(folder, compose.text(pairs, rows))
+
+
+LATE = [0.4] * 20
+PROFILES = {
+    "warn": (
+        'id = "cpu.ready"\nwarn = 1.0\n',
+        {f"Vcpu(7:db:{70 + one}:vmx-vcpu-{one}:db)\\% Ready": [0.1] * 20 + [3.0] * 20 for one in range(4)},
+        ("cpu.contention", "cpu.ready", "warning"),
+        "warn 1 %",
+    ),
+    "critical": (
+        'id = "disk.davg"\nwarn = 4.0\ncritical = 6.0\n',
+        {
+            f"{DISK}Commands/sec": 200.0,
+            f"{DISK}Reads/sec": 100.0,
+            f"{DISK}Writes/sec": 100.0,
+            f"{DISK}Average Driver MilliSec/Command": LATE + [8.0] * 20,
+            f"{DISK}Average Driver MilliSec/Read": LATE + [8.0] * 20,
+            f"{DISK}Average Driver MilliSec/Write": LATE + [8.0] * 20,
+            f"{DISK}Average Kernel MilliSec/Command": 0.01,
+        },
+        ("storage.array_slow", "disk.davg", "critical"),
+        "critical 6 ms",
+    ),
+    "floor": (
+        'id = "network.drop_rx"\nfloor = 10.0\n',
+        {
+            f"{PORT}Packets Received/sec": 30.0,
+            f"{QUIET}Packets Received/sec": 30.0,
+            f"{QUIET}% Received Packets Dropped": 0.0,
+            f"{PORT}% Received Packets Dropped": [0.0] * 20 + [20.0] * 20,
+        },
+        ("network.receive_drops", "network.drop_rx", "critical"),
+        "critical 10 %",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", PROFILES)
+def test_a_profile_changes_findings_symptoms_tables_chart_lines_and_fail_on_alike(kind, tmp_path):
+    change, columns, (trouble, rule, severity), line = PROFILES[kind]
+    file = written(tmp_path, **columns)
+    profile = tmp_path / "mine.toml"
+    profile.write_text(f'extends = "standard"\n[[rule]]\n{change}source = "me"\n')
+    rec = ex.open(file)
+
+    def told(name):
+        found = ex.diagnose(rec, profile=name)
+        limits = rules.load(name)
+        places = [place for place, one in enumerate(found) if one.trouble == trouble]
+        table = {row["id"]: row["verdict"] for row in verdict.judge(limits, found.series).iter_rows(named=True)}
+        drawn = [
+            text
+            for place in places
+            for chart in found.charts(place, 3)
+            for text in re.findall(r'"text": "([^"]*)"', chart.to_json())
+        ]
+        return {
+            "findings": {found[place].severity for place in places},
+            "symptoms": {one["severity"] for one in found.symptoms if one["rule"] == rule},
+            "table": table.get(rule, "ok"),
+            "troubleshooting": severity in troubleshooting.symptoms(found, str(name)).text,
+            "lines": any(line in text for text in drawn),
+            "fail-on": main(["diagnose", str(file), "--profile", str(name), "--fail-on", severity]),
+        }
+
+    before, after = told("standard"), told(profile)
+    assert after == {
+        "findings": {severity},
+        "symptoms": {severity},
+        "table": severity,
+        "troubleshooting": True,
+        "lines": True,
+        "fail-on": 3,
+    }
+    assert not {key for key in before if before[key] == after[key]}

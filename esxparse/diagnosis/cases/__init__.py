@@ -29,7 +29,8 @@ Keys of a case
 Limits are those of the rules: `warn('disk.davg')`, `critical('disk.davg')` and `floor('disk.davg')` stand for the
 number of the profile, and an expression may take a share or a multiple of it (`references`). If a profile lacks the
 rule, the limit is that of "standard". A number of a case's own is only for a quantity that no rule judges; `numbers`
-has its source. Numbers of `X_spreads` and `spell_X` need none: they were chosen on hosts drawn at random (docs/diagnosis.md).
+has its source. Numbers of `X_spreads` and `spell_X` need none: they were chosen on hosts drawn at random
+(docs/diagnosis.md).
 
 Every file is checked when it is read: unknown keys, series, rules and troubles are refused.
 """
