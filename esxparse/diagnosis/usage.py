@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from esxparse import shipped
 from esxparse.diagnosis import cases, references
+from esxparse.diagnosis.experiments.tables import steps
 from esxparse.diagnosis.series import origin
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _FINDINGS: Final = "findings"
 class Usage(NamedTuple):
     """Who uses the limits of a rule.
 
-    cases: troubles whose cases refer to the rule
+    cases: troubles whose cases refer to the rule; "study: X" for a question asked of slow runs of a study
     tables, charts: templates of the reports that have them; "findings": the charts of findings
     """
 
@@ -40,14 +41,15 @@ def usage(rule: Rule) -> Usage:
     >>> usage(load("standard")["cpu.max_limited"]).charts
     ('host_health', 'findings')
     """
-    referring = dict.fromkeys(one.trouble for one in cases.load() if rule.id in _referred(one))
+    referring = dict.fromkeys(one.trouble for one in cases.load() if rule.id in _referred(*one.expressions.values()))
+    referring |= dict.fromkeys(f"study: {one.id}" for one in steps() if rule.id in _referred(one.yes, one.no))
     charts = [name for name, source in _templates().items() if f'"{rule.id}"' in source]
     charts += [_FINDINGS] if (rule.kind, rule.value) in _drawn() else []
     return Usage(tuple(referring), (*_TABLES, *(["fleet"] if rule.id == FLEET else [])), tuple(charts))
 
 
-def _referred(case: cases.Case) -> set[str]:
-    return {one.rule for text in case.expressions.values() for one in references.found(text)}
+def _referred(*expressions: str) -> set[str]:
+    return {one.rule for text in expressions for one in references.found(text)}
 
 
 @cache
