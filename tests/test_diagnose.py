@@ -280,9 +280,20 @@ def test_the_command_prints_three_ways_and_fails_where_it_is_told_to(busy_host_f
 
 def test_rules_are_listed_shown_and_checked(capsys, tmp_path):
     assert main(["rules", "list"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == len(rules.load("standard"))
+    listed = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    assert set(listed) == set(rules.load("standard"))
+    assert "cases: cpu.contention, cpu.costop, " in listed["cpu.ready"]
+    assert "; tables: host_health, troubleshooting, fleet; charts: host_health, findings" in listed["cpu.ready"]
+    assert "cases: cpu.contention, cpu.costop, cpu.costop_io, cpu.limit, power.p_states, study: cpu_bound" in " ".join(
+        listed["cpu.host_util"].split()
+    )
+    assert "cases:" not in listed["cpu.overlap"]
     assert main(["rules", "show", "disk.davg", "--profile", "strict"]) == 0
-    assert "warning   above 2 ms" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "warning   above 2 ms" in shown
+    assert re.search(
+        r"cases +storage.aborts, storage.array_slow, .*\n.*\ntables +host_health, troubleshooting\n", shown
+    )
     (tmp_path / "mine.toml").write_text('extends = "standard"\n[[rule]]\nid = "cpu.ready"\nwarn = 1\n')
     assert main(["rules", "check", str(tmp_path / "mine.toml")]) == 1
     assert "needs its own source" in capsys.readouterr().err

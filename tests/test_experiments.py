@@ -16,6 +16,7 @@ import pytest
 
 import esxparse as ex
 from esxparse.cli import main
+from esxparse.diagnosis import rules
 from esxparse.diagnosis.engine import said
 from esxparse.diagnosis.experiments import captures, contrasts, facts, tables
 from esxparse.diagnosis.experiments.differences import MEASURES, NONE
@@ -241,9 +242,17 @@ def test_every_cause_weighs_questions_that_are_asked_and_every_text_has_its_fact
     for cause in (*tables.causes(), tables.unknown()):
         assert set(cause.weigh) | set(cause.needs) <= asked
         assert said(cause.verdict, {"seen": "x", "kavg_ms": 1.0, "retransmitted_pct": 1.0, "host_util_pct": 1.0})
-    for step in tables.steps():
+    for step in (one.under({}) for one in tables.steps()):
         for text in (step.yes, step.no, step.value):
             assert text == "" if step.role else pl.sql_expr(text).meta.root_names()
+
+
+def test_a_profile_moves_the_answers_of_a_study():
+    bound = next(one for one in tables.steps() if one.id == "cpu_bound")
+    ready = replace(rules.load()["cpu.host_util"], warn=50.0)
+    asked = [bound.under(limits).yes for limits in ({}, {"cpu.host_util": ready})]
+    row = pl.DataFrame({"host_util_pct": [60.0]})
+    assert [row.select(pl.sql_expr(one)).item() for one in asked] == [False, True]
 
 
 DIFFERENT = """

@@ -86,8 +86,9 @@ def test_what_is_not_judged_is_said_and_not_said_to_be_well(found):
     assert text.startswith("1 capture not judged")
     assert "2 of 3 hosts with critical troubles" in text
     rows = [line.split() for line in tables.hosts(found).text.splitlines()[2:]]
-    # esx-03 has no diagnosis, but a VM whose ready time passes the limit.
-    assert [(row[0], row[1]) for row in rows] == [("critical", "esx-01"), ("critical", "esx-02"), ("warning", "esx-03")]
+    # The VM of esx-03 has a ready time but no level: its capture has no diagnosis.
+    assert [(row[0], row[1]) for row in rows] == [("critical", "esx-01"), ("critical", "esx-02"), ("unknown", "esx-03")]
+    assert tables.vm_levels(found)["level"].to_list() == ["critical", "critical", "unknown"]
 
 
 def test_a_vm_has_one_level_and_its_host_is_no_better(found):
@@ -111,7 +112,10 @@ def test_vms_are_ranked_by_what_no_limit_withheld(tmp_path):
     ex.lake(tmp_path / "lake").add([hosts.capture(tmp_path, "esx-01", (5, 6), more="% Max Limited")])
     found = gather.gather(str(tmp_path / "lake"))
     assert found.ready["max_pct"].to_list() == [2]
-    assert "ok" in tables.vms(found).text
+    assert tables.vm_levels(found)["level"].to_list() == ["unknown"]
+    judging.judge(ex.lake(tmp_path / "lake"))
+    found = gather.gather(str(tmp_path / "lake"))
+    assert tables.vm_levels(found)["waits"].to_list() == ["ok"]
     assert "%RDY - %MLMTD" in tables.vms(found).text
     assert "lack %MLMTD" not in tables.vms(found).text
     ex.lake(tmp_path / "lake").add([hosts.capture(tmp_path, "esx-02", (5, 6))])

@@ -24,6 +24,7 @@ from esxparse.counters.naming import table_name
 from esxparse.derived.model import VIEWS
 from esxparse.derived.tables import declared
 from esxparse.diagnosis import cases, rules
+from esxparse.diagnosis.usage import usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -172,6 +173,7 @@ def rule_pages() -> Iterator[tuple[str, str]]:
             floor = f"from {one.floor:g} {one.floor_unit} on ({one.floor_of})" if one.floor_of else ""
             facts = {"warning": warn, "critical": critical, "unit": one.unit, "bad": f"{one.direction} the limit"}
             facts |= {"strict": ", ".join(filter(None, limits(strict[one.id]))), "samples in a row": one.persist}
+            facts |= {what: ", ".join(names) for what, names in usage(one)._asdict().items()}
             facts |= {"judged": floor, "value": one.value, "causes": one.causes, "next": one.next, "source": one.source}
             page += [rows(facts), ""]
         yield f"rules/{area}.md", "\n".join(page)
@@ -184,6 +186,10 @@ def case_pages() -> Iterator[tuple[str, str]]:
     for one in cases.load():
         areas.setdefault(one.area, []).append(one)
     index = ["# Cases", "", "How the diagnosis weighs evidence: one table for each trouble.", ""]
+    index += [
+        "`warn('disk.davg')` is the limit that the profile gives the rule [disk.davg](../rules/disk.md#diskdavg).",
+        "",
+    ]
     index += ["| trouble | what it is |", "|---|---|"]
     for area, found in areas.items():
         page = [f"# Cases: {area}", ""]
@@ -193,6 +199,7 @@ def case_pages() -> Iterator[tuple[str, str]]:
             page += [f"## {one.trouble} {{ #{anchor} }}", "", cell(sentence(one.title)), ""]
             facts = {"looked at": KINDS.get(one.kind, one.kind), "called for by": one.trigger, "how bad": one.impact}
             facts |= {"explains": listed(one.explains), "verdict": one.verdict, "next": one.next, "source": one.source}
+            facts |= {f"numbers of {name}": why for name, why in one.numbers.items()}
             page += [rows(facts), "", "| evidence | if it holds | if not |", "|---|---|---|"]
             for row in one.evidence:
                 other = f"{row.fails:+g} {cell(row.otherwise)}" if row.fails or row.otherwise else ""

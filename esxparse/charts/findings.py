@@ -37,6 +37,7 @@ class Evidence(NamedTuple):
     words, screen, unit: what the series is, what esxtop calls it (empty where it has no name), its unit
     noun: what an object is: VM, device, port ...
     levels: limits of a rule on the series
+    level: how bad those at fault are by that rule; empty without a rule
     """
 
     table: pl.DataFrame
@@ -48,6 +49,7 @@ class Evidence(NamedTuple):
     unit: str
     noun: str
     levels: marks.Levels | None = None
+    level: str = ""
 
 
 def spell(seen: Evidence) -> alt.LayerChart | None:
@@ -69,7 +71,8 @@ def spell(seen: Evidence) -> alt.LayerChart | None:
     reduced = reduced._replace(frame=reduced.frame.sort(last, "label", "time"))
     many = f"{seen.noun}s" if grey.total != 1 else seen.noun
     beside = f"grey: {_of(len(grey.chosen), grey.total)} other {many}" if grey.chosen else ""
-    parts = ("shaded: the spell", beside, reduced.caption)
+    judged = f"by its limits: {seen.level}" if seen.level else ""
+    parts = ("shaded: the spell", judged, beside, reduced.caption)
     title = f"{_who(seen.noun, fault)}: {_change(seen, table, fault[0])}"
     # The title has the words: an axis has room for a few letters.
     axis = ", ".join(part for part in (seen.screen or _capital(seen.words), seen.unit) if part)
@@ -98,7 +101,7 @@ def spell(seen: Evidence) -> alt.LayerChart | None:
         .encode(marks.time_x(times), alt.X2("end:T"))
     )
     chart.layer.insert(0, shade)
-    chart.usermeta = {"fault": fault}
+    chart.usermeta = {"fault": fault, "level": seen.level}
     return chart
 
 

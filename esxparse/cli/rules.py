@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 import textwrap
+from typing import TYPE_CHECKING
 
 from esxparse.cli.output import each
 from esxparse.recording import counted
+
+if TYPE_CHECKING:
+    from esxparse.diagnosis.rules import Rule
 
 _WIDTH = 100
 
@@ -19,7 +23,9 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         description="Lists the rules of a profile, shows one with its source, or checks files of your own.",
     )
     commands = parser.add_subparsers(dest="what", metavar="WHAT", required=True, help="list, show or check")
-    listed = commands.add_parser("list", help="every rule, with its limits")
+    listed = commands.add_parser(
+        "list", help="every rule, with its limits and the cases, tables and charts they are in"
+    )
     shown = commands.add_parser("show", help="one rule: limits, meaning, causes, what to do, source")
     shown.add_argument("rule", metavar="ID", help="id of the rule, such as cpu.ready")
     for one in (listed, shown):
@@ -27,6 +33,13 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     checked = commands.add_parser("check", help="read files of your own, and say what is wrong with them")
     checked.add_argument("files", nargs="+", metavar="FILE", help="a .toml file with [[rule]] entries")
     parser.set_defaults(run=run)
+
+
+def _usage(rule: Rule) -> dict[str, str]:
+    """The names of the cases, tables and charts that use the limits of a rule."""
+    from esxparse.diagnosis.usage import usage  # noqa: PLC0415  polars is not for --help
+
+    return {what: ", ".join(names) for what, names in usage(rule)._asdict().items() if names}
 
 
 def run(options: argparse.Namespace) -> int:
@@ -40,7 +53,9 @@ def run(options: argparse.Namespace) -> int:
     if options.what == "list":
         for rule in loaded.values():
             limits = f"{rule.warn:g}" if rule.critical is None else f"{rule.warn:g} / {rule.critical:g}"
-            print(f"{rule.id:<24} {rule.kind:<8} {rule.direction:<6} {limits:>12} {rule.unit:<24} {rule.screen}")
+            where = "; ".join(f"{what}: {names}" for what, names in _usage(rule).items())
+            columns = f"{rule.id:<24} {rule.kind:<8} {rule.direction:<6} {limits:>12} {rule.unit:<24} {rule.screen:<40}"
+            print(f"{columns} {where}")
         return 0
     if options.rule not in loaded:
         if case := next((one for one in cases.load() if one.trouble == options.rule), None):
@@ -57,6 +72,7 @@ def run(options: argparse.Namespace) -> int:
         "critical": "" if rule.critical is None else f"{rule.direction} {rule.critical:g} {rule.unit}",
         "floor": floor,
         "lasts": counted(rule.persist, "sample"),
+        **_usage(rule),
         "meaning": rule.meaning,
         "causes": rule.causes,
         "next": rule.next,

@@ -63,7 +63,7 @@ def diagnose(rec: Recording | Study, profile: str | Path = "standard", series: S
     limits = rules.load(profile)
     times = sample_times(rec)
     series = series or series_of(rec, times)
-    every = cases.load()
+    every = [one.under(limits) for one in cases.load()]
     judged = values(limits.values(), series)
     passed = levels(limits, judged, series)
     found = [one for one in engine.stories(every, series) if one.confidence >= LEAST]

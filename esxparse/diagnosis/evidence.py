@@ -11,15 +11,15 @@ import polars as pl
 from esxparse import clock
 from esxparse.charts.findings import MAX_FAULT, Evidence
 from esxparse.derived.tables import declared
-from esxparse.diagnosis import cases, rules
+from esxparse.diagnosis import cases, levels, rules
 from esxparse.diagnosis.series import origin
+from esxparse.diagnosis.symptoms import values
 from esxparse.metrics import over_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from esxparse.diagnosis.cases import Case
     from esxparse.diagnosis.finding import Finding
     from esxparse.diagnosis.rules import Rule
     from esxparse.diagnosis.series import Matrix, Series
@@ -42,7 +42,7 @@ def of(finding: Finding, series: Series, times: Sequence[datetime], profile: str
     always = clock.always(finding.start, finding.end, times)
     moving: list[Evidence] = []
     still: list[Evidence] = []
-    for name in _named(case):
+    for name in case.named:
         kind, own, how = origin(case.kind, name)
         matrix = None if not own or _SETTINGS.fullmatch(own) else series.matrix(kind, own)
         shown = {(one.words, one.noun) for one in (*moving, *still)}
@@ -51,20 +51,13 @@ def of(finding: Finding, series: Series, times: Sequence[datetime], profile: str
         # One story has the same objects in all its charts, but where others are spoken of.
         fault = next((one.fault for one in moving if one.noun == _noun(kind) and not how.startswith("others")), ())
         fault = fault or _fault(finding, kind, how, matrix, series, times)
-        seen = _evidence(finding, kind, own, matrix, series.panels[kind].names, fault, times, limits)
+        seen = _evidence(finding, kind, own, series, fault, times, limits)
         mine = seen.table.filter(pl.col("name").is_in(fault))
         moves = name == case.level or mine["value"].n_unique() > len(fault)
         (moving if moves or (always and mine["value"].abs().max()) else still).append(seen)
         if len(moving) == most:
             break
     return [*moving, *(one for one in still if one.table["value"].abs().max())][:most]
-
-
-def _named(case: Case) -> list[str]:
-    """The series that a case speaks of, the most telling first."""
-    rows = sorted(case.evidence, key=lambda one: -max(abs(one.weight), abs(one.fails)))
-    texts = [case.level, case.trigger, *(one.holds for one in rows)]
-    return list(dict.fromkeys(word for text in texts for word in re.findall(r"[a-z][a-z0-9_]+", text)))
 
 
 def _fault(
@@ -86,12 +79,12 @@ def _evidence(
     finding: Finding,
     kind: str,
     name: str,
-    matrix: Matrix,
-    names: Sequence[str],
+    series: Series,
     fault: tuple[str, ...],
     times: Sequence[datetime],
     limits: Mapping[str, Rule],
 ) -> Evidence:
+    names, matrix = series.panels[kind].names, series.panels[kind].values[name]
     rule = next((one for one in limits.values() if one.kind == kind and one.value == name), None)
     stamps = pl.Series("time", times, dtype=pl.Datetime("us", "UTC"))
     table = pl.DataFrame(
@@ -112,7 +105,17 @@ def _evidence(
         rule.unit if rule else column.unit,
         _noun(kind),
         rule,
+        level_of(rule, series, fault) if rule else "",
     )
+
+
+def level_of(rule: Rule, series: Series, fault: tuple[str, ...]) -> str:
+    """Return how bad some objects are by a rule; empty if none of them was active enough to be judged."""
+    matrix = values([rule], series).get(rule.id)
+    if matrix is None:
+        return ""
+    each = dict(zip(series.panels[rule.kind].names, levels.of_objects(rule, matrix, series.covered), strict=True))
+    return min((each[name] for name in fault if name in each), key=levels.RANK.__getitem__, default="")
 
 
 def _noun(kind: str) -> str:

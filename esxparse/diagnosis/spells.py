@@ -55,8 +55,10 @@ def joined(held: Mask, gap: int) -> Mask:
     return filled
 
 
-def episodes(held: Mask, gap: int, persist: int) -> list[tuple[int, int, int]]:
+def episodes(held: Mask, gap: int, persist: float, weight: Values | None = None) -> list[tuple[int, int, int]]:
     """Column, first sample and the one after the last of runs with so many samples, joined over gaps; of all columns.
+
+    `weight`: for how many samples each counts; 1 unless given.
 
     >>> episodes(np.array([[True, False], [False, False], [True, True]]), 1, 2)
     [(0, 0, 3)]
@@ -69,7 +71,9 @@ def episodes(held: Mask, gap: int, persist: int) -> list[tuple[int, int, int]]:
     starts, stops = steps[::2], steps[1::2]
     apart = starts[1:] - stops[:-1] > gap
     first, last = np.append(True, apart), np.append(apart, True)
-    counts = np.add.reduceat(stops - starts, np.flatnonzero(first)) if starts.size else starts
+    total = np.arange(wide) if weight is None else np.concatenate([[0.0], np.cumsum(weight)])
+    lasted = total[stops - starts // wide * wide] - total[starts % wide]
+    counts = np.add.reduceat(lasted, np.flatnonzero(first)) if starts.size else starts
     place, start = np.divmod(starts[first[: starts.size]], wide)
     stop = stops[last[: stops.size]] - place * wide
     long = counts >= persist

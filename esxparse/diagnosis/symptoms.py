@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from esxparse.diagnosis import spells
+from esxparse.diagnosis import levels, spells
 from esxparse.metrics import over_time
 
 if TYPE_CHECKING:
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
     from esxparse.diagnosis.rules import Rule
     from esxparse.diagnosis.series import Matrix, Series
-
-_GAP: Final = 2
-"""Samples within a limit that do not end an episode."""
 
 
 def values(rules: Iterable[Rule], series: Series) -> dict[str, Matrix]:
@@ -68,35 +65,31 @@ def symptoms(
 
     `judged`: what `values` gives for the rules.
     """
-    episodes: list[tuple[str, int, int, int]] = []
-    numbers: list[tuple[float, float, float, float]] = []
-    for key, matrix in judged.items():
-        bad = rules[key].passes(matrix, rules[key].warn)
-        persist = min(rules[key].persist, max(1, series.samples - 1))
-        for place, start, stop in spells.episodes(bad, _GAP, persist):
-            episodes.append((key, place, start, stop))
-            covered = None if series.covered is None else series.covered[start:stop]
-            here, seconds = over_time.known(matrix[start:stop, place], covered)
-            ends = float(here.min()), float(here.max())
-            numbers.append((*ends, over_time.percentile(here, 0.5, seconds), over_time.average(here, seconds)))
-    if not episodes:
-        return []
-    stamps = [one.isoformat() for one in times]
-    return [
-        {
-            "rule": key,
-            "kind": rules[key].kind,
-            "name": series.panels[rules[key].kind].names[place],
-            "severity": rules[key].judge(median).replace("ok", "warning"),
-            "start": stamps[start],
-            "end": stamps[stop - 1],
-            "samples": stop - start,
-            "share_pct": round(_share_pct(series, start, stop), 1),
-            "peak": round(least if rules[key].direction == "below" else peak, 3),
-            "mean": round(mean, 3),
-        }
-        for (key, place, start, stop), (least, peak, median, mean) in zip(episodes, numbers, strict=True)
+    found = [
+        (rules[key], matrix, one)
+        for key, matrix in judged.items()
+        for one in levels.episodes(rules[key], matrix, series.covered)
     ]
+    stamps = [one.isoformat() for one in times] if found else []
+    return [_symptom(rule, matrix, one, series, stamps) for rule, matrix, one in found]
+
+
+def _symptom(rule: Rule, matrix: Matrix, one: levels.Episode, series: Series, stamps: Sequence[str]) -> dict[str, Any]:
+    inside = slice(one.start, one.stop)
+    covered = None if series.covered is None else series.covered[inside]
+    here, seconds = over_time.known(matrix[inside, one.place], covered)
+    return {
+        "rule": rule.id,
+        "kind": rule.kind,
+        "name": series.panels[rule.kind].names[one.place],
+        "severity": one.level,
+        "start": stamps[one.start],
+        "end": stamps[one.stop - 1],
+        "samples": one.stop - one.start,
+        "share_pct": round(_share_pct(series, one.start, one.stop), 1),
+        "peak": round(float(here.min() if rule.direction == "below" else here.max()), 3),
+        "mean": round(over_time.average(here, seconds), 3),
+    }
 
 
 def _share_pct(series: Series, start: int, stop: int) -> float:

@@ -1,6 +1,6 @@
 """What diagnosis and checks say of the captures of a lake: said once, and kept beside the catalogue.
 
-judged/<id>.json    verdict, findings and failed expectations, and the version that said it
+judged/<id>.json    verdict, findings, symptoms and failed expectations, and the version that said it
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ def _judge(job: _Job) -> Mapping[str, Any]:
     if found is not None:
         said |= {"verdict": found.verdict, "judged": found.judged, "of": found.of}
         said["findings"] = [one.as_dict() for one in found]
+        said["symptoms"] = list(found.symptoms)
     text = json.dumps(said, ensure_ascii=False, default=str)
     job.lake.store.put(judged(job.entry.id), text.encode(), replace=True)
     return said
@@ -73,7 +74,9 @@ def _current(text: bytes | None, entry: Entry) -> Mapping[str, Any] | None:
         return None
     wanted = {"host": entry.host, "esxparse": __version__, "layout": entry.layout, "options": entry.origin["options"]}
     now = isinstance(found, dict) and wanted.items() <= found.items()
-    return found if now and "quality" in found else None
+    # What an earlier state of this version kept without symptoms has no levels of VMs.
+    whole = now and "quality" in found and ("findings" in found) == ("symptoms" in found)
+    return found if whole else None
 
 
 def judge(

@@ -63,7 +63,7 @@ def expected(*paths: Path) -> Expected:
     order = sorted(ready, key=lambda vm: (-p95(ready[vm]), -max(ready[vm]), vm))
     days = sorted({day for values in waits.values() for day, _ in values})
     found = Expected(tiles=_tiles(captures, ready, rule, lake))
-    levels = _levels(captures, ready, rule)
+    levels = _levels(captures, ready)
     found.tables = [_hosts(captures, ready, levels), _vms(ready, order, levels)]
     found.tables += [_weeks(waits, days[-1]), *_shared(captures)]
     found.charts = [_spread(ready), _by_day(waits, days)]
@@ -107,7 +107,7 @@ def _when(captures: Sequence[Capture]) -> tuple:
 def _tiles(captures: Sequence[Capture], ready: dict[VM, list[float]], rule: dict, lake: Path) -> dict:
     seconds = sum((one.cells.ms[-1] - one.cells.ms[0]) / 1000 for one in captures)
     size = sum(file.stat().st_size for file in lake.rglob("*.parquet")) / 1e6
-    waiting = sum(p95(values) >= rule["warn"] for values in ready.values())
+    waiting = sum(level < LEVELS.index("ok") for level in _waits(captures, ready).values())
     state = Counter(one.judged["quality"]["status"] for one in captures)
     return {
         "Hosts": ((float(len(_names(captures))),), (float(len(captures)), " captures")),
@@ -171,12 +171,20 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED:,} more" if len(names) > NAMED else "")
 
 
-def _levels(captures: Sequence[Capture], ready: dict[VM, list[float]], rule: dict) -> dict[VM, int]:
+def _waits(captures: Sequence[Capture], ready: dict[VM, list[float]]) -> dict[VM, int]:
+    """How bad the ready time of each VM is, as its captures were judged: a place in LEVELS."""
+    levels = dict.fromkeys(ready, 2)
+    for one in captures:
+        for passed in one.judged["symptoms"]:
+            if passed["rule"] == "cpu.ready":
+                vm = one.host, passed["name"]
+                levels[vm] = min(levels[vm], LEVELS.index(passed["severity"]))
+    return levels
+
+
+def _levels(captures: Sequence[Capture], ready: dict[VM, list[float]]) -> dict[VM, int]:
     """How bad each VM is, by its ready time and by its own troubles: a place in LEVELS."""
-    levels = {}
-    for vm, values in ready.items():
-        share = p95(values)
-        levels[vm] = 0 if share >= rule["critical"] else 1 if share >= rule["warn"] else 2
+    levels = _waits(captures, ready)
     for one in _troubles(captures):
         vm = one["host"], one["entity"]["name"]
         if one["entity"]["kind"] == "vm" and vm in levels:

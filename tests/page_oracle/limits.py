@@ -10,6 +10,8 @@ from page_oracle.compare import Rows
 
 FOLDER = Path(__file__).parents[2] / "esxparse" / "diagnosis"
 WORST = {"critical": 0, "warning": 1, "peaks": 2}
+GAP = 2
+"""Samples within a limit that do not end a spell."""
 
 
 def read(profile: str = "standard") -> dict[str, dict]:
@@ -63,7 +65,7 @@ def exceeded(rules: dict[str, dict], judged: dict[str, dict[str, list]], samples
 
 
 def _worst(rule: dict, series: dict[str, list]) -> dict:
-    """The object whose 95th percentile is worst: that, its worst sample, and how often it passes."""
+    """The worst object by level, then by 95th percentile: that, its worst sample, and how often it passes."""
     below = rule["direction"] == "below"
     each = []
     for name, column in series.items():
@@ -72,21 +74,46 @@ def _worst(rule: dict, series: dict[str, list]) -> dict:
             end = quantile(known, 0.05) if below else p95(known)
             extreme = lowest(known) if below else highest(known)
             over = [one for one in known if passes(rule, one, rule["warn"])]
-            each.append((end, extreme, 100 * len(over) / len(known), name))
+            each.append((level(rule, column), end, extreme, 100 * len(over) / len(known), name))
     if not each:
         return {}
     sign = -1 if below else 1
-    passing = [one for one in each if passes(rule, one[0], rule["warn"])] or [one for one in each if one[2]]
+    lasting = [one for one in each if one[0]]
+    passing = lasting or [one for one in each if one[3]]
     if not passing:
         return {}
-    judged_by = 0 if passes(rule, passing[0][0], rule["warn"]) else 1
-    worst = max(each if judged_by == 0 else passing, key=lambda one: (one[judged_by] * sign, one[1] * sign))
+    worst = max(passing, key=lambda one: (one[0], one[1] * sign * bool(lasting), one[2] * sign))
     return {
-        "95th percentile": worst[0],
-        "Worst sample": worst[1],
-        "Time over %": worst[2],
+        "95th percentile": worst[1],
+        "Worst sample": worst[2],
+        "Time over %": worst[3],
         "Over the limit": (float(len(passing)), " of ", float(len(each)), _word(rule["kind"], len(each))),
     }
+
+
+def level(rule: dict, column: list) -> int:
+    """2 where it is critical for as long as the rule asks, 1 where it warns for as long, else 0."""
+    return sum(bool(spells(rule, column, rule[limit])) for limit in ("warn", "critical") if limit in rule)
+
+
+def spells(rule: dict, column: list, limit: float) -> list[tuple[int, int]]:
+    """Runs of samples beyond a limit, short gaps filled, with as many such samples as the rule asks for."""
+    bad = [one is not None and passes(rule, one, limit) for one in column]
+    joined: list[list[int]] = []
+    for start, stop in runs(bad):
+        if joined and start - joined[-1][1] <= GAP:
+            joined[-1][1] = stop
+        else:
+            joined.append([start, stop])
+    persist = min(rule.get("persist", 3), max(1, len(column) - 1))
+    return [(start, stop) for start, stop in joined if sum(bad[start:stop]) >= persist]
+
+
+def runs(held: list[bool]) -> list[tuple[int, int]]:
+    """First sample and the one after the last of each run."""
+    starts = [at for at, one in enumerate(held) if one and not (at and held[at - 1])]
+    stops = [at + 1 for at, one in enumerate(held) if one and held[at + 1 : at + 2] != [True]]
+    return list(zip(starts, stops, strict=True))
 
 
 def _word(kind: str, count: int) -> str:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-GAP, FEWEST = 2, 10
-"""Samples within a limit that do not end a spell, and samples that a verdict should have."""
 MEMORY = {
     "balloon_mib": "Memctl MBytes",
     "balloon_target_mib": "Memctl Target MBytes",
@@ -134,9 +132,10 @@ class Symptoms(Mapping):
         derived = [(key, rule) for key, rule in self.rules.items() if "floor" not in rule or rule["kind"] == "device"]
         for (screen, limit), rule in derived:
             for name, column in series(host, rule["kind"], rule["value"]).items():
-                spells = _spells(rule, self._busy(rule, name, column))
+                judged = self._busy(rule, name, column)
+                spells = limits.spells(rule, judged, rule["warn"])
                 if spells:
-                    self.known[screen, name, limit] = self._row(rule, column, spells)
+                    self.known[screen, name, limit] = self._row(rule, column, spells, limits.level(rule, judged))
 
     def _busy(self, rule: dict, name: str, column: Column) -> Column:
         """Without samples of little activity, unless many of them in a row are beyond the limit."""
@@ -145,21 +144,17 @@ class Symptoms(Mapping):
         disk = self.host.disks[name]
         activity = {"iops": disk.iops, "good_iops": disk.good}[rule["floor_of"]]
         idle = [one is None or one < rule["floor"] for one in activity]
-        for start, stop in _runs([one is not None and limits.passes(rule, one, rule["warn"]) for one in column]):
+        for start, stop in limits.runs([one is not None and limits.passes(rule, one, rule["warn"]) for one in column]):
             if stop - start >= rule.get("below_floor", len(column) + 1):
                 idle[start:stop] = [False] * (stop - start)
         return [None if left else one for one, left in zip(column, idle, strict=True)]
 
-    def _row(self, rule: dict, column: Column, spells: Sequence[tuple[int, int]]) -> dict:
+    def _row(self, rule: dict, column: Column, spells: Sequence[tuple[int, int]], level: int) -> dict:
         worst = lowest if rule["direction"] == "below" else highest
-        critical = [
-            "critical" in rule and limits.passes(rule, median(column[start:stop]), rule["critical"])
-            for start, stop in spells
-        ]
         times, days = self.host.times, {time.date() for time in (self.host.times[0], self.host.times[-1])}
         form = "%H:%M:%S" if len(days) == 1 else "%m-%d %H:%M:%S"
         return {
-            "Severity": ("critical" if any(critical) else "warning",),
+            "Severity": ("critical" if level > 1 else "warning",),
             "Since (UTC)": (f"{times[spells[0][0]]:{form}}",),
             "Spells": float(len(spells)),
             "Of the capture %": sum(round(100 * (stop - start) / len(times), 1) for start, stop in spells),
@@ -177,25 +172,6 @@ class Symptoms(Mapping):
 
     def __len__(self) -> int:
         return len(self.known)
-
-
-def _runs(held: Sequence[bool]) -> list[tuple[int, int]]:
-    starts = [at for at, one in enumerate(held) if one and not (at and held[at - 1])]
-    stops = [at + 1 for at, one in enumerate(held) if one and held[at + 1 : at + 2] != [True]]
-    return list(zip(starts, stops, strict=True))
-
-
-def _spells(rule: dict, column: Column) -> list[tuple[int, int]]:
-    """Runs of samples beyond the limit, short gaps filled, with as many such samples as the rule asks for."""
-    bad = [one is not None and limits.passes(rule, one, rule["warn"]) for one in column]
-    joined: list[list[int]] = []
-    for start, stop in _runs(bad):
-        if joined and start - joined[-1][1] <= GAP:
-            joined[-1][1] = stop
-        else:
-            joined.append([start, stop])
-    persist = min(rule.get("persist", 3), max(1, len(column) - 1))
-    return [(start, stop) for start, stop in joined if sum(bad[start:stop]) >= persist]
 
 
 def medians(host: Host, caption: str) -> dict[tuple, dict]:

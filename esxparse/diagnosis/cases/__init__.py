@@ -21,19 +21,27 @@ Keys of a case
     verdict    str    the sentence; {name} is the object, {series} and {series:.1f} what a spell has
     next       str    the next experiment, and what to do
     source     str    where this comes from
+    numbers    table  for each series that an expression compares with a number of the case's own: where it comes from
     evidence   [{if, weight, say, else, otherwise}]  an expression over a spell; `weight` is added to the log odds where
                it holds, `else` where it does not; `say` and `otherwise` are the words for it. What has no counters
                counts nothing, and is listed as missing.
 
-Every file is checked when it is read: unknown keys, series and troubles are refused.
+Limits are those of the rules: `warn('disk.davg')`, `critical('disk.davg')` and `floor('disk.davg')` stand for the
+number of the profile, and an expression may take a share or a multiple of it (`references`). If a profile lacks the
+rule, the limit is that of "standard". A number of a case's own is only for a quantity that no rule judges; `numbers`
+has its source. Numbers of `X_spreads` and `spell_X` need none: they were chosen on hosts drawn at random
+(docs/diagnosis.md).
+
+Every file is checked when it is read: unknown keys, series, rules and troubles are refused.
 """
 
 from __future__ import annotations
 
+import re
 import string
 import tomllib
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
 from importlib import resources
 from typing import Any, Final
@@ -41,7 +49,8 @@ from typing import Any, Final
 from polars.exceptions import PolarsError
 
 from esxparse.derived.catalogue import TABLES
-from esxparse.diagnosis import series
+from esxparse.diagnosis import references, rules, series
+from esxparse.diagnosis.rules import Rule
 from esxparse.errors import EsxparseError, did_you_mean
 
 
@@ -81,6 +90,31 @@ class Case:
     rare: float = -1.2
     entity: Mapping[str, str] = field(default_factory=dict)
     who: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    numbers: Mapping[str, str] = field(default_factory=dict)
+
+    def under(self, limits: Mapping[str, Rule]) -> Case:
+        """Put the limits of a profile in place of the references to them."""
+        every = {**rules.load(), **limits}
+        return replace(
+            self,
+            trigger=references.filled(self.trigger, every),
+            impact=references.filled(self.impact, every),
+            evidence=tuple(replace(one, holds=references.filled(one.holds, every)) for one in self.evidence),
+        )
+
+    @property
+    def expressions(self) -> dict[str, str]:
+        """All expressions, by where they are."""
+        rows = {f"evidence {number}": one.holds for number, one in enumerate(self.evidence, start=1)}
+        return {"trigger": self.trigger, "impact": self.impact, **rows}
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The series that it speaks of, the most telling first."""
+        rows = sorted(self.evidence, key=lambda one: -max(abs(one.weight), abs(one.fails)))
+        texts = (self.level, self.trigger, *(one.holds for one in rows))
+        words = (word for text in texts for word in re.findall(r"[a-z][a-z0-9_]+", references.blank(text)))
+        return tuple(dict.fromkeys(words))
 
     @property
     def area(self) -> str:
@@ -90,14 +124,14 @@ class Case:
     @property
     def reads(self) -> frozenset[str]:
         """The series that the trigger and the edges read."""
-        return series.roots(self.trigger) | {name for name in (self.level, self.since, self.until) if name}
+        return _roots(self.trigger) | {name for name in (self.level, self.since, self.until) if name}
 
     @property
     def per_spell(self) -> frozenset[str]:
         """The series that are read of a spell."""
         texts = [self.verdict, self.next, *(text for one in self.evidence for text in (one.say, one.otherwise))]
         told = {name for text in texts for _, name, _, _ in string.Formatter().parse(text) if name}
-        read = {name for one in self.evidence for name in series.roots(one.holds)} | series.roots(self.impact)
+        read = {name for one in self.evidence for name in _roots(one.holds)} | _roots(self.impact)
         return frozenset(read | told - {"name", *self.who})
 
     @property
@@ -105,6 +139,10 @@ class Case:
         """The tables without which it cannot be judged."""
         found = [series.tables(self.kind, name) for name in self.reads]
         return frozenset(table for one in found if one for table in one)
+
+
+def _roots(expression: str) -> frozenset[str]:
+    return series.roots(references.blank(expression))
 
 
 _KINDS: Final[Mapping[str, Any]] = {
@@ -158,7 +196,9 @@ def _flat(value: Any) -> Any:
 
 
 def _check(case: Case, file: str) -> None:
-    """Refuse series that no capture can have."""
+    """Refuse series that no capture can have, and limits that no rule has."""
+    for where, expression in case.expressions.items():
+        references.check(expression, rules.load(), f"{file}: {where}")
     try:
         asked = [(case.kind, name) for name in case.reads | case.per_spell]
     except PolarsError as error:

@@ -4,8 +4,8 @@
     id         str    its name in causes.toml
     question   str    what is asked, answered by yes or no
     value      str    expression over facts (`facts`): what is shown beside the answer
-    yes, no    str    expressions over facts; where neither is true the answer is unclear, where a fact lacks there is
-                      none
+    yes, no    str    expressions over facts, with limits of rules as in cases (`references`); where neither is true the
+                      answer is unclear, where a fact lacks there is none
     role       bool   instead: an experiment. Its answer is yes where the runs are as slow with one factor changed,
     words      [str]  whose value is one of these words, unless the study names it (`experiments` in study.toml)
     if_yes, if_no, partly   str   what the answer means, with facts
@@ -22,11 +22,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
 from esxparse import toml
+from esxparse.diagnosis import references, rules
+from esxparse.diagnosis.rules import Rule
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,11 @@ class Step:
     role: bool = False
     words: tuple[str, ...] = ()
     partly: str = ""
+
+    def under(self, limits: Mapping[str, Rule]) -> Step:
+        """Put the limits of a profile in place of the references to them."""
+        every = {**rules.load(), **limits}
+        return replace(self, yes=references.filled(self.yes, every), no=references.filled(self.no, every))
 
 
 @dataclass(frozen=True)
@@ -63,9 +70,13 @@ class Cause:
 @cache
 def steps() -> tuple[Step, ...]:
     """All questions, in their order."""
-    return tuple(
+    found = tuple(
         Step(**{**one, "words": tuple(one.get("words", ()))}) for one in toml.beside(__file__, "steps.toml")["step"]
     )
+    for one in found:
+        for text in (one.yes, one.no):
+            references.check(text, rules.load(), f"steps.toml: {one.id}")
+    return found
 
 
 @cache

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import polars as pl
 
+from esxparse.diagnosis import rules
 from esxparse.diagnosis.engine import said
 from esxparse.diagnosis.experiments import tables
 from esxparse.diagnosis.experiments.captures import QUESTION, Own, own
@@ -17,6 +18,7 @@ from esxparse.diagnosis.experiments.differences import differences, sentence
 from esxparse.diagnosis.experiments.facts import Experiment, experiments, facts, role_changes
 from esxparse.diagnosis.finding import Finding
 from esxparse.diagnosis.findings import Findings
+from esxparse.diagnosis.rules import Rule
 
 if TYPE_CHECKING:
     import altair as alt
@@ -107,7 +109,8 @@ def diagnose(study: Study, profile: str, judge: Judge) -> StudyFindings:
         return replace(blank, not_judged=({"what": "experiment", "id": "slow_runs", "reason": reason},))
     changes = role_changes(cells, study.experiments)
     special = {(name, value) for every in changes.values() for change in every for name, value in change.items()}
-    told = [_told(cells, seen, changes, str(study.path)) for seen in contrasts(cells, study.baseline, special)]
+    limits = rules.load(profile)
+    told = [_told(cells, seen, changes, limits, str(study.path)) for seen in contrasts(cells, study.baseline, special)]
     kept = [_with_host(one, own(cells, one.seen, study.path.parent, judge)) for one in _merged(told)]
     return replace(
         blank,
@@ -135,11 +138,11 @@ class _Told:
     host: Own | None = None
 
 
-def _told(cells: Grid, seen: Contrast, changes: Mapping[str, Any], source: str) -> _Told:
+def _told(cells: Grid, seen: Contrast, changes: Mapping[str, Any], limits: Mapping[str, Rule], source: str) -> _Told:
     done = experiments(cells, seen, changes)
     values: dict[str, Any] = dict(facts(cells, seen, done))
     values["seen"] = _seen(cells, seen, values)
-    answers = _answers(cells, values, done)
+    answers = _answers(cells, values, done, limits)
     by_id = {one.step.id: one for one in answers}
     told = [one for one in tables.causes() if all(by_id[name].text for name in one.needs)]
     cause = max(told, key=lambda one: _likely(one, by_id))
@@ -174,7 +177,9 @@ def _told(cells: Grid, seen: Contrast, changes: Mapping[str, Any], source: str) 
     return _Told(seen, finding, answers, tuple(done), blind, lost, values, cells.merit.unit)
 
 
-def _answers(cells: Grid, values: Mapping[str, Any], done: Sequence[Experiment]) -> tuple[Answer, ...]:
+def _answers(
+    cells: Grid, values: Mapping[str, Any], done: Sequence[Experiment], limits: Mapping[str, Rule]
+) -> tuple[Answer, ...]:
     known = {key: value for key, value in values.items() if not isinstance(value, str)}
     row = pl.DataFrame({key: [value] for key, value in known.items()}, schema=dict.fromkeys(known, pl.Float64))
     made = {one.role: one for one in done if one.role}
@@ -183,7 +188,8 @@ def _answers(cells: Grid, values: Mapping[str, Any], done: Sequence[Experiment])
         if step.role:
             found.append(_experimental(cells, step, made.get(step.id)))
             continue
-        asked = (step.yes, step.no, step.value)
+        judging = step.under(limits)
+        asked = (judging.yes, judging.no, step.value)
         yes, no, value = row.select(pl.sql_expr(one).alias(str(place)) for place, one in enumerate(asked)).row(0)
         if yes is None or no is None:
             found.append(Answer(step, None, ""))

@@ -20,6 +20,7 @@ _FINDING: Final[dict[str, Any]] = {
     "start": _TIME,
     "end": _TIME,
 }
+_SYMPTOM: Final = ("host", "rule", "severity", "kind", "name", "start", "end")
 _ELSEWHERE: Final = ("storage", "network", "clock", "power")
 """First words of troubles that may have their cause outside a host, in what several hosts share."""
 _SET: Final = ("power.c_states", "power.p_states", "storage.misaligned", "storage.misaligned_nfs", "storage.iops_limit")
@@ -45,6 +46,8 @@ class Fleet:
     findings: pl.DataFrame
     """A row for each that is a trouble: `host`, `release`, `trouble`, `severity`, `kind`, `name`, `verdict`, `next`,
     `start`, `end` (UTC)."""
+    symptoms: pl.DataFrame
+    """A row for each limit that was passed: `host`, `rule`, `severity`, `kind`, `name`, `start`, `end` (UTC)."""
     ready: pl.DataFrame
     """`metrics.fleet.ready`, the worst VM first; here and below without the time that a CPU limit withheld."""
     days: pl.DataFrame
@@ -81,6 +84,11 @@ class Fleet:
         """The hosts of which a capture has ready time without what a CPU limit withheld of it."""
         having = _with_vcpus(self.lake)
         return sorted({one.host for one in having if "pct_max_limited" not in one.tables["vcpu"]["columns"]})
+
+    @property
+    def undiagnosed(self) -> set[str]:
+        """The hosts of which a capture with counters of vCPUs is not diagnosed yet."""
+        return {entry.host for entry, said in self.said if "vcpu" in entry.tables and "symptoms" not in (said or {})}
 
     @property
     def judged(self) -> dict[str, float]:
@@ -120,21 +128,33 @@ def gather(uri: str, hosts: Sequence[str] = (), since: str = "", until: str = ""
         for one in (told or {}).get("findings", ())
         if one["severity"] != _HARMLESS
     ]
-    text = dict.fromkeys(_FINDING, pl.String)
-    times = [pl.col(name).str.to_datetime(time_unit="us", time_zone="UTC") for name in ("start", "end")]
-    findings = pl.DataFrame(rows, schema=text).with_columns(times)
-    # A capture is judged as a whole; of one that is there in part, only what was then.
-    if found.since:
-        findings = findings.filter(pl.col("end").is_null() | (pl.col("end") >= found.since))
-    if found.until:
-        findings = findings.filter(pl.col("start").is_null() | (pl.col("start") < found.until))
+    findings = _then(pl.DataFrame(rows, schema=dict.fromkeys(_FINDING, pl.String)), found)
+    passed = [
+        {"host": entry.host, **{key: one[key] for key in _SYMPTOM if key != "host"}}
+        for entry, told in said
+        for one in (told or {}).get("symptoms", ())
+    ]
+    symptoms = _then(pl.DataFrame(passed, schema=dict.fromkeys(_SYMPTOM, pl.String)), found)
     vcpu = _vcpus(found)
     with found.reading():
         # Time that a limit withheld is a trouble of its own; the thresholds are for what remains.
         asked = [of(vcpu, limited=False) for of in (fleet.ready, fleet.ready_by_day, fleet.week_over_week)]
         ready, days, weeks = pl.collect_all(asked)
     order = ["p95_pct", "max_pct", "host", "vm"]
-    return Fleet(found, said, findings, ready.sort(order, descending=[True, True, False, False]), days, weeks)
+    return Fleet(found, said, findings, symptoms, ready.sort(order, descending=[True, True, False, False]), days, weeks)
+
+
+def _then(rows: pl.DataFrame, part: Lake) -> pl.DataFrame:
+    """Keep rows whose time, from texts in `start` and `end`, is part of what was asked for.
+
+    A capture is judged as a whole; of one that is there in part, only what was then.
+    """
+    rows = rows.with_columns(pl.col("start", "end").str.to_datetime(time_unit="us", time_zone="UTC"))
+    if part.since:
+        rows = rows.filter(pl.col("end").is_null() | (pl.col("end") >= part.since))
+    if part.until:
+        rows = rows.filter(pl.col("start").is_null() | (pl.col("start") < part.until))
+    return rows
 
 
 def _with_vcpus(part: Lake) -> list[Entry]:

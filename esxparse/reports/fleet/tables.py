@@ -7,7 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from esxparse.diagnosis import rules
+from esxparse.diagnosis import rules, usage
 from esxparse.recording import counted
 from esxparse.reports.blocks import (
     Block,
@@ -29,8 +29,7 @@ from esxparse.reports.fleet.gather import FEW, Fleet, by_release, by_trouble, sa
 
 _MOST: Final = 6
 _NAMED: Final = 4
-_READY: Final = "cpu.ready"
-"""The rule whose thresholds rank VMs: ready per vCPU."""
+_READY: Final = usage.FLEET
 _WAIT: Final = "%RDY - %MLMTD"
 _LEVELS: Final = ("critical", "warning", "ok", "unknown")
 
@@ -87,7 +86,7 @@ def summary(found: Fleet) -> Block:
     spans = [(end - start).total_seconds() for _, start, end in found.spans]
     warn = rules.load()[_READY].warn
     state = Counter(said["quality"]["status"] if said else "not judged" for _, said in found.said)
-    waiting = found.ready.filter(pl.col("p95_pct") >= warn).height
+    waiting = vm_levels(found).filter(pl.col("waits").is_in(["critical", "warning"])).height
     share = f"{100 * waiting / found.ready.height:.1f} % of all" if found.ready.height else ""
     blind = len({*found.hosts} - {*found.ready["host"]})
     of_vms = f"host and VM; {counted(blind, 'host')} without counters of vCPUs" if blind else "host and VM"
@@ -184,21 +183,33 @@ def hosts(found: Fleet) -> Block:
 
 
 def vm_levels(found: Fleet) -> pl.DataFrame:
-    """`found.ready` with `level`: how bad each VM is, by its ready time and by the troubles found of it.
+    """`found.ready` with `waits`, how bad the ready time of each VM is, and `level`, with the troubles found of it.
+
+    Both are what the diagnosis of its captures says; "unknown" where one of them is not diagnosed.
 
     Every table that calls a VM or its host critical, warning or ok goes by this.
     """
-    value, rule = pl.col("p95_pct"), rules.load()[_READY]
-    by_ready = pl.when(value >= rule.critical).then(0).when(value >= rule.warn).then(1).otherwise(2)
-    own = found.findings.filter(kind="vm").select(
-        "host", vm="name", _found=pl.when(pl.col("severity") == "critical").then(0).otherwise(1)
-    )
-    worst = own.group_by("host", "vm").agg(pl.col("_found").min())
-    return (
-        found.ready.join(worst, on=["host", "vm"], how="left", maintain_order="left")
-        .with_columns(level=pl.min_horizontal(by_ready, "_found").replace_strict(dict(enumerate(_LEVELS[:3]))))
-        .drop("_found")
-    )
+    waits = _by_vm(found, found.symptoms.filter(rule=_READY)).rename({"level": "waits"})
+    troubles = _by_vm(found, found.findings.filter(kind="vm")).rename({"level": "troubles"})
+    otherwise = pl.when(pl.col("host").is_in(list(found.undiagnosed))).then(3).otherwise(2)
+    made = found.ready
+    for one in (waits, troubles):
+        made = made.join(one, on=["host", "vm"], how="left", maintain_order="left")
+    words = dict(enumerate(_LEVELS))
+    return made.with_columns(
+        waits=pl.coalesce("waits", otherwise).replace_strict(words),
+        level=pl.coalesce(pl.min_horizontal("waits", "troubles"), otherwise).replace_strict(words),
+    ).drop("troubles")
+
+
+def _by_vm(found: Fleet, rows: pl.DataFrame) -> pl.DataFrame:
+    """The worst severity of each VM: `host`, `vm`, `level` (a place in `_LEVELS`)."""
+    # Where several VMs of a host have one name, the diagnosis adds their ids.
+    plain = pl.col("name").str.replace(r" \(\d+\)$", "")
+    known = pl.col("name").is_in(found.ready["vm"].unique().to_list())
+    level = pl.when(pl.col("severity") == "critical").then(0).otherwise(1)
+    named = rows.select("host", vm=pl.when(known).then("name").otherwise(plain), level=level)
+    return named.group_by("host", "vm").agg(pl.col("level").min())
 
 
 def vms(found: Fleet) -> Block:

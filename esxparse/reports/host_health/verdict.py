@@ -1,7 +1,7 @@
 """Which thresholds a capture passes, by which object, for how long.
 
-The judgement of a whole object rests on its 95th percentile: a limit passed in one sample of a hundred is told as
-`peaks`, not as a warning. Samples with less going on than the threshold's floor are left out.
+A limit must be passed for as long as its rule asks (`diagnosis.levels`): passed in one sample of a hundred it is told
+as `peaks`, not as a warning. Samples with less going on than the threshold's floor are left out.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ def judge(rules: Mapping[str, Rule], series: Series) -> pl.DataFrame:
     Returns:
         One row per rule:
 
-        verdict   critical or warning: the 95th percentile of some object passes; peaks: single samples do; ok
+        verdict   critical or warning: the level of the worst object; peaks: single samples pass; ok
         id, screen, meaning, unit, warn, critical, source   of the rule
         object    the worst object, short name
         kind      what an object is: vm, device, port, pcpu, host ...
-        objects   how many objects pass `warn` by their 95th percentile, or in single samples where none does
+        objects   how many objects are critical or warning, or pass in single samples if none is
         of        how many objects were judged
         p95       95th percentile of the worst object (5th where small values are bad)
         extreme   its worst sample
@@ -118,16 +118,15 @@ def _quiet(rules: Mapping[str, Rule], series: Series) -> Block:
     judged = values(floored, series)
     every = values([replace(rule, floor=None, floor_of="") for rule in floored], series)
     rows = []
-    for rule in floored:
-        kept = judged.get(rule.id)
-        for place, name in enumerate(series.panels[rule.kind].names if rule.id in every else ()):
-            p95 = levels.end(rule, every[rule.id][:, place], series.covered)
-            if rule.judge(p95) == "ok" or (
-                kept is not None and rule.judge(levels.end(rule, kept[:, place], series.covered)) != "ok"
-            ):
-                continue
-            why = f"fewer than {rule.floor:g} {rule.floor_unit} in the samples over the limit"
-            rows.append({"screen": rule.screen, "object": name, "p95": p95, "unit": rule.unit, "why": why})
+    for rule in (one for one in floored if one.id in every):
+        matrix, kept = every[rule.id], judged.get(rule.id)
+        told = ["ok"] * matrix.shape[1] if kept is None else levels.of_objects(rule, kept, series.covered)
+        whole = levels.of_objects(rule, matrix, series.covered)
+        for place, name in enumerate(series.panels[rule.kind].names):
+            if whole[place] != "ok" and told[place] == "ok":
+                why = f"fewer than {rule.floor:g} {rule.floor_unit} in the samples over the limit"
+                p95 = levels.end(rule, matrix[:, place], series.covered)
+                rows.append({"screen": rule.screen, "object": name, "p95": p95, "unit": rule.unit, "why": why})
     if not rows:
         return NOTHING
     columns = [
@@ -236,22 +235,23 @@ def _judge_one(rule: Rule, matrix: Matrix, names: Sequence[str], covered: Matrix
     below = rule.direction == "below"
     sign = -1 if below else 1
     each = []
-    for name, column in zip(names, matrix.T, strict=True):
+    judged = levels.of_objects(rule, matrix, covered)
+    for name, level, column in zip(names, judged, matrix.T, strict=True):
         p95 = levels.end(rule, column, covered)
         if p95 is not None:
             told, seconds = over_time.known(column, covered)
             over = 100 * over_time.average(rule.passes(told, rule.warn), seconds)
-            each.append((p95, float(told.min() if below else told.max()), over, name))
+            each.append((level, p95, float(told.min() if below else told.max()), over, name))
     if not each:
         return None
-    worst = max(each, key=lambda one: (one[0] * sign, one[1] * sign, [-ord(letter) for letter in one[3]]))
-    verdict: str = rule.judge(worst[0])
-    objects = sum(rule.judge(p95) != "ok" for p95, *_ in each)
-    peaking = [one for one in each if one[2] > 0]
+    worst = min(each, key=lambda one: (levels.RANK[one[0]], -one[1] * sign, -one[2] * sign, one[4]))
+    verdict: str = worst[0]
+    objects = sum(level != "ok" for level, *_ in each)
+    peaking = [one for one in each if one[3] > 0]
     if verdict == "ok" and peaking:
-        worst = max(peaking, key=lambda one: (one[1] * sign, [-ord(letter) for letter in one[3]]))
+        worst = min(peaking, key=lambda one: (-one[2] * sign, one[4]))
         verdict, objects = "peaks", len(peaking)
-    p95, extreme, over, name = worst
+    _, p95, extreme, over, name = worst
     label = "the host" if rule.kind == "host" else f"PCPU {name}" if rule.kind == "pcpu" else shorten(name, LABEL_WIDTH)
     told_of = (rule.warn, rule.critical, rule.unit, rule.source)
     return (

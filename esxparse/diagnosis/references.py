@@ -1,0 +1,85 @@
+"""Limits of rules in the expressions of cases: `warn('disk.davg')`, `critical('disk.davg')`, `floor('disk.davg')`.
+
+A reference stands for the number that the profile gives the rule, so an expression may multiply it or take a share of
+it: `davg_ms >= 0.5 * warn('disk.davg')`. A limit of 0 is passed by anything over 0 (`Rule.passes`); its reference is
+the smallest number above 0, so `>=` and `<` mean the same here as in the rule. A limit that the rule does not have is
+NULL: what is compared with it is unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from esxparse.errors import EsxparseError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from esxparse.diagnosis.rules import Rule
+
+LIMITS: Final = ("warn", "critical", "floor")
+_REFERENCE: Final = re.compile(rf"\b({'|'.join(LIMITS)})\(\s*'([^']*)'\s*\)")
+_CALL: Final = re.compile(rf"\b({'|'.join(LIMITS)})\s*\(")
+_ABOVE_ZERO: Final = "0.000000001"
+_UNKNOWN: Final = "CAST(NULL AS DOUBLE)"
+
+
+class Reference(NamedTuple):
+    """One limit of a rule."""
+
+    limit: str
+    rule: str
+
+    def __str__(self) -> str:
+        return f"{self.limit}('{self.rule}')"
+
+
+def found(text: str) -> list[Reference]:
+    """The references of an expression, in order.
+
+    >>> [str(one) for one in found("davg_ms >= 0.5 * warn('disk.davg')")]
+    ["warn('disk.davg')"]
+    """
+    return [Reference(*one) for one in _REFERENCE.findall(text)]
+
+
+def filled(text: str, rules: Mapping[str, Rule]) -> str:
+    """Put the limits of a profile in place of the references.
+
+    >>> from esxparse.diagnosis.rules import load
+    >>> filled("davg_ms >= 0.5 * warn('disk.davg')", load("standard"))
+    'davg_ms >= 0.5 * 20.0'
+    """
+    return _REFERENCE.sub(lambda match: _number(rules[match[2]], match[1]), text)
+
+
+def blank(text: str) -> str:
+    """Put a number in place of each reference, for those who read the names in an expression only."""
+    return _REFERENCE.sub("1", text)
+
+
+def check(text: str, rules: Mapping[str, Rule], where: str) -> None:
+    """Refuse references to limits that do not exist.
+
+    Raises EsxparseError: A rule is unknown or lacks the limit, or a reference is not written as one.
+    """
+    if wrong := _CALL.search(_REFERENCE.sub("", text)):
+        raise EsxparseError(
+            f"{where}: {wrong[1]}(...) takes the id of a rule in single quotes: {wrong[1]}('cpu.ready')"
+        )
+    for one in found(text):
+        if one.rule not in rules:
+            near = did_you_mean(one.rule, rules)
+            raise EsxparseError(f"{where}: no rule {one.rule!r}: {near}esxparse rules list names them")
+        if getattr(rules[one.rule], one.limit) is None:
+            raise EsxparseError(f"{where}: the rule {one.rule} has no limit {one.limit!r}: use another or add it")
+
+
+def _number(rule: Rule, limit: str) -> str:
+    value = getattr(rule, limit)
+    if value is None:
+        return _UNKNOWN
+    if value == 0 and limit != "floor" and rule.direction == "above":
+        return _ABOVE_ZERO
+    return f"({value:f})" if value < 0 else repr(float(value))
