@@ -5,7 +5,7 @@
 >>> rec.format, len(rec.meta["vms"])
 ('esxtop', 8)
 
-Every public name is below; each is loaded on first use, so the import itself costs nothing.
+Every public name is below; each is loaded on first use, so the import itself costs little.
 """
 
 from __future__ import annotations
