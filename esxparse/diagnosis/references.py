@@ -71,7 +71,7 @@ def check(text: str, rules: Mapping[str, Rule], where: str) -> None:
     for one in found(text):
         if one.rule not in rules:
             near = did_you_mean(one.rule, rules)
-            raise EsxparseError(f"{where}: no rule {one.rule!r}: {near}esxparse rules list names them")
+            raise EsxparseError(f"{where}: no rule {one.rule!r}: {near}see esxparse rules list")
         if getattr(rules[one.rule], one.limit) is None:
             raise EsxparseError(f"{where}: the rule {one.rule} has no limit {one.limit!r}: use another or add it")
 
