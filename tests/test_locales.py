@@ -220,6 +220,34 @@ def test_numbers_of_other_locales_are_left_out_and_nothing_else(text, left):
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        "root@web:~# ./run.sh 0,11 1.234,5",
+        "[root@web ~]# ./run.sh 0,11",
+        "$ taskset 0,11 run",
+        "+ taskset 0,11 run",
+        "command: tool --cores 0,11 --mix 1.234,5 0,5 0,25 0,75 0,1 0,2 0,3",
+    ],
+)
+def test_lists_in_a_command_line_are_not_numbers_of_a_locale(command):
+    text = f"{command}\nlatency 1.234 ms\nlatency 0.5 ms\n"
+    assert leave_out(text, Form()) == (text, [])
+    assert leave_out(text, Form(local=True)) == (text, [])
+
+
+@pytest.mark.parametrize("name", [name for name in OTHERS if not name.startswith(("ioping-batch", "vdbench-parm"))])
+def test_the_command_above_an_output_has_no_warning(tmp_path, name):
+    sample = ex.datasets_dir() / "formats" / name
+    file = tmp_path / name
+    file.write_text(f"root@web:~# taskset -c 0,11 ./run.sh 1.234,5\n{sample.read_text(encoding='utf-8-sig')}")
+    try:
+        notes = ex.open(file).notes
+    except ex.EsxparseError as error:
+        notes = [ex.recording.Note(str(error))]
+    assert not any("another locale" in note.message and "0,11" in note.message for note in notes)
+
+
+@pytest.mark.parametrize(
     ("text", "left"),
     [
         ("0,5 and 1,25 and 7,123", None),
