@@ -34,6 +34,11 @@ def assert_same(file, tmp_path, **opening):
             assert_frame_equal(table, expected[name])
 
 
+def opened_slice(file, tmp_path):
+    slice_capture(file, tmp_path / "slice.csv")
+    return ex.open(tmp_path / "slice.csv")
+
+
 def refused(file, tmp_path, message):
     for read in (
         lambda: ex.open(file, format="esxtop"),
@@ -64,9 +69,7 @@ def test_quoted_dates_beside_numbers_of_a_locale_are_not_guessed(tmp_path, separ
     with pytest.raises(ex.EsxparseError, match=r"day from month in dates such as '03/02/2026"):
         ex.open(file)
     with pytest.raises(ex.EsxparseError, match=r"day from month in dates such as '03/02/2026"):
-        slice_capture(file, tmp_path / "slice.csv")
-        # Rows in esxtop's own quotes are copied as they are.
-        ex.open(tmp_path / "slice.csv")
+        opened_slice(file, tmp_path)
     assert [ex.open(file, date_order=order)["memory"].collect()["time"][0].month for order in ("mdy", "dmy")] == [3, 2]
 
 
