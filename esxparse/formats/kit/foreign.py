@@ -24,10 +24,12 @@ _GROUPED = (
     _POINTED,
     _PARTED,
 )
+_SPACED = r"(?:(?<=[^\d]:)[ \t]+|(?<=[=>\[()])[ \t]*)\d{1,3}(?: \d{3})+(?:[.,]\d+)?(?![ \t]*[\d.]|[,:]\d)"
+"""Digits in groups with blanks, behind a label: elsewhere they may be numbers of their own."""
 _WITH_COMMA = r"(?:\d{1,3}[ ])?\d+,\d+"
 _WITH_POINT = r"\d+\.\d+"
 _THOUSANDS = r"[1-9]\d{0,2}\.\d{3}"
-_MARKED = re.compile(rf"\d[,'\u2019{_BLANKS}]\d|\.\d{{3}}\.\d")
+_MARKED = re.compile(rf"\d[,'\u2019{_BLANKS}]\d|\.\d{{3}}\.\d|\d \d{{3}}")
 _POINTS = re.compile(rf"{_BEGIN}(?:\d+\.(?!\d{{3}}(?!\d))\d+|{_PARTED}){_END}")
 _COMMAS = re.compile(rf"{_BEGIN}(?:\d+,(?!\d{{3}}(?!\d))\d+|{_POINTED}){_END}")
 """Numbers that show the decimal mark: three digits behind a mark may be thousands."""
@@ -61,7 +63,7 @@ def leave_out(text: str, form: Form) -> tuple[str, list[Note]]:
         other = [_WITH_POINT if commas > points else _WITH_COMMA]
     else:
         other = [_WITH_COMMA, *([_THOUSANDS] if commas > points else [])]
-    pattern = re.compile(rf"(?m)(?P<kept>{kept})|{_BEGIN}(?:{'|'.join([*_GROUPED, *other])}){_END}")
+    pattern = re.compile(rf"(?m)(?P<kept>{kept})|{_SPACED}|{_BEGIN}(?:{'|'.join([*_GROUPED, *other])}){_END}")
     found: list[re.Match[str]] = []
 
     def hide(match: re.Match[str]) -> str:
@@ -74,7 +76,7 @@ def leave_out(text: str, form: Form) -> tuple[str, list[Note]]:
     if not found:
         return text, []
     line = text.count("\n", 0, found[0].start()) + 1
-    return hidden, [note(len(found), found[0][0], line)]
+    return hidden, [note(len(found), found[0][0].strip(), line)]
 
 
 def note(count: int, first: str, line: int) -> Note:

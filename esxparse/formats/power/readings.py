@@ -140,7 +140,7 @@ _MEASURED = frozenset((_ALWAYS | _WHERE_THERE).keys() - {"source", "sensor", "ki
 }
 _SAME = ("source", "sensor", "watts", "watts_average", "watts_minimum", "watts_maximum", "watts_cap", "energy_joules")
 """Readings of one time that agree in these are one."""
-_NUMBER = re.compile(r"([-+]?\d[\d,']*(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*([A-Za-z/%°]*)\.?")
+_NUMBER = re.compile(r"([-+]?(?:\d{1,3}(?:[,']\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*([A-Za-z/%°]*)\.?")
 _BTU = "btu/hr"
 _BTU_PER_HOUR = 0.29307107
 _BETWEEN = re.compile(r"[\W_\d]+|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
@@ -153,7 +153,7 @@ Source: names of sensors of HPE, Dell, Lenovo, Supermicro and Intel boards; gene
 def number(value: object) -> float | None:
     """A finite number: of a JSON number, or of text such as `214`, `214 Watts`, `1,204 W`.
 
-    >>> number("1,204 W"), number(True), number("N/A"), number("0.5 kW")
+    >>> number("1,204 W"), number(True), number("214,5 W"), number("0.5 kW")
     (1204.0, None, None, 500.0)
 
     Raises:

@@ -40,8 +40,8 @@ _BEHIND = frozenset("skMGTPB%")
 _NAME, _NO_NAME = 15, frozenset(" /")
 _NO_VALUE = frozenset({"", "-", "N/A"})
 _BLANK = re.compile(r"[ \t]+")
-_GROUPS = re.compile(r"(?<!\S)\d{1,3}(?: \d{3})+[.,]\d+(?!\S)")
-"""sysstat has two blanks at least before a number of three digits with decimals."""
+_GROUPS = re.compile(r"(?<!\S)\d{1,3}(?: \d{3})+(?:[.,]\d+)?(?!\S)")
+"""sysstat has two blanks at least before a number of three digits."""
 _BLANK_FOR_ALL = frozenset({"CORE", "SOCK", "NODE"})
 
 
@@ -316,9 +316,10 @@ class _Reader:
         return cells if len(cells) == count else None
 
     def _has_groups(self, rest: str) -> bool:
-        """Whether a number before the last column has blanks between its digits, which would move the others."""
+        """Whether a number has blanks between its digits, which would move the others; a last text may have any."""
+        numbers = len(self.titles) - 1 if _is_text(self.titles[-1]) else len(rest)
         found = _GROUPS.search(rest)
-        return found is not None and len(rest[: found.start()].split()) < len(self.titles) - 1
+        return found is not None and "  " in rest and len(rest[: found.start()].split()) < numbers
 
     def _row(self, table: str, found: dict[str, tuple[int, str, float]], at: int) -> None:
         row: Row = {}
