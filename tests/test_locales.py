@@ -6,7 +6,9 @@ import csv
 import io
 import math
 import re
+import tomllib
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from polars.testing import assert_frame_equal
@@ -257,3 +259,47 @@ def test_the_command_above_an_output_has_no_warning(tmp_path, name):
 )
 def test_a_tool_that_follows_its_locale_has_one_decimal_mark(text, left):
     assert leave_out(text, Form(local=True))[0] == (left or text)
+
+
+BLANKS = [
+    ("cpuinfo-guest.txt", "28160 KB", "28 160 KB"),
+    ("stream-runs.txt", "Array size = 80000000", "Array size = 80 000 000"),
+    ("sysbench-oltp.txt", "228564", "228 564"),
+    ("esxi-counters.txt", "723060", "723 060"),
+    ("diskspd-2.0.21.xml", "<BlockSize>8192<", "<BlockSize>8 192<"),
+    ("fio-normal.txt", "(R) 8192B", "(R) 8 192B"),
+    ("mpstat-all.txt", "   1373.00", "  1 373.00"),
+    ("pidstat-tasks.txt", "      1079", "     1 079"),
+    ("vdbench-skew.html", "   2600.00", "  2 600.00"),
+    ("ntttcp-windows.txt", "    48063450", " 48 063 450"),
+]
+"""Samples with a number, and the same with blanks between its digits."""
+
+
+@pytest.mark.parametrize(("name", "plain", "grouped"), BLANKS)
+def test_a_number_with_blanks_between_its_digits_is_left_out(tmp_path, name, plain, grouped):
+    sample = ex.datasets_dir() / "formats" / name
+    text = sample.read_text(encoding="utf-8-sig")
+    assert plain in text
+    file = tmp_path / name
+    file.write_text(text.replace(plain, grouped), encoding="utf-8")
+    before, rec = numbers(ex.open(sample)), ex.open(file)
+    for place, found in numbers(rec).items():
+        assert not [value for value in found if value is not None and not is_known(value, before[place])], place
+    assert any(note.severity == "warning" for note in rec.notes)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "node 0 cpus: 100 101 102 103",
+        "  0:  10 120",
+        "12:30:45 100 200 300",
+        " 1 0 123 456 789",
+        "N 100 200 300 400",
+        "policy: default\nphyscpubind: 100 101 102",
+    ],
+)
+def test_numbers_beside_each_other_are_no_groups(text):
+    keep = tomllib.loads((Path(ex.__file__).parent / "formats" / "recognise.toml").read_text())["numactl"]["numbers"]
+    assert leave_out(text, Form(**keep)) == (text, [])
