@@ -604,3 +604,15 @@ def test_dates_beside_a_clock_with_am_and_pm_may_have_the_day_first(tmp_path):
     rec = opened(tmp_path / "a", printed("04/05/26", "10:00:00 PM"), format="sar")
     assert rec["cpu"].collect()["time"][0].month == 4
     assert "'04/05/26' are read with the month first: set date_order" in str(warned(rec))
+
+
+@pytest.mark.parametrize("written", ["true", '"x"', '"1.234,5"'])
+def test_what_is_no_number_in_json_is_left_empty_with_a_warning(tmp_path, written):
+    text = (ex.datasets_dir() / "formats" / "mpstat-all.json").read_text()
+    changed = re.sub(r'"usr": [\d.]+', f'"usr": {written}', text, count=1)
+    rec = opened(tmp_path / "a", changed)
+    assert rec["cpu"].collect()["user_pct"].null_count() == 1
+    assert any("no number in column user_pct" in message for message in warned(rec))
+    nothing = opened(tmp_path / "b", re.sub(r'"usr": [\d.]+', '"usr": null', text, count=1))
+    assert nothing["cpu"].collect()["user_pct"].null_count() == 1
+    assert not any("no number" in message for message in warned(nothing))
