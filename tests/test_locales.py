@@ -303,3 +303,8 @@ def test_a_number_with_blanks_between_its_digits_is_left_out(tmp_path, name, pla
 def test_numbers_beside_each_other_are_no_groups(text):
     keep = tomllib.loads((Path(ex.__file__).parent / "formats" / "recognise.toml").read_text())["numactl"]["numbers"]
     assert leave_out(text, Form(**keep)) == (text, [])
+
+
+def test_percentiles_of_fio_do_not_hide_the_decimal_commas_beside_them():
+    text = "2.192;1.000000%=1057;5.000000%=1090;55,981974;0,5;10.000000%=1100"
+    assert leave_out(text, Form())[0] == "?????;1.000000%=1057;5.000000%=1090;?????????;???;10.000000%=1100"

@@ -30,9 +30,9 @@ _WITH_COMMA = r"(?:\d{1,3}[ ])?\d+,\d+"
 _WITH_POINT = r"\d+\.\d+"
 _THOUSANDS = r"[1-9]\d{0,2}\.\d{3}"
 _MARKED = re.compile(rf"\d[,'\u2019{_BLANKS}]\d|\.\d{{3}}\.\d|\d \d{{3}}")
-_POINTS = re.compile(rf"{_BEGIN}(?:\d+\.(?!\d{{3}}(?!\d))\d+|{_PARTED}){_END}")
-_COMMAS = re.compile(rf"{_BEGIN}(?:\d+,(?!\d{{3}}(?!\d))\d+|{_POINTED}){_END}")
-"""Numbers that show the decimal mark: three digits behind a mark may be thousands."""
+_POINTS = re.compile(rf"{_BEGIN}(?:\d+\.(?!\d{{3}}(?!\d))\d+|{_PARTED}){_END}(?!%=)")
+_COMMAS = re.compile(rf"{_BEGIN}(?:\d+,(?!\d{{3}}(?!\d))\d+|{_POINTED}){_END}(?!%=)")
+"""Numbers that show the decimal mark: three digits behind a mark may be thousands, and fio has labels `1.000000%=`."""
 _COMMAND = (
     r"^(?:\[[^\]\n]{1,80}\][#$]|[^\s#$]{1,80}[\w~)/]\s?[#$]|\$|\+{1,4}(?= [A-Za-z./])) [^\n]*$"
     r"|^[^\n]*[ \t]--?[A-Za-z][^\n]*$"
