@@ -3,6 +3,7 @@
 import datetime as dt
 import gzip
 import io
+import zipfile
 
 import compose
 import pytest
@@ -100,6 +101,19 @@ def test_dates_that_only_jump_ahead_are_warned_about(tmp_path, is_quoted):
 def test_a_warning_about_dates_is_given_once_by_a_slice(tmp_path):
     sliced = ex.slice(compose.write(tmp_path, quoted(half_swapped(AHEAD))), tmp_path / "slice.csv")
     assert str(sliced.notes).count("may have swapped") == 1
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".zip"])
+def test_a_slice_swaps_dates_back_whatever_the_capture_is_packed_in(tmp_path, ending):
+    days = [dt.datetime(2026, 4, day, 8, tzinfo=dt.UTC) for day in range(8, 18)]
+    content = quoted(half_swapped(days)).encode()
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as bundle:
+        bundle.writestr("capture.csv", content)
+    forms = {".csv": content, ".csv.gz": gzip.compress(content), ".zip": packed.getvalue()}
+    file = compose.write(tmp_path, forms[ending], f"capture{ending}")
+    ex.slice(file, tmp_path / "slice.csv")
+    assert times_of(ex.open(file)) == times_of(ex.open(tmp_path / "slice.csv")) == days
 
 
 @pytest.mark.parametrize(

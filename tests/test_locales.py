@@ -6,7 +6,9 @@ import csv
 import io
 import math
 import re
+import tomllib
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from polars.testing import assert_frame_equal
@@ -220,6 +222,34 @@ def test_numbers_of_other_locales_are_left_out_and_nothing_else(text, left):
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        "root@web:~# ./run.sh 0,11 1.234,5",
+        "[root@web ~]# ./run.sh 0,11",
+        "$ taskset 0,11 run",
+        "+ taskset 0,11 run",
+        "command: tool --cores 0,11 --mix 1.234,5 0,5 0,25 0,75 0,1 0,2 0,3",
+    ],
+)
+def test_lists_in_a_command_line_are_not_numbers_of_a_locale(command):
+    text = f"{command}\nlatency 1.234 ms\nlatency 0.5 ms\n"
+    assert leave_out(text, Form()) == (text, [])
+    assert leave_out(text, Form(local=True)) == (text, [])
+
+
+@pytest.mark.parametrize("name", [name for name in OTHERS if not name.startswith(("ioping-batch", "vdbench-parm"))])
+def test_the_command_above_an_output_has_no_warning(tmp_path, name):
+    sample = ex.datasets_dir() / "formats" / name
+    file = tmp_path / name
+    file.write_text(f"root@web:~# taskset -c 0,11 ./run.sh 1.234,5\n{sample.read_text(encoding='utf-8-sig')}")
+    try:
+        notes = ex.open(file).notes
+    except ex.EsxparseError as error:
+        notes = [ex.recording.Note(str(error))]
+    assert not any("another locale" in note.message and "0,11" in note.message for note in notes)
+
+
+@pytest.mark.parametrize(
     ("text", "left"),
     [
         ("0,5 and 1,25 and 7,123", None),
@@ -229,3 +259,52 @@ def test_numbers_of_other_locales_are_left_out_and_nothing_else(text, left):
 )
 def test_a_tool_that_follows_its_locale_has_one_decimal_mark(text, left):
     assert leave_out(text, Form(local=True))[0] == (left or text)
+
+
+BLANKS = [
+    ("cpuinfo-guest.txt", "28160 KB", "28 160 KB"),
+    ("stream-runs.txt", "Array size = 80000000", "Array size = 80 000 000"),
+    ("sysbench-oltp.txt", "228564", "228 564"),
+    ("esxi-counters.txt", "723060", "723 060"),
+    ("diskspd-2.0.21.xml", "<BlockSize>8192<", "<BlockSize>8 192<"),
+    ("fio-normal.txt", "(R) 8192B", "(R) 8 192B"),
+    ("mpstat-all.txt", "   1373.00", "  1 373.00"),
+    ("pidstat-tasks.txt", "      1079", "     1 079"),
+    ("vdbench-skew.html", "   2600.00", "  2 600.00"),
+    ("ntttcp-windows.txt", "    48063450", " 48 063 450"),
+]
+"""Samples with a number, and the same with blanks between its digits."""
+
+
+@pytest.mark.parametrize(("name", "plain", "grouped"), BLANKS)
+def test_a_number_with_blanks_between_its_digits_is_left_out(tmp_path, name, plain, grouped):
+    sample = ex.datasets_dir() / "formats" / name
+    text = sample.read_text(encoding="utf-8-sig")
+    assert plain in text
+    file = tmp_path / name
+    file.write_text(text.replace(plain, grouped), encoding="utf-8")
+    before, rec = numbers(ex.open(sample)), ex.open(file)
+    for place, found in numbers(rec).items():
+        assert not [value for value in found if value is not None and not is_known(value, before[place])], place
+    assert any(note.severity == "warning" for note in rec.notes)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "node 0 cpus: 100 101 102 103",
+        "  0:  10 120",
+        "12:30:45 100 200 300",
+        " 1 0 123 456 789",
+        "N 100 200 300 400",
+        "policy: default\nphyscpubind: 100 101 102",
+    ],
+)
+def test_numbers_beside_each_other_are_no_groups(text):
+    keep = tomllib.loads((Path(ex.__file__).parent / "formats" / "recognise.toml").read_text())["numactl"]["numbers"]
+    assert leave_out(text, Form(**keep)) == (text, [])
+
+
+def test_percentiles_of_fio_do_not_hide_the_decimal_commas_beside_them():
+    text = "2.192;1.000000%=1057;5.000000%=1090;55,981974;0,5;10.000000%=1100"
+    assert leave_out(text, Form())[0] == "?????;1.000000%=1057;5.000000%=1090;?????????;???;10.000000%=1100"

@@ -841,3 +841,24 @@ def test_a_clock_that_was_not_set_is_no_swapped_date(tmp_path):
     times = ["2000-01-02 00:00:10", "2000-01-02 00:00:20", "2026-04-13 08:00:00", "2026-04-13 08:00:10"]
     rec = opened(tmp_path, "".join(time + "\n" + dcmi(200 + at, time) for at, time in enumerate(times)), "dcmi.txt")
     assert "swapped" not in str(rec.notes)
+
+
+@pytest.mark.parametrize("title", ["Power (Amps)", "Power [BTU/h]", "Power (dBm)", "Power (hp)", "power_amps"])
+def test_a_column_with_another_unit_is_not_read_as_watts(tmp_path, title):
+    file = compose.write(tmp_path, f"Time,{title}\n2026-07-11 10:00:00,214\n2026-07-11 10:00:05,215\n")
+    with pytest.raises(ex.EsxparseError, match="no column is the one with the watts"):
+        ex.open(file, format="power_csv")
+    with pytest.raises(ex.EsxparseError, match=r"is in \w+(?:/h)?, not in watts"):
+        ex.open(file, format="power_csv", value_column=title)
+
+
+def test_readings_of_an_ilo_in_another_unit_are_left_out(tmp_path):
+    text = (ex.datasets_dir() / "formats" / "ribcl-power-readings.xml").read_text()
+    plain = ex.open(ex.datasets_dir() / "formats" / "ribcl-power-readings.xml")["power"].collect()
+    part = text.replace('UNIT="Watts"', 'UNIT="Amps"', 1)
+    assert part != text
+    rec = ex.open(compose.write(tmp_path, part, "a.xml"))
+    power = rec["power"].collect()
+    measured = [name for name in power.columns if name.startswith("watts")]
+    assert sum(power[name].null_count() - plain[name].null_count() for name in measured) == 1
+    assert any("'Amps', which is not a unit of power" in note.message for note in rec.notes)

@@ -315,3 +315,10 @@ def test_words_looked_for_at_once_are_those_looked_for_one_by_one(parts, large):
         assert at_once.holds(word) == Head(text.encode()).holds(word) == (word in text.lower())
     near = at_once.near(["stream", "tream", "watts"])
     assert near.lower().count("stream") == text.lower().count("stream")
+
+
+@pytest.mark.parametrize("name", ["lscpu", "vmx", "iostat", "vmstat", "turbostat", "esxcli"])
+def test_source_code_is_no_recording_even_if_its_format_is_set(name):
+    source = Path(ex.__file__).parent / "formats" / "packets" / "tshark.py"
+    with pytest.raises(ex.EsxparseError):
+        ex.open(source, format=name)

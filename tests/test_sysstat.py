@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -199,6 +200,9 @@ def running(*commands: str) -> Iterator[list[str]]:
             )
             for name in commands
         ]
+        # The kernel shows a command only some microseconds after a process has begun it.
+        while not all(Path(f"/proc/{one.pid}/cmdline").read_bytes() for one in made):
+            pass
         yield sorted((str(one.pid) for one in made), key=int)
         for one in made:
             one.kill()
@@ -258,6 +262,50 @@ def test_commands_that_look_like_source_quote_nothing(tmp_path, form):
     assert opened(tmp_path / "b", everything)["process_cpu"].collect().height > 4
     with pytest.raises(ex.UnknownFormatError, match="quotes pidstat"):
         opened(tmp_path / "c", f'SAMPLE = """\n{text}"""\nassert parse(SAMPLE)\n')
+
+
+LISTS = """/bin/sh -c set -e
+ 0,11 0,5 12,5 22,33 44,44 55,66
+ 0   4881    0,11    0,00    0,2    0,3
+taskset -c 0,11 run 1,234 1.234,5"""
+
+
+@pytest.mark.needs("pidstat")
+@pytest.mark.parametrize("form", [("-l",), ("-l", "-h"), ("-l", "-h", "-H"), ("-l", "-t"), ("-l", "-U")])
+def test_lists_in_a_command_are_not_numbers_of_another_locale(tmp_path, form):
+    with running(*[f"{LISTS} {n}" for n in range(9)]) as pids:
+        text = run("pidstat", "-p", ",".join(pids), "-u", "-r", "-d", "-w", *form)
+    rec = opened(tmp_path / "a", text)
+    expected = " ".join(line.strip() for line in LISTS.splitlines())
+    for name in ("process_cpu", "process_memory", "process_disk", "process_switches"):
+        commands = [one for one in rec[name].collect()["command"] if one.startswith("/bin")]
+        assert commands == [f"{expected} {n} -S -c input()" for n in range(9)]
+    assert rec["process_memory"].collect()["memory_pct"].null_count() == 0
+    assert not warned(rec)
+
+
+PIDSTAT = """Linux 6.1.0 (web) \t11/22/26 \t_x86_64_\t(2 CPU)
+
+20:42:20      UID       PID    %usr %system  %guest   %wait    %CPU   CPU  Command
+20:42:21        0      4880    0.25    0.00    0.00    0.00    0.50     1  /bin/sh -c taskset -c 0,11 run
+20:42:21        0      4881    0.75    0.00    0.00    0.00    0.50     1  /bin/sh -c 1,5 2,5 3,5 4,5 5,5 6,5
+"""
+
+
+@pytest.mark.parametrize(
+    "written", ["1,25", "1.250", "1,250", "1,250.5", "1.250,5", "1'250.50", "1\u202f250.50", "1\u00a0250,5", "1 250.50"]
+)
+def test_a_number_with_marks_that_sysstat_does_not_print_is_left_out(tmp_path, written):
+    rec = opened(tmp_path / "a", PIDSTAT.replace("  0.75", written))
+    cpu = rec["process_cpu"].collect()
+    assert cpu["user_pct"].to_list() == ([0.25] if written == "1 250.50" else [0.25, None])
+    assert cpu["command"][0] == "/bin/sh -c taskset -c 0,11 run"
+    assert len(warned(rec)) == 1
+    device = OLD_IOSTAT.replace("2.00    4.00", f"2.00 {written}")
+    rec = opened(tmp_path / "b", device)
+    assert set(rec["device"].collect()["writes_per_s"]) <= {4.0, 0.0, None}
+    assert set(rec["device"].collect()["device"]) <= {"sda", "/dev/mapper/a-very-long-name-of-a-volume"}
+    assert warned(rec)
 
 
 OLD_SAR = """Linux 2.6.32-431.el6.x86_64 (db-01) \t11/22/2013 \t_x86_64_\t(4 CPU)
@@ -556,3 +604,15 @@ def test_dates_beside_a_clock_with_am_and_pm_may_have_the_day_first(tmp_path):
     rec = opened(tmp_path / "a", printed("04/05/26", "10:00:00 PM"), format="sar")
     assert rec["cpu"].collect()["time"][0].month == 4
     assert "'04/05/26' are read with the month first: set date_order" in str(warned(rec))
+
+
+@pytest.mark.parametrize("written", ["true", '"x"', '"1.234,5"'])
+def test_what_is_no_number_in_json_is_left_empty_with_a_warning(tmp_path, written):
+    text = (ex.datasets_dir() / "formats" / "mpstat-all.json").read_text()
+    changed = re.sub(r'"usr": [\d.]+', f'"usr": {written}', text, count=1)
+    rec = opened(tmp_path / "a", changed)
+    assert rec["cpu"].collect()["user_pct"].null_count() == 1
+    assert any("no number in column user_pct" in message for message in warned(rec))
+    nothing = opened(tmp_path / "b", re.sub(r'"usr": [\d.]+', '"usr": null', text, count=1))
+    assert nothing["cpu"].collect()["user_pct"].null_count() == 1
+    assert not any("no number" in message for message in warned(nothing))

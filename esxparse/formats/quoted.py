@@ -69,8 +69,10 @@ def _written_lines(text: str) -> list[str]:
     return [line for line in text.split("\n") if line.strip()]
 
 
-def refuse(rec: Recording, source: Source, title: str) -> None:
+def refuse(rec: Recording, source: Source, title: str, *, recognised: bool) -> None:
     """Refuses a file that quotes a recording.
+
+    `recognised`: whether its beginning is one of the format. If not, even a format that is set does not make it one.
 
     Raises:
         UnknownFormatError: It is one.
@@ -93,6 +95,8 @@ def refuse(rec: Recording, source: Source, title: str) -> None:
     packets = b"\0" in source.head.content
     enclosed = not packets and is_enclosed(source.head.text, judged, is_page=rec.format in _PAGES)
     if unused > _MOST * count or by_people or opened or defines or enclosed:
+        if not recognised:
+            raise UnknownFormatError(f"{source.name} is a text or program, not {title}: leave the format out")
         raise UnknownFormatError(
             f"{source.name} quotes {title} in a text or program. Copy the output to a file of its own, or open it "
             f"with format={rec.format!r}"

@@ -330,8 +330,9 @@ def open_source(
         chosen["window"] = opening.window
     with own_errors(source.name, reader.title):
         rec = reader.reading.read(replace(source, looked_at=source.head, numbers=reader.numbers), **chosen)
-        if opening.format is None:
-            quoted.refuse(rec, source, reader.title)
+        recognised = reader.recognise(source.head)
+        if opening.format is None or not recognised:
+            quoted.refuse(rec, source, reader.title, recognised=recognised)
         return rec if "window" in reader.options else replace(rec, tables=cut(rec.tables, opening.window))
 
 

@@ -30,7 +30,7 @@ from defusedxml.ElementTree import ParseError, iterparse
 
 from esxparse.errors import DamagedError
 from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, errors, numbered, recording, whose
-from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.notes import Counted, Notes
 from esxparse.formats.kit.numbers import number, times, whole
 from esxparse.formats.kit.objects import each_object, listed, mapping
 from esxparse.formats.kit.tables import data, schema
@@ -84,6 +84,7 @@ def read_text(lines: Sequence[str]) -> tuple[list[Fields], Notes]:
     facts: Fields = {}
     wrong: list[tuple[int, str]] = []
     titles: list[str] = []
+    odd = Counted()
     lines = [line[:_LONGEST] for line in lines]
     for place, line in enumerate(lines, 1):
         info = _INFO.match(line)
@@ -99,8 +100,10 @@ def read_text(lines: Sequence[str]) -> tuple[list[Fields], Notes]:
         elif _UNDERLINE.fullmatch(text) and place > 1:
             titles = [_above(lines[place - 2], span) for span in _SPAN.finditer(line)]
         elif titles and text and not _of_row(text.split(), titles, runs, facts):
+            if text[0].isdecimal():
+                odd.skip("a row with other columns than its titles, left out", place)
             titles = []
-    return runs, Notes(errors(wrong, "NTttcp"))
+    return runs, Notes([*errors(wrong, "NTttcp"), *odd.notes("warning")])
 
 
 def _of_info(text: str, runs: list[Fields], facts: Fields) -> None:

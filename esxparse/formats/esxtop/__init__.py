@@ -298,7 +298,7 @@ def _in_place(source: Source, path: Path, window: Window, segment: int, dates: t
 
 def survey(source: Source, segment: int, dates: times.Dates) -> rows.Survey:
     """What a whole capture shows of its rows; nothing of one that can be read once only, or has to be mended."""
-    if source.path is None or _resaved_content(source) is not None:
+    if not Path(source.where).is_file() or _resaved_content(source) is not None:
         return rows.Survey()
     try:
         found = segments.find(source, segment, False)

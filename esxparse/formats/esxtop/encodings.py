@@ -68,6 +68,9 @@ class _Decoded:
         lines = part.split(_LINE_ENDS[encoding])
         for number, line in enumerate(lines, 1):
             at_the_end = number == len(lines)
+            if encoding == _LITTLE and len(line) % 2 and line.endswith(b"\r") and not at_the_end:
+                # Sent as text by FTP: each byte of a line feed became two bytes.
+                line = line[:-1]  # noqa: PLW2901
             text, shifted = _letters(line, encoding, cut=last and at_the_end)
             if shifted:
                 self.shifted.add(self.lines + 1)

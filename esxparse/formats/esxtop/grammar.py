@@ -15,6 +15,7 @@ import numpy as np
 
 from esxparse.counters.catalogue import lookup, objects
 from esxparse.counters.naming import column_name, table_name
+from esxparse.errors import DamagedError
 from esxparse.formats import memory
 from esxparse.formats.esxtop.notes import Met
 from esxparse.formats.esxtop.scan_twin import bare_cell, quoted_cell
@@ -48,6 +49,8 @@ _MEMORY = "Memory"
 _WINDOWS = frozenset(
     {"Processor", "Processor Information", "LogicalDisk", "PhysicalDisk", "Network Interface", "System", "Process"}
 )
+_PATH_CELL = re.compile(rb'(?:^|[,;\t])"?\\\\[^\\\n,"]{1,255}\\')
+_REST_OF_CELL = re.compile(rb'(?!\d\d?[/.:-])[^",\n]{0,255}"[,\r]?$')
 _LONGEST_HEAD = 64 << 20
 _SHOWN = 80
 _QUOTE, _COMMA = b'",'
@@ -163,10 +166,25 @@ def begin(head: bytes, first_line: int = 1) -> Beginning | None:
     before = head[:start].replace(BOM, b"").decode("utf-8", errors="replace")
     notes = text_before(before)
     header = head[start:stop].rstrip(b"\r")
+    refuse_broken_header(header, head[stop + 1 : stop + 1 + LOOKED_AT].partition(b"\n")[0], line)
     glued = glued_row(header)
     if glued is None:
         return Beginning(header, line, stop + 1, False, notes)
     return Beginning(header[:glued], line, start + glued, True, [*notes, lost_line_end(line)])
+
+
+def refuse_broken_header(header: bytes, following: bytes, line: int) -> None:
+    """Refuses a header that goes on in the next line: its names would be of other columns.
+
+    Raises:
+        DamagedError: It does.
+    """
+    if MARK in following:
+        return
+    if _PATH_CELL.search(following) or (header.count(b'"') % 2 and _REST_OF_CELL.match(following)):
+        raise DamagedError(
+            f"line {line} is a header that goes on in the next line: put all of it on one line, as esxtop writes it"
+        )
 
 
 def refuse_long_line(length: int, memory_limit: int) -> None:

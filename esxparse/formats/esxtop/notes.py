@@ -120,9 +120,10 @@ def end_of_file(line: int, cells: int, expected: int, nuls: int) -> Note:
 
 
 def no_rows(columns: int, notes: Sequence[Note]) -> DamagedError:
-    """The error for a capture without a sample, with the first warning as the reason."""
+    """The error for a capture without a sample, with the first warning on lost rows as the reason."""
     header = f"a header with {counted(columns, 'column')}"
-    why = next((note for note in notes if note.severity == "warning"), None)
+    warnings = [note for note in notes if note.severity == "warning"]
+    why = next((note for note in warnings if note.rows), warnings[0] if warnings else None)
     if why is None:
         return DamagedError(f"{header} and no rows: the capture was stopped before its first sample")
     return DamagedError(f"{header} and no usable row ({why})")

@@ -102,6 +102,8 @@ def canonical(content: bytes, dates: Dates, decimal: Decimal | None = None) -> C
     text, order_notes = header_last.header_first(text)
     notes += order_notes
     before, mark, rest = text.partition(MARK.decode())
+    if not mark:
+        raise DamagedError(f"no header: {MARK.decode()} is not in it; save the capture as UTF-8")
     quoted = before.endswith('"')
     before = before.removesuffix('"')
     body = ('"' if quoted else "") + mark + rest
@@ -112,10 +114,11 @@ def canonical(content: bytes, dates: Dates, decimal: Decimal | None = None) -> C
     judged = Dates("mdy")
     if quoted and between == "," and not _LINE_CLOCK.search(body) and all(map(_is_written, _LINE_STAMP.findall(body))):
         # Names are not escaped: nothing but the reader of captures tells where they end.
-        body, stamp_notes = _with_dates(body, dates, before.count("\n") + 1)
+        mark_notes: list[Note] = []
         if decimal or _LOCAL.search(body):
             body, mark_notes = _with_points_in_quotes(body, before.count("\n") + 1, decimal)
-            stamp_notes = [*mark_notes, *stamp_notes]
+        body, stamp_notes = _with_dates(body, dates, before.count("\n") + 1, is_local=bool(mark_notes))
+        notes += mark_notes
         return Canonical((before + body).encode(), judged, (*notes, *stamp_notes))
     lines_before = before.count("\n")
     notes += text_before(before)
@@ -130,8 +133,8 @@ def canonical(content: bytes, dates: Dates, decimal: Decimal | None = None) -> C
         notes.append(Note(message, line=lines_before + 1))
     captures, mark_notes = with_points(captures, lines_before + 1, decimal)
     notes += mark_notes
-    # Dates in quotes are texts to the program that saved them: most are as they were.
-    usual: DateOrder | None = "mdy" if quoted and _month_first(body) else None
+    # Dates in quotes are texts to the program that saved them: most are as they were, if the numbers are, too.
+    usual: DateOrder | None = "mdy" if quoted and not mark_notes and _month_first(body) else None
     texts = [row[0] if row else "" for _, *rows in captures for row in rows]
     found, stamp_notes = as_esxtop_writes(texts, dates, usual)
     stamps = iter(found)
@@ -150,12 +153,15 @@ def canonical(content: bytes, dates: Dates, decimal: Decimal | None = None) -> C
     return Canonical(lines.encode(), judged, (*notes, *stamp_notes))
 
 
-def _with_dates(body: str, dates: Dates, line: int) -> tuple[str, list[Note]]:
-    """A capture, the first line of which is `line`, that esxtop might have written but for its dates."""
+def _with_dates(body: str, dates: Dates, line: int, *, is_local: bool) -> tuple[str, list[Note]]:
+    """A capture, the first line of which is `line`, that esxtop might have written but for its dates.
+
+    `is_local`: whether its numbers are those of a locale. Its dates may be, too.
+    """
     if dates.order == "mdy":
         return body, dates.day_unused()
     stamps = [stamp.strip('"') for stamp in _LINE_STAMP.findall(body)]
-    if dates.order:
+    if dates.order or is_local:
         found, notes = as_esxtop_writes(stamps, dates)
     else:
         lines = [number for number, text in enumerate(body.split("\n"), line) if _LINE_STAMP.match(text)]

@@ -24,13 +24,20 @@ _GROUPED = (
     _POINTED,
     _PARTED,
 )
+_SPACED = r"(?:(?<=[^\d]:)[ \t]+|(?<=[=>\[()])[ \t]*)\d{1,3}(?: \d{3})+(?:[.,]\d+)?(?![ \t]*[\d.]|[,:]\d)"
+"""Digits in groups with blanks, behind a label: elsewhere they may be numbers of their own."""
 _WITH_COMMA = r"(?:\d{1,3}[ ])?\d+,\d+"
 _WITH_POINT = r"\d+\.\d+"
 _THOUSANDS = r"[1-9]\d{0,2}\.\d{3}"
-_MARKED = re.compile(rf"\d[,'\u2019{_BLANKS}]\d|\.\d{{3}}\.\d")
-_POINTS = re.compile(rf"{_BEGIN}(?:\d+\.(?!\d{{3}}(?!\d))\d+|{_PARTED}){_END}")
-_COMMAS = re.compile(rf"{_BEGIN}(?:\d+,(?!\d{{3}}(?!\d))\d+|{_POINTED}){_END}")
-"""Numbers that show the decimal mark: three digits behind a mark may be thousands."""
+_MARKED = re.compile(rf"\d[,'\u2019{_BLANKS}]\d|\.\d{{3}}\.\d|\d \d{{3}}")
+_POINTS = re.compile(rf"{_BEGIN}(?:\d+\.(?!\d{{3}}(?!\d))\d+|{_PARTED}){_END}(?!%=)")
+_COMMAS = re.compile(rf"{_BEGIN}(?:\d+,(?!\d{{3}}(?!\d))\d+|{_POINTED}){_END}(?!%=)")
+"""Numbers that show the decimal mark: three digits behind a mark may be thousands, and fio has labels `1.000000%=`."""
+_COMMAND = (
+    r"^(?:\[[^\]\n]{1,80}\][#$]|[^\s#$]{1,80}[\w~)/]\s?[#$]|\$|\+{1,4}(?= [A-Za-z./])) [^\n]*$"
+    r"|^[^\n]*[ \t]--?[A-Za-z][^\n]*$"
+)
+"""A command below a prompt, as `set -x` prints it, or with an option: `0,11` is a list there."""
 _JSON = re.compile(r"\s*(?:\{|\[\s*\{)")
 
 
@@ -49,12 +56,14 @@ def leave_out(text: str, form: Form) -> tuple[str, list[Note]]:
     if not _MARKED.search(text) or _JSON.match(text):
         # JSON has one form, and a list in it looks like a number.
         return text, []
-    points, commas = (sum(1 for _ in pattern.finditer(text)) for pattern in (_POINTS, _COMMAS))
+    kept = f"{form.keep or '(?!)'}|{_COMMAND}"
+    judged = re.sub(f"(?m){kept}", "", text)
+    points, commas = (sum(1 for _ in pattern.finditer(judged)) for pattern in (_POINTS, _COMMAS))
     if form.local:
         other = [_WITH_POINT if commas > points else _WITH_COMMA]
     else:
         other = [_WITH_COMMA, *([_THOUSANDS] if commas > points else [])]
-    pattern = re.compile(rf"(?m)(?P<kept>{form.keep or '(?!)'})|{_BEGIN}(?:{'|'.join([*_GROUPED, *other])}){_END}")
+    pattern = re.compile(rf"(?m)(?P<kept>{kept})|{_SPACED}|{_BEGIN}(?:{'|'.join([*_GROUPED, *other])}){_END}")
     found: list[re.Match[str]] = []
 
     def hide(match: re.Match[str]) -> str:
@@ -66,9 +75,14 @@ def leave_out(text: str, form: Form) -> tuple[str, list[Note]]:
     hidden = pattern.sub(hide, text)
     if not found:
         return text, []
+    line = text.count("\n", 0, found[0].start()) + 1
+    return hidden, [note(len(found), found[0][0].strip(), line)]
+
+
+def note(count: int, first: str, line: int) -> Note:
+    """The warning about numbers that are left out."""
     message = (
-        f"{counted(len(found), 'number')} with marks of another locale, such as {found[0][0]!r}, left out: record with "
+        f"{counted(count, 'number')} with marks of another locale, such as {first!r}, left out: record with "
         "LC_ALL=C, or save the file with decimal points and without thousands separators"
     )
-    line = text.count("\n", 0, found[0].start()) + 1
-    return hidden, [Note(message, line, severity="warning")]
+    return Note(message, line, severity="warning")

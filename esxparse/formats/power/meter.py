@@ -45,7 +45,7 @@ from esxparse.formats.kit.text import cells_of
 from esxparse.formats.opening import Decimal
 from esxparse.formats.power.dates import may_be_date, orders_of, read_date
 from esxparse.formats.power.readings import WORDS, Reading, Stamp, facts, in_zone, kind_of, stamp, tables, words
-from esxparse.formats.power.units import bare, is_small_mw, unit_of_cell, unit_of_title
+from esxparse.formats.power.units import bare, is_small_mw, other_unit, unit_of_cell, unit_of_title
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording, counted
 
@@ -87,7 +87,7 @@ def _is_time(name: str) -> bool:
 
 
 def _is_watts(name: str) -> bool:
-    return bool(_WATTS.fullmatch(name)) and not _NO_WATTS.search(name)
+    return bool(_WATTS.fullmatch(name)) and not _NO_WATTS.search(name) and other_unit(name) is None
 
 
 def _plainest(names: Sequence[str]) -> list[str]:
@@ -316,6 +316,10 @@ def read(
         ),
         decimal,
     )
+    if (unit := other_unit(table.header[value])) is not None:
+        raise EsxparseError(
+            f"column {table.header[value]!r} is in {unit}, not in watts: name another with value_column"
+        )
     rows = list(_readings(table, columns, value, _whose(table, columns, value), orders, marks, odd))
     if not rows:
         why = next(iter(odd), "there is no line below the header")

@@ -140,7 +140,8 @@ _MEASURED = frozenset((_ALWAYS | _WHERE_THERE).keys() - {"source", "sensor", "ki
 }
 _SAME = ("source", "sensor", "watts", "watts_average", "watts_minimum", "watts_maximum", "watts_cap", "energy_joules")
 """Readings of one time that agree in these are one."""
-_NUMBER = re.compile(r"([-+]?\d[\d,']*(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*([A-Za-z/%°]*)\.?")
+_NUMBER = re.compile(r"([-+]?(?:\d{1,3}(?:[,']\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*([A-Za-z/%°]*)\.?")
+_BTU = "btu/hr"
 _BTU_PER_HOUR = 0.29307107
 _BETWEEN = re.compile(r"[\W_\d]+|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
 WORDS = {name: frozenset(words.split()) for name, words in _DATA["words"].items()}
@@ -152,7 +153,7 @@ Source: names of sensors of HPE, Dell, Lenovo, Supermicro and Intel boards; gene
 def number(value: object) -> float | None:
     """A finite number: of a JSON number, or of text such as `214`, `214 Watts`, `1,204 W`.
 
-    >>> number("1,204 W"), number(True), number("N/A"), number("0.5 kW")
+    >>> number("1,204 W"), number(True), number("214,5 W"), number("0.5 kW")
     (1204.0, None, None, 500.0)
 
     Raises:
@@ -164,7 +165,7 @@ def number(value: object) -> float | None:
     if isinstance(value, str):
         if not (match := _NUMBER.fullmatch(value.strip())):
             return None
-        factor = _BTU_PER_HOUR if match[2].lower() == "btu/hr" else unit_of_cell(value.rstrip(" .")) or 1.0
+        factor = _BTU_PER_HOUR if match[2].lower() == _BTU else unit_of_cell(value.rstrip(" .")) or 1.0
         value = match[1].replace(",", "").replace("'", "")
     try:
         found = float(str(value)) * factor
@@ -173,8 +174,19 @@ def number(value: object) -> float | None:
     return found if math.isfinite(found) else None
 
 
+def is_of_power(unit: str) -> bool:
+    """Whether a unit is one of power, or none is written."""
+    return not unit or unit.lower() == _BTU or unit_of_cell(f"0 {unit}") is not None
+
+
 def watts(value: object) -> float | None:
-    """A power reading; BMCs write -1 for one they have not got."""
+    """A power reading, unless it has another unit; BMCs write -1 for one they have not got.
+
+    >>> watts("214 Watts"), watts("1.2 kW"), watts("214"), watts("214 Amps"), watts("-1")
+    (214.0, 1200.0, 214.0, None, None)
+    """
+    if isinstance(value, str) and (match := _NUMBER.fullmatch(value.strip())) and not is_of_power(match[2]):
+        return None
     found = number(value)
     return None if found is None or found < 0 else found
 

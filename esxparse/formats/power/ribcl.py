@@ -43,7 +43,18 @@ from esxparse.formats.kit.notes import Counted, left_out
 from esxparse.formats.kit.tables import schema
 from esxparse.formats.opening import DateOrder
 from esxparse.formats.power.log_dates import line_clock, with_year_first
-from esxparse.formats.power.readings import Reading, Stamp, by_time, cap, facts, number, stamp, tables, watts
+from esxparse.formats.power.readings import (
+    Reading,
+    Stamp,
+    by_time,
+    cap,
+    facts,
+    is_of_power,
+    number,
+    stamp,
+    tables,
+    watts,
+)
 from esxparse.formats.source import Source
 from esxparse.recording import Recording
 
@@ -273,6 +284,9 @@ def read(source: Source, date_order: DateOrder | None = None) -> Recording:
         if root.find("LOGIN") is not None:
             odd.say("a command to an iLO, not its answer, is left out", answer.line)
             continue
+        units = {one.get("UNIT", "") for one in root.iter() if one.tag in _READINGS}
+        for unit in sorted(one for one in units if not is_of_power(one)):
+            bad.say(f"readings in {unit!r}, which is not a unit of power: left out", answer.line)
         more, said = _of_answer(root, moment.time if moment else None)
         if (more or said) and clock.lost:
             bad.say("an answer has lost its time: the time before it belongs to another answer", answer.line)

@@ -23,6 +23,10 @@ _IN_TITLE: Final = re.compile(
     r"|(?P<word>(?i:kilo|hecto|milli|mega))(?i:watts?)"
 )
 _IN_CELL: Final = re.compile(r"(?<![A-Za-z])(?P<prefix>[kKhmM]?)[wW](?:atts?)?$")
+_OTHER: Final = re.compile(
+    r"[(\[]\s*(?P<symbol>m?A|[kM]?VA|[kM]?[Vv]ar|m?V|Hz|hp|PS|%|°?[CF]|k?J|[kM]?Wh)\s*[)\]]"
+    r"|(?<![A-Za-z])(?P<word>(?i:amps?|amperes?|volts?|btus?(?:/?h(?:r|our)?)?|dbm|joules?|hertz))(?![A-Za-z])"
+)
 _SMALL_MW: Final = re.compile(r"(?:\b|_)mw(?:\b|_)")
 
 
@@ -38,6 +42,16 @@ def unit_of_title(title: str) -> float | None:
     (1000.0, 0.001, None)
     """
     return _factor(max(_IN_TITLE.finditer(title), key=lambda found: found.start(), default=None), title)
+
+
+def other_unit(title: str) -> str | None:
+    """Return the unit in a title if it is not one of power.
+
+    >>> other_unit("Power (Amps)"), other_unit("Outlet A power [W]"), other_unit("Power A"), other_unit("Load (VA)")
+    ('Amps', None, None, 'VA')
+    """
+    found = _OTHER.search(title)
+    return found["symbol"] or found["word"] if found and unit_of_title(title) is None else None
 
 
 def unit_of_cell(cell: str) -> float | None:

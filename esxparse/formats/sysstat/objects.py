@@ -8,7 +8,7 @@ from typing import Any
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.kit import stamps
-from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.notes import Counted, Notes
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.objects import listed, mapping, mappings
 from esxparse.formats.kit.orders import order_of_locale, swap_notes
@@ -19,6 +19,7 @@ from esxparse.formats.sysstat.tables import INSTANCE, Sheets, add, column_of, of
 _ON_CLOCK = ("0", "false", "False")
 """Values of `utc` that mark a time of the machine's own clock."""
 _SHOWN = 120
+_NO_VALUE = frozenset({"", "-", "N/A"})
 _EVENTS = (("restarts", "boot", "cpu_count"), ("comments", "comment", "com"))
 
 
@@ -35,6 +36,7 @@ class Document:
         self.last: datetime | None = None
         self.local = False
         self.times: list[datetime | None] = []
+        self.odd = Counted()
 
     def find_order(self, texts: Sequence[str]) -> None:
         """Derives the order of day, month and year from all times of the document: one alone may leave it open."""
@@ -72,13 +74,20 @@ class Document:
             sample |= {"report": self.report, "since_boot": self.report == 1}
         for name, content in _objects(one):
             for keys in listed(content) if isinstance(content, list) else [content]:
-                for table, row in _rows(name, mapping(keys)):
+                found = mapping(keys)
+                scalars = [one for one in found.values() if not isinstance(one, (dict, list))]
+                blank = sum(one is None or one in _NO_VALUE for one in scalars)
+                for table, row in _rows(name, found):
                     add(self.sheets, table, sample, row)
+                    empty = [column for column, one in row.items() if one is None]
+                    if len(empty) > blank:
+                        self.odd.say(f"no number in column {empty[0]}, left empty", line)
 
     def end(self) -> None:
         """Adds the notes on all reports."""
         if self.local:
             self.notes.say(stamps.of_zone(self.zone))
+        self.notes += self.odd.notes("warning")
         self.notes += swap_notes(self.times) if self.asked is None else []
         if self.tool == "iostat" and self.sheets:
             self.notes.say(

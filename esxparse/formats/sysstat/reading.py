@@ -223,6 +223,7 @@ def _printed(
     if parsed.wrapped:
         message = "commands of several lines: their lines are joined with blanks"
         notes.append(Note(message, parsed.wrapped[0], free_text=frozenset(parsed.wrapped)))
+    notes += parsed.decimals.notes()
     notes += [*_lost_times(parsed.left, tool), *parsed.odd.notes("warning"), *left_out(parsed.left)]
     heads = parsed.sections
     return made, {

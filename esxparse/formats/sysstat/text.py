@@ -19,6 +19,7 @@ from esxparse.formats.kit import stamps
 from esxparse.formats.kit.notes import Counted
 from esxparse.formats.kit.tables import Row
 from esxparse.formats.sysstat.command import Command
+from esxparse.formats.sysstat.decimals import Decimals
 from esxparse.formats.sysstat.tables import TEXTS, Layout, Sheets, add, known, layouts, value
 
 _BANNER = re.compile(r"\s*(?:Linux|SunOS|AIX)\s+(?P<kernel>\S+)\s+(?:\((?P<host>[^)]*)\)\s+)?(?P<date>\S.*)")
@@ -38,6 +39,9 @@ _UNITS = frozenset("kMGTPB")
 _BEHIND = frozenset("skMGTPB%")
 _NAME, _NO_NAME = 15, frozenset(" /")
 _NO_VALUE = frozenset({"", "-", "N/A"})
+_BLANK = re.compile(r"[ \t]+")
+_GROUPS = re.compile(r"(?<!\S)\d{1,3}(?: \d{3})+(?:[.,]\d+)?(?!\S)")
+"""sysstat has two blanks at least before a number of three digits."""
 _BLANK_FOR_ALL = frozenset({"CORE", "SOCK", "NODE"})
 
 
@@ -73,6 +77,7 @@ class Parsed:
     """The lines of commands of several lines, except the first of each."""
     zones: set[str] = field(default_factory=set)
     """Abbreviations of zones beside times of day."""
+    decimals: Decimals = field(default_factory=Decimals)
 
 
 def banner(line: str) -> re.Match[str] | None:
@@ -116,9 +121,9 @@ def timed(line: str) -> tuple[float | None, float | None, str]:
 class _Reader:
     """Goes through the lines of a text; what a line means depends on those before it."""
 
-    def __init__(self, tool: str) -> None:
+    def __init__(self, tool: str, decimals: Decimals) -> None:
         self.tool = tool
-        self.parsed = Parsed([], Counted(), [], Counted())
+        self.parsed = Parsed([], Counted(), [], Counted(), decimals=decimals)
         self.titles: tuple[str, ...] = ()
         self.layouts: tuple[Layout, ...] = ()
         self.sample: Row = {}
@@ -294,13 +299,15 @@ class _Reader:
     def _split(self, rest: str) -> list[str] | None:
         """As many cells as there are titles; None where they are not."""
         count = len(self.titles)
-        cells = (["all"] if self.titles[0] == "CPU" and self.tool == "iostat" else []) + rest.split()
+        cells = (["all"] if self.titles[0] == "CPU" and self.tool == "iostat" else []) + _words(rest)
         if self.name is not None:
             cells, self.name = [self.name, *cells], None
         extra = len(cells) - count
+        if extra > 0 and self._has_groups(rest):
+            return None
         blank = [at for at, title in enumerate(self.titles) if title in _BLANK_FOR_ALL]
         if extra > 0 and _is_text(self.titles[-1]):
-            cells = rest.split(None, count - 1)
+            cells = _words(rest, count - 1)
         elif extra > 0 and _is_text(self.titles[0]):
             cells = [" ".join(cells[: extra + 1]), *cells[extra + 1 :]]
         elif blank and extra == -len(blank):
@@ -308,9 +315,18 @@ class _Reader:
                 cells.insert(place, "")
         return cells if len(cells) == count else None
 
+    def _has_groups(self, rest: str) -> bool:
+        """Whether a number has blanks between its digits, which would move the others; a last text may have any."""
+        numbers = len(self.titles) - 1 if _is_text(self.titles[-1]) else len(rest)
+        found = _GROUPS.search(rest)
+        return found is not None and "  " in rest and len(rest[: found.start()].split()) < numbers
+
     def _row(self, table: str, found: dict[str, tuple[int, str, float]], at: int) -> None:
         row: Row = {}
         for name, (place, text, factor) in found.items():
+            if name not in TEXTS and not self.parsed.decimals.takes(text, at):
+                row[name] = None
+                continue
             row[name] = one = value(name, text, factor) if text not in _NO_VALUE else None
             if one is None and text not in _NO_VALUE:
                 self.parsed.odd.say(f"no number in column {self.titles[place]}: {text[:20]!r}, left empty", at)
@@ -330,6 +346,11 @@ class _Reader:
         add(sheets, table, self.sample, row)
 
 
+def _words(text: str, most: int = -1) -> list[str]:
+    """The words between ASCII blanks: other blanks group the digits of a number, or are part of a name."""
+    return text.split(None, most) if text.isascii() else _BLANK.split(text.strip(" \t"), max(most, 0))
+
+
 def _is_text(title: str) -> bool:
     return (
         any(column.name in TEXTS for layout in layouts((title,)) for _, column in layout.places) or title == "Command"
@@ -338,7 +359,13 @@ def _is_text(title: str) -> bool:
 
 def parse(lines: Sequence[str], tool: str) -> Parsed:
     """The runs in the lines that a tool printed."""
-    reader = _Reader(tool)
+    decimals = Decimals()
+    parsed = _parse(lines, tool, decimals)
+    return parsed if decimals.rarer is None else _parse(lines, tool, Decimals(decimals.rarer))
+
+
+def _parse(lines: Sequence[str], tool: str, decimals: Decimals) -> Parsed:
+    reader = _Reader(tool, decimals)
     for at, line in enumerate(plain(lines), 1):
         if line.strip():
             reader.line(at, line)

@@ -104,8 +104,9 @@ def _gather(text: Text, clock: Clock, found: _Found) -> Notes:
         found.parameters += parts.read_parameters(lines)
         return notes
     if name.startswith("skew"):
-        found.skew += reports.read_skew(short)
-        return notes
+        rows, odd = reports.read_skew(short)
+        found.skew += rows
+        return Notes([*notes, *odd.notes("warning")])
     runs, rows, facts, more = reports.read_report(short, clock)
     found.runs = runs if len(runs) > len(found.runs) or not any("began" in run for run in found.runs) else found.runs
     found.rows += rows

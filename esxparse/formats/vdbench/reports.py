@@ -146,12 +146,13 @@ def _values(row: re.Match[str], columns: Columns | None) -> Row | None:
     return columns.row(row["cells"].split())
 
 
-def read_skew(lines: Sequence[str]) -> list[Row]:
-    """The rows of skew.html: each slave, host, SD or workload of a run without its warm-up."""
+def read_skew(lines: Sequence[str]) -> tuple[list[Row], Counted]:
+    """The rows of skew.html: each slave, host, SD or workload of a run without its warm-up; and odd ones."""
+    odd = Counted()
     rows: list[Row] = []
     run, rd, above, kind = 0, None, "", None
     columns: Columns | None = None
-    for line in lines:
+    for place, line in enumerate(lines, 1):
         if begin := STARTING.search(line):
             run, rd, columns = run + 1, begin["rd"], None
         elif found := _SKEW.match(line):
@@ -161,9 +162,12 @@ def read_skew(lines: Sequence[str]) -> list[Row]:
             if colon and above and (of := _KINDS.get(title.strip().lower())):
                 kind, columns = of, Columns.of(above, " " * (len(title) + 1) + text[len(title) + 1 :])
             elif columns is not None and len(cells) > 1 and cells[0] != "Total" and value(cells[1]) is not None:
-                named = dict(zip(columns.names, map(value, cells[1:]), strict=False))
+                if len(cells) - 1 != len(columns.names):
+                    odd.skip("a row with other columns than its titles, left out", place)
+                    continue
+                named = dict(zip(columns.names, map(value, cells[1:]), strict=True))
                 rows.append({**named, "run": run, "rd": rd, "kind": kind, "name": cells[0]})
             elif not cells:
                 columns = None
             above = text
-    return rows
+    return rows, odd

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from esxparse.formats.opening import Decimal, Opening
     from esxparse.formats.source import Source
 
+_YEAR = 5  # bytes within which a row has the first slash of its time stamp
 _BEGINNING = 16  # bytes of a line within which a header has its mark
 _BUFFER = 2 << 20
 
@@ -31,6 +32,14 @@ def _reading(name: str) -> Iterator[None]:
     except OSError as error:
         msg = f"{name} cannot be read: {error.strerror or error}"
         raise UnreadableError(msg) from error
+
+
+def _may_have_joint(line: bytes) -> bool:
+    """Whether a row or a header may begin within a line: a time stamp has two slashes, and no number has one."""
+    if grammar.MARK in line:
+        return grammar.MARK not in line[:_BEGINNING]
+    slashes = line.count(b"/")
+    return slashes > 2 or (slashes == 2 and b"/" not in line.lstrip(b'"')[:_YEAR])  # noqa: PLR2004
 
 
 class Lines:
@@ -88,8 +97,7 @@ class Lines:
         line, self.glued = (self.glued or self._whole_line()).removeprefix(grammar.BOM), b""
         if line.rstrip(b"\r\n") in grammar.MARKS:
             line = b"\n"
-        # A time stamp has two slashes, and no number has one.
-        if (line.count(b"/") > 2 or grammar.MARK in line) and grammar.MARK not in line[:_BEGINNING]:  # noqa: PLR2004
+        if _may_have_joint(line):
             joint = grammar.JOINT.search(line, 1)
             if joint:
                 line, self.glued = line[: joint.start()], line[joint.start() :]
