@@ -49,9 +49,11 @@ def cells(raw, object_, instance, counter):
 
 def test_a_counter_has_all_its_names(rec):
     for name in ("%RDY", "% Ready", "pct_ready", " % rdy "):
-        assert ex.rows(rec, name).held.column == "pct_ready"
-    # A name of the screen comes before the same name of a capture, and groups before worlds.
-    assert ex.rows(rec, "%RDY").held.table == "group_cpu"
+        assert ex.rows(rec, name).held.column == "ready_pct"
+    # A counter of groups stands for their VMs, and groups come before worlds.
+    assert ex.rows(rec, "%RDY").held.table == "vm"
+    assert ex.rows(rec, "%RDY", table="group_cpu").held.column == "pct_ready"
+    assert ex.rows(rec, "ready time").held.column == "ready_pct"
     assert ex.rows(rec, "DAVG/cmd").held.table == "physical_disk_scsi_device"
     assert ex.rows(rec, "DAVG/cmd", table="physical_disk_adapter").held.table == "physical_disk_adapter"
 
@@ -113,12 +115,12 @@ def test_search_finds_counters_by_name_before_meaning_and_instances(rec):
         (lambda rec: rec.top("%RDI"), r"no counter '%RDI'; the nearest are %RDY"),
         (
             lambda rec: rec.top("%RDY", vm="orders"),
-            r"no VM 'orders' in group_cpu; did you mean 'orders-app'\? there are .*ledger-db",
+            r"no VM 'orders' in vm; did you mean 'orders-app'\? there are .*ledger-db",
         ),
         (lambda rec: rec.top("%RDY", table="vcpux"), r"no table 'vcpux'; did you mean 'vcpu'\? it has"),
-        (lambda rec: rec.top("PCPU UTIL", vm="orders-app"), r"not told by VM; choose with instance="),
+        (lambda rec: rec.top("PCPU UTIL", vm="orders-app"), r"not given by VM; choose with instance="),
         (lambda rec: rec.top("%RDY", instance="("), r"'\(' is not a regular expression"),
-        (lambda rec: rec.top("%RDY", instance="zzz"), r"no instance of group_cpu has 'zzz'"),
+        (lambda rec: rec.top("%RDY", instance="zzz"), r"no instance of vm has 'zzz'"),
         (lambda rec: rec.top("%RDY", order="p99"), r"unknown order 'p99'"),
         (lambda rec: rec.search("("), r"'\(' is not a regular expression"),
         (lambda rec: rec.plot("%RDY", n=20), r"at most 8 series"),
@@ -131,7 +133,7 @@ def test_what_is_not_there_is_said_with_what_is(rec, ask, said):
 
 def test_a_chart_names_counter_unit_and_who_is_left_out(rec):
     spec = rec.plot("%RDY", n=3).to_dict()
-    assert spec["title"]["text"] == "%RDY of VMs"
+    assert spec["title"]["text"] == "ready time (%RDY) of VMs"
     assert "the 3 of 8 VMs with the highest p95" in str(spec["title"]["subtitle"])
     assert "% of one core, per vCPU" in str(spec)
 
@@ -594,7 +596,7 @@ def test_a_view_may_be_written_by_hand(rec):
     (finding,) = [one for one in rec.findings() if one.trouble == "cpu.contention"]
     view = {"panels": [{"counter": "%RDY"}], "range": (finding.start, finding.end)}
     (asked,) = ex.explore(rec, view=view).asked()
-    assert (asked.table, asked.start, asked.end) == ("group_cpu", finding.start, finding.end)
+    assert (asked.table, asked.start, asked.end) == ("vm", finding.start, finding.end)
     with pytest.raises(ex.EsxparseError, match="smooth is a whole number, not 'x'"):
         ex.explore(rec, view={"smooth": "x"}).asked()
 

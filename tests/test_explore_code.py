@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import esxparse as ex
+from esxparse.derived.of_recording import frame
 from esxparse.explorer.code import cell
 from esxparse.explorer.held import held
 from esxparse.explorer.panel import Asked, Values, panel
@@ -69,7 +70,7 @@ def compared(recordings, state, align="clock"):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_copied_code_has_the_numbers_of_the_panel_in_any_state(path):
     rec = ex.open(path)
-    counters = [one for one in held(rec) if "time" in rec.tables[one.table].collect_schema()]
+    counters = [one for one in held(rec) if "time" in frame(rec, one.table).collect_schema()]
     compared_any = False
     for seed in range(STATES):
         counter = random.Random(f"{path.name} {seed}").choice(counters)  # noqa: S311 (no secret)

@@ -139,7 +139,7 @@ def find(rec: Recording, name: str, table: str | None = None) -> Held:
         return [*map(_key, _kinds(one)), key].index(key), places.get(one.table, len(places))
 
     first = min(found, key=precedence)
-    return next((one for one in found if (one.table, first.table) == (_VM, _GROUPS) and _stands(one, first)), first)
+    return next((one for one in there if (one.table, first.table) == (_VM, _GROUPS) and _stands(one, first)), first)
 
 
 def _kinds(one: Held) -> tuple[str, ...]:
