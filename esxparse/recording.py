@@ -54,7 +54,13 @@ def _frozen(mapping: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def printable(text: str) -> str:
-    """`text` without control characters: names come from files, and a terminal acts on escape sequences."""
+    r"""`text` without control characters: names come from files, and a terminal acts on escape sequences.
+
+    >>> printable("web 01"), printable("web\x1b[31m"), printable("web\u202e10")
+    ('web 01', 'web\ufffd[31m', 'web\ufffd10')
+    """
+    if text.isprintable():
+        return text
     return "".join(character if unicodedata.category(character)[0] != "C" else "\ufffd" for character in text)
 
 
@@ -184,7 +190,8 @@ class Recording:
     def _repr_html_(self) -> str:
         def row(name: str, text: str) -> str:
             cell = "text-align:left;vertical-align:top"
-            return f'<tr><th style="{cell}">{html.escape(name)}</th><td style="{cell}">{html.escape(text)}</td></tr>'
+            shown = html.escape(printable(text))
+            return f'<tr><th style="{cell}">{html.escape(name)}</th><td style="{cell}">{shown}</td></tr>'
 
         sizes = self.meta.get("objects", {})
         tables = ", ".join(f"{name} ({sizes[name]:,})" if name in sizes else name for name in self.tables)
