@@ -9,7 +9,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from esxparse.errors import MissingTableError, did_you_mean
+from esxparse.errors import MissingTableError, bounded, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,7 +45,7 @@ class Note:
         place = ", ".join(
             f"{name} {number}" for name, number in (("line", self.line), ("column", self.column)) if number is not None
         )
-        message = printable(self.message)
+        message = printable(bounded(self.message))
         return f"{place}: {message}" if place else message
 
 

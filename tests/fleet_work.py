@@ -6,9 +6,11 @@ import os
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from esxparse.errors import EsxparseError
+from esxparse.whole import Scratch
 
 
 def square(number: int) -> int:
@@ -84,6 +86,16 @@ def waits_and_clears(job: tuple[str, int]) -> int:
         part.unlink()
 
 
+def stuck(job: tuple[str, int]) -> None:
+    """Has a working directory, and heeds an interrupt as little as a library does that is busy."""
+    folder, number = job
+    scratch = Scratch()
+    Path(folder, f"begun-{number}-{os.getpid()}").touch()
+    while scratch.path:
+        with suppress(KeyboardInterrupt):
+            time.sleep(60)
+
+
 if __name__ == "__main__":
     # What tests interrupt. Workers find the work by the name of this module, not as part of the program.
     import fleet_work
@@ -92,6 +104,7 @@ if __name__ == "__main__":
 
     jobs = [(sys.argv[1], number) for number in range(4)]
     try:
-        list(fleet.run(fleet_work.waits_and_clears, jobs, fleet.Crew(jobs=2, on=next(iter(sys.argv[2:]), None))))
+        work = getattr(fleet_work, os.environ.get("WORK", "waits_and_clears"))
+        list(fleet.run(work, jobs, fleet.Crew(jobs=2, on=next(iter(sys.argv[2:]), None))))
     except KeyboardInterrupt:
         raise SystemExit(130) from None

@@ -96,6 +96,58 @@ def test_an_entry_that_leads_elsewhere_is_refused_and_nothing_else_is_touched(tm
     assert not path.exists(), "taken out by its id"
 
 
+WRONG = [
+    (("layout",), []),
+    (("layout",), "2026"),
+    (("layout",), -1),
+    (("esxparse",), {}),
+    (("origin",), None),
+    (("origin", "bytes"), "%s"),
+    (("origin", "bytes"), 10**30),
+    (("origin", "sha256"), 7),
+    (("origin", "options"), "\ud800"),
+    (("meta", "samples"), 10**30),
+    (("meta", "release"), "\ud800"),
+    (("meta", "objects"), {"vcpu": -1}),
+    (("tables", "memory", "rows"), True),
+    (("tables", "memory", "columns"), {"\ud800": "Float64"}),
+    (("tables", "memory", "files", 0, "bytes"), "x"),
+    (("tables", "memory", "files", 0, "bytes"), {}),
+    (("tables", "memory", "files", 0, "rows"), None),
+]
+"""What of an entry is replaced by a value of another type, or by one that no table holds."""
+
+
+@pytest.mark.parametrize(("keys", "wrong"), WRONG, ids=lambda part: ascii(part)[:40])
+def test_an_entry_with_wrong_types_is_refused_in_a_line(tmp_path, capfd, keys, wrong):
+    where = tmp_path / "lake"
+    ex.lake(where).add([hosts.capture(tmp_path)])
+    (path,) = (where / "catalogue").iterdir()
+    entry = inner = json.loads(path.read_text())
+    for key in keys[:-1]:
+        inner = inner[key]
+    inner[keys[-1]] = wrong
+    path.write_text(json.dumps(entry))
+    with pytest.raises(EsxparseError, match="`esxparse lake add` writes"):
+        ex.lake(where)["memory"].collect()
+    questions = (["sql", "SELECT * FROM catalogue"], ["verify", "--content"], ["judge"], ["compact"])
+    for words in (["ls"], *questions, ["rm", path.stem]):
+        main(["lake", *words, "--lake", str(where)])
+        assert len(capfd.readouterr().err.splitlines()) <= 2
+    assert not path.exists()
+
+
+def test_an_entry_without_an_end_is_listed(tmp_path, capsys):
+    where = tmp_path / "lake"
+    ex.lake(where).add([hosts.capture(tmp_path)])
+    (path,) = (where / "catalogue").iterdir()
+    entry = json.loads(path.read_text())
+    del entry["meta"]["end"]
+    path.write_text(json.dumps(entry))
+    assert main(["lake", "ls", "--lake", str(where)]) == 0
+    assert "no time" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("path", ["../outside.parquet", "/outside.parquet", "merged/../x.parquet", "."])
 def test_a_merged_file_that_leads_elsewhere_is_left_out(tmp_path, path):
     where = tmp_path / "lake"

@@ -171,7 +171,11 @@ def _ls(options: argparse.Namespace) -> int:
         fail(EsxparseError(why))
     found = found.of(*options.host, since=options.since, until=options.until)
     for one in found.catalogue.iter_rows(named=True):
-        span = f"{one['start']:%Y-%m-%d %H:%M:%S} to {one['end']:%Y-%m-%d %H:%M:%S}" if one["start"] else "no time"
+        span = (
+            f"{one['start']:%Y-%m-%d %H:%M:%S} to {one['end']:%Y-%m-%d %H:%M:%S}"
+            if one["start"] and one["end"]
+            else "no time"
+        )
         held = f"{counted(one['rows'], 'row')}, {one['bytes'] / 1e6:,.1f} MB"
         warned = counted(one["warnings"], "warning")
         print(printable(f"{one['id']}  {one['host']}  {span}  {held}  {warned}  {one['source']}"))

@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import Final, NoReturn
 
 from esxparse.errors import EsxparseError
+from esxparse.whole import clear_temporary
 
 _MIB: Final = 1 << 20
 _THREADS: Final = "2"
@@ -108,6 +109,7 @@ else:
             for number, handler in previous:
                 signal.signal(number, handler)
         if -status in _CRASHED or status in _EXHAUSTED:
+            clear_temporary()
             raise EsxparseError(f"out of memory: {_limit(resource.RLIMIT_AS)}: raise it, or read a smaller part")
         sys.stderr.buffer.write(words)
         sys.stderr.buffer.flush()

@@ -54,6 +54,7 @@ _OF_STORES: Final = (
     ("ExpiredToken|token .* expired", "the session token has expired: get a new one"),
     ("PermissionError|AccessDenied|Forbidden", "the credentials do not allow this"),
     ("Timeout", "the server did not answer in time: wait longer with timeout= (--timeout)"),
+    ("Invalid endpoint", "the address of the server is not a URL: check AWS_ENDPOINT_URL"),
     ("EndpointConnectionError|Could not connect", "the server cannot be reached: check AWS_ENDPOINT_URL"),
     ("ConnectionClosed|ResponseStreaming|IncompleteRead|Connection reset", "the connection broke: try again"),
 )

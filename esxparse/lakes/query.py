@@ -326,7 +326,7 @@ class Lake:
         where = [f"time >= {_quoted(self.since.isoformat())}"] if self.since else []
         where += [f"time < {_quoted(self.until.isoformat())}"] if self.until else []
         chosen = f" WHERE {' AND '.join(where)}" if where else ""
-        return f'CREATE VIEW "{table}" AS SELECT * EXCLUDE ("table") FROM {rows}{chosen}'  # noqa: S608  names are ours
+        return f'CREATE VIEW {_named(table)} AS SELECT * EXCLUDE ("table") FROM {rows}{chosen}'  # noqa: S608  names are ours
 
     def add(
         self,
@@ -382,6 +382,10 @@ class Lake:
                 f"  tables: {', '.join(self)}",
             ]
         )
+
+
+def _named(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _quoted(text: str) -> str:
