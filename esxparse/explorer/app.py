@@ -326,8 +326,8 @@ def _state(path: str | os.PathLike[str]) -> tuple[int, int]:
     """What tells a file from itself later, and from another one of its name."""
     try:
         found = Path(path).stat()
-    except OSError as error:
-        raise EsxparseError(f"{path} cannot be followed: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:
+        raise EsxparseError(f"{path} cannot be followed: {getattr(error, 'strerror', None) or error}") from None
     return found.st_ino, found.st_size
 
 

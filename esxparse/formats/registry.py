@@ -240,7 +240,7 @@ def open_recording(
         EsxparseError: It cannot be read, or not as `opening` says.
     """
     folder = Path(where)
-    if folder.is_dir():
+    if os.path.isdir(folder):  # noqa: PTH112  False for a name that is too long
         return _directory(folder / (opening.member or ""), opening, left_out)
     try:
         source = resolve(where, opening.member, _known, timeout=opening.timeout, memory_limit=opening.memory_limit)
@@ -265,7 +265,7 @@ def _directory(folder: Path, opening: Opening, left_out: set[str] | None) -> Rec
         with own_errors(str(folder), reader.title):
             rec = reader.reading.read_directory(folder)
         return replace(rec, tables=cut(rec.tables, opening.window))
-    if not folder.is_dir():
+    if not os.path.isdir(folder):  # noqa: PTH112  False for a name that is too long
         raise UnreadableError(f"{folder} does not exist")
     files = directory.files_in(folder, _format_of, opening.memory_limit)
     return _together(str(folder), files, opening, left_out)
