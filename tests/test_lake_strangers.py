@@ -187,6 +187,37 @@ def test_a_question_changes_nothing(tmp_path, monkeypatch, query):
     assert not Path("out.csv").exists()
 
 
+@pytest.mark.parametrize("shape", ["csv", "json"])
+@pytest.mark.parametrize("value", ["'x'::BLOB", "[1::BIT]", "{'a': 'x'::BLOB}", "MAP {1: 2}"])
+def test_an_answer_that_a_format_cannot_hold_is_one_line(tmp_path, capfd, shape, value):
+    """Polars panics on some of them, and prints 60 lines."""
+    ex.lake(tmp_path / "lake").add([hosts.capture(tmp_path)])
+    words = ["lake", "sql", f"SELECT {value} AS x", "--format", shape, "--lake", str(tmp_path / "lake")]
+    assert main(words) == 1
+    told = capfd.readouterr().err
+    assert told.startswith("esxparse: column 'x' is of type ")
+    assert told.endswith(f", which {shape.upper()} cannot hold: cast it to VARCHAR\n")
+    assert main([*words[:2], "SELECT [1, 2] AS x, {'a': 1} AS y, NULL AS z", *words[3:]]) == (shape == "csv")
+
+
+@pytest.mark.parametrize("name", ["a b", "a'b", 'a"b', "a;b"])
+def test_a_table_with_an_odd_name_is_a_table(tmp_path, name):
+    where = tmp_path / "lake"
+    ex.lake(where).add([hosts.capture(tmp_path)])
+    (path,) = (where / "catalogue").iterdir()
+    entry = json.loads(path.read_text())
+    entry["tables"][name] = entry["tables"].pop("memory")
+    for file in entry["tables"][name]["files"]:
+        named = file["path"].replace("table=memory", f"table={name}")
+        (where / named).parent.mkdir(parents=True)
+        (where / file["path"]).rename(where / named)
+        file["path"] = named
+    path.write_text(json.dumps(entry))
+    quoted = name.replace('"', '""')
+    assert ex.lake(where).sql(f'SELECT count(*) FROM "{quoted}"').item() == 3  # noqa: S608
+    assert ex.lake(where)[name].collect().height == 3
+
+
 def test_questions_are_asked_in_any_case_and_wrong_ones_are_one_line(tmp_path):
     ex.lake(tmp_path / "lake").add([hosts.capture(tmp_path)])
     lake = ex.lake(tmp_path / "lake")

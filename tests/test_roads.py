@@ -397,6 +397,16 @@ def test_a_name_that_no_file_can_have_is_an_error_of_ours(road, name):
         road(name)
 
 
+@pytest.mark.parametrize("opening", [1, [1], float("inf"), "[1]"])
+def test_options_in_a_manifest_that_are_not_a_table_are_one_error(tmp_path, capsys, busy_host_file, opening):
+    manifest = tmp_path / "batch.toml"
+    shown = f'"{opening}"' if isinstance(opening, str) else opening
+    item = f'[[item]]\ninput = "{busy_host_file.as_posix()}"\nparameters = {{opening = {shown}}}\n'
+    manifest.write_text(item)
+    assert main(["batch", str(manifest), "-o", str(tmp_path / "out")]) == 1
+    assert "parameter opening" in capsys.readouterr().err
+
+
 def test_a_complaint_about_a_study_is_no_longer_than_a_screen(tmp_path, capsys):
     (tmp_path / "study.toml").write_text(f'host = "{"x" * 5000}"\n[[run]]\nname = "a"\n')
     assert main(["study", "check", str(tmp_path / "study.toml")]) == 1

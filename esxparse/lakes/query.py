@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _QUOTED_URL: Final = re.compile(r"""['"]([^'"]*://[^'"]*)['"]""")
 _UNKNOWN: Final = re.compile(r'Table with name "?(.+?)"? does not exist')
+_ODD: Final = re.compile(r"[^\w.]")
 _PATTERN: Final = re.compile(r"([*?[])")
 _DUCKDB: Final[dict[str, str | bool | int | float | list[str]]] = {
     "python_enable_replacements": False,
@@ -294,7 +295,7 @@ class Lake:
                 if [one.type for one in base.extract_statements(query)] != [duckdb.StatementType.SELECT]:
                     raise EsxparseError("a lake is asked by one query, which reads and changes nothing: SELECT ...")
                 for table in whole:
-                    if table.lower() not in words:
+                    if not (table.lower() in words or (_ODD.search(table) and _named(table).lower() in query.lower())):
                         continue
                     if files := self._fewest((one for one in self.captures if table in one.tables), table):
                         base.execute(self._view(table, files))
