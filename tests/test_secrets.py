@@ -45,6 +45,12 @@ class Guarded(http.server.BaseHTTPRequestHandler):
         pass
 
     def do_GET(self):
+        if self.path == "/moved.csv":
+            self.send_response(302)
+            self.send_header("Location", "/missing.csv?X-Amz-Signature=CANARY-signed")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         granted = self.headers.get("Authorization", "") == f"Basic {EXPECTED}" and SIGNATURE in unquote(self.path)
         found = granted and "missing" not in self.path
         body = self.content if found else self.path.encode()
@@ -259,6 +265,12 @@ def test_exceptions_and_their_causes_hold_no_secret(server, path):
         shown = traceback.format_exc()
     # Tracebacks quote source lines of this test, which name the function and not its value.
     assert "CANARY" not in shown
+
+
+def test_where_a_server_sends_us_on_to_is_not_repeated(server):
+    with pytest.raises(ex.EsxparseError, match="does not exist|refuses|answers") as caught:
+        ex.open(f"http://{server}/moved.csv")
+    assert "CANARY" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_a_refused_connection_holds_no_secret():

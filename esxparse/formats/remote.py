@@ -256,6 +256,9 @@ class _Answer(io.RawIOBase):
             raise _told(self._url, error) from None
         except (OSError, ValueError) as error:
             raise UnansweredError(str(_unreadable(self._url, error or type(error).__name__))) from None
+        for one in (*self._answer.history, self._answer):
+            # The address that a server sends us on to is signed, and repeated in its errors.
+            public(str(one.url))
         status, reason = self._answer.status, self._answer.reason or ""
         if status >= 400:  # noqa: PLR2004  where the errors of HTTP begin
             raise _refused(self._url, status, reason)
