@@ -48,8 +48,11 @@ _KEYS: Final = re.compile(
     r"|ESXPARSE_BMC_PASSWORD"
 )
 """Environment variables whose values servers and libraries repeat in errors."""
-_IN_TEXT: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>]*[^\s'\"<>.,:;)\]}]")
-"""A URL in a text, without the punctuation behind it."""
+_IN_TEXT: Final = re.compile(
+    r"(?P<scheme>(?<![\w+.-])[A-Za-z][A-Za-z0-9+.-]+:[/\\]{1,8}|(?<![\w:/\\.])//(?=[^\s/@:]+:[^\s/@]*@))"
+    r"(?P<rest>[^\s'\"<>]*[^\s'\"<>.,:;)\]}])"
+)
+"""A URL in a text, without the punctuation behind it; slashes are lost where a path is made of it."""
 _BASIC: Final = re.compile(r"(?i)\b(basic) ([A-Za-z0-9+/_-]{4,}={0,2})")
 _BEARER: Final = re.compile(r"(?i)\b(bearer) [\w.~+/=-]{8,}")
 
@@ -152,7 +155,7 @@ def scrubbed(text: str) -> str:
     there = (one for one in _secrets | keys if len(one) >= _SHORTEST and any(one in form for form in decoded))
     for secret in sorted(there, key=len, reverse=True):
         text = _in_any_form(secret).sub(MASK, text)
-    text = _IN_TEXT.sub(lambda found: _masked(found[0], MASK), text)
+    text = _IN_TEXT.sub(_without_secrets, text)
     return _BEARER.sub(rf"\1 {MASK}", _BASIC.sub(_without_account, text))
 
 
@@ -164,6 +167,11 @@ def _in_any_form(secret: str) -> re.Pattern[str]:
 def _form_of(character: str) -> str:
     encoded = "".join(f"%(?i:{byte:02x})" for byte in character.encode(errors="surrogateescape"))
     return f"(?:{re.escape(character)}|{encoded}{r'|[+]' if character == ' ' else ''})"
+
+
+def _without_secrets(found: re.Match[str]) -> str:
+    masked = _masked(f"http://{found['rest']}", MASK)
+    return found["scheme"] + masked.removeprefix("http://")
 
 
 def _without_account(found: re.Match[str]) -> str:

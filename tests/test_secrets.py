@@ -22,7 +22,7 @@ import polars as pl
 import pytest
 
 import esxparse as ex
-from esxparse.cli import build_parser
+from esxparse.cli import build_parser, main
 from esxparse.locations import complete, public
 
 pytestmark = pytest.mark.needs("aiohttp", "fsspec", "obstore", "duckdb")
@@ -315,6 +315,10 @@ def test_secrets_of_a_url_are_masked_and_the_url_is_kept(url, text):
         ("see <https://ann:CANARY@nas/>, or https://nas/b.", "see <https://***@nas/>, or https://nas/b."),
         (f"Authorization: Basic {base64.b64encode(b'eve:CANARY').decode()}!", "Authorization: Basic ***!"),
         ("with Bearer CANARY.CANARY-x", "with Bearer ***"),
+        ("'http:/ann:p@CANARY@nas/a?s=CANARY#t' does not exist", "'http:/***@nas/a?***#***' does not exist"),
+        ("url=http:/ann:CANARY@nas/a does not exist", "url=http:/***@nas/a does not exist"),
+        ("//ann:CANARY@nas/a does not exist", "//***@nas/a does not exist"),
+        ("C:/night/ann:x@y.csv, D://a?b, /srv//b:c@d", "C:/night/ann:x@y.csv, D://a?b, /srv//b:c@d"),
         ("a basic function of the bearer cable", "a basic function of the bearer cable"),
         ("https://***2@nas/a.csv?***2 does not exist", "https://***2@nas/a.csv?***2 does not exist"),
         ("key CANARY-azure, password CANARY-bmc", "key ***, password ***"),
@@ -325,6 +329,16 @@ def test_what_servers_and_libraries_repeat_is_masked(monkeypatch, text, plain):
     monkeypatch.setenv("ESXPARSE_BMC_PASSWORD", "CANARY-bmc")
     public("https://nas/a?sig=x%2BCANARY%2Fy%3D")
     assert str(ex.EsxparseError(text)) == plain
+
+
+def test_a_list_of_urls_and_wrong_usage_repeat_no_secret(tmp_path, capsys):
+    (tmp_path / "urls.txt").write_text("input,note\nhttp://ann:p@CANARY@nas/a.csv,x\n")
+    with pytest.raises(ex.EsxparseError, match="it begins with") as caught:
+        ex.open(tmp_path / "urls.txt")
+    assert "CANARY" not in str(caught.value)
+    with pytest.raises(SystemExit):
+        main(["info", "a.csv", "'http://ann:p@CANARY@nas/a.csv'", "--segmant=<http://ann:p@CANARY@nas/a.csv>"])
+    assert "CANARY" not in capsys.readouterr().err
 
 
 def test_urls_that_differ_in_secrets_only_stay_apart():

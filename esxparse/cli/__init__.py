@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from esxparse.cli import limits, signals
 from esxparse.cli.output import fail
 from esxparse.errors import EsxparseError, choose_from, did_you_mean
-from esxparse.locations import public
+from esxparse.locations import public, scrubbed
 from esxparse.recording import printable
 from esxparse.version import __version__
 
@@ -54,7 +54,7 @@ class _Parser(argparse.ArgumentParser):
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
         # argparse itself swallows the error of a disk that is full.
-        (file or sys.stderr).write(message)
+        (file or sys.stderr).write(scrubbed(message))
 
 
 def build_parser(commands: Sequence[str] = _COMMANDS) -> argparse.ArgumentParser:

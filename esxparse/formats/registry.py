@@ -204,9 +204,10 @@ def recognised(path: Path) -> bool:
 
 def _unknown(name: str, head: Head) -> UnknownFormatError:
     known = ", ".join(reader.name for reader in readers())
-    return UnknownFormatError(
-        f"{name} is not in a format esxparse reads (it begins with {head.content[:40]!r}); it reads: {known}"
-    )
+    # A list of URLs: what follows may be a password, and is cut where nobody could tell.
+    begins = re.sub(rb"(?s)(://).+", rb"\1...", head.content[:40])
+    what = f"{name} is not in a format esxparse reads (it begins with {begins!r})"
+    return UnknownFormatError(f"{what}; it reads: {known}")
 
 
 def reader_of(name: str) -> Reader:
