@@ -170,6 +170,8 @@ def _form_of(character: str) -> str:
 
 
 def _without_secrets(found: re.Match[str]) -> str:
+    if _IN_TEXT.match(found["rest"]):
+        return found["scheme"] + _IN_TEXT.sub(_without_secrets, found["rest"])
     masked = _masked(f"http://{found['rest']}", MASK)
     return found["scheme"] + masked.removeprefix("http://")
 

@@ -318,6 +318,7 @@ def test_secrets_of_a_url_are_masked_and_the_url_is_kept(url, text):
         ("'http:/ann:p@CANARY@nas/a?s=CANARY#t' does not exist", "'http:/***@nas/a?***#***' does not exist"),
         ("url=http:/ann:CANARY@nas/a does not exist", "url=http:/***@nas/a does not exist"),
         ("//ann:CANARY@nas/a does not exist", "//***@nas/a does not exist"),
+        ("file://http://ann:CANARY@nas/a does not exist", "file://http://***@nas/a does not exist"),
         ("C:/night/ann:x@y.csv, D://a?b, /srv//b:c@d", "C:/night/ann:x@y.csv, D://a?b, /srv//b:c@d"),
         ("a basic function of the bearer cable", "a basic function of the bearer cable"),
         ("https://***2@nas/a.csv?***2 does not exist", "https://***2@nas/a.csv?***2 does not exist"),
