@@ -96,6 +96,15 @@ def stuck(job: tuple[str, int]) -> None:
             time.sleep(60)
 
 
+def ended_by(folder: str) -> int:
+    """The exit code of a command whose processes are stuck."""
+    from esxparse import fleet
+    from esxparse.cli import _code_of
+
+    jobs = [(folder, number) for number in range(2)]
+    return _code_of(lambda: len(list(fleet.run(stuck, jobs, fleet.Crew(jobs=2)))))
+
+
 if __name__ == "__main__":
     # What tests interrupt. Workers find the work by the name of this module, not as part of the program.
     import fleet_work
@@ -104,7 +113,6 @@ if __name__ == "__main__":
 
     jobs = [(sys.argv[1], number) for number in range(4)]
     try:
-        work = getattr(fleet_work, os.environ.get("WORK", "waits_and_clears"))
-        list(fleet.run(work, jobs, fleet.Crew(jobs=2, on=next(iter(sys.argv[2:]), None))))
+        list(fleet.run(fleet_work.waits_and_clears, jobs, fleet.Crew(jobs=2, on=next(iter(sys.argv[2:]), None))))
     except KeyboardInterrupt:
         raise SystemExit(130) from None

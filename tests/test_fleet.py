@@ -118,8 +118,8 @@ def test_processes_end_with_the_one_that_began_them(tmp_path, end, all_of_them, 
 def test_what_a_process_leaves_that_does_not_end_in_time_is_removed(tmp_path):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    words = [sys.executable, fleet_work.__file__, str(tmp_path)]
-    environment = {**os.environ, "WORK": "stuck", "TMPDIR": str(temporary)}
+    words = [sys.executable, "-c", f"import sys, fleet_work; sys.exit(fleet_work.ended_by({str(tmp_path)!r}))"]
+    environment = {**os.environ, "PYTHONPATH": HERE, "TMPDIR": str(temporary)}
     with subprocess.Popen(words, env=environment, start_new_session=True) as asking:
         begun(tmp_path, 2)
         assert len(list(temporary.glob("esxparse-*"))) == 2

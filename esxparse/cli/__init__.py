@@ -19,6 +19,7 @@ from esxparse.errors import EsxparseError, choose_from, did_you_mean
 from esxparse.locations import public, scrubbed
 from esxparse.recording import printable
 from esxparse.version import __version__
+from esxparse.whole import clear_temporary
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -132,9 +133,12 @@ def _code_of(command: Callable[[], int]) -> int:
         fail(error)
         return 1
     except signals.EndedError as error:
+        # A process of several that took too long to clear away has left its own.
+        clear_temporary()
         print("esxparse: ended by a signal; unfinished files are removed", file=sys.stderr)
         return error.code
     except KeyboardInterrupt:
+        clear_temporary()
         print("esxparse: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:

@@ -15,7 +15,6 @@ from threading import Thread, current_thread, main_thread
 from typing import TYPE_CHECKING, Any, Final
 
 from esxparse.fleet.tasks import Done, own, said
-from esxparse.whole import clear_temporary
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -133,6 +132,3 @@ def _run(work: Callable[[Any], Any], items: Sequence[Any], jobs: int, retries: i
             pool.shutdown(wait=True, cancel_futures=True)
             ours.close()
             theirs.close()
-            if running:
-                # A process that was killed, or took too long to clear away, has left its own.
-                clear_temporary()
