@@ -9,6 +9,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from esxparse import fleet
+from esxparse.cli import _code_of
 from esxparse.errors import EsxparseError
 from esxparse.whole import Scratch
 
@@ -98,9 +100,6 @@ def stuck(job: tuple[str, int]) -> None:
 
 def ended_by(folder: str) -> int:
     """The exit code of a command whose processes are stuck."""
-    from esxparse import fleet
-    from esxparse.cli import _code_of
-
     jobs = [(folder, number) for number in range(2)]
     return _code_of(lambda: len(list(fleet.run(stuck, jobs, fleet.Crew(jobs=2)))))
 
@@ -108,8 +107,6 @@ def ended_by(folder: str) -> int:
 if __name__ == "__main__":
     # What tests interrupt. Workers find the work by the name of this module, not as part of the program.
     import fleet_work
-
-    from esxparse import fleet
 
     jobs = [(sys.argv[1], number) for number in range(4)]
     try:
