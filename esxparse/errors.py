@@ -11,7 +11,7 @@ _LONGEST = 2000
 _END = 400
 
 
-def _bounded(text: str) -> str:
+def bounded(text: str) -> str:
     """A message of bounded length: its beginning, and its end, which says what to do."""
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - _END - 5]} ... {text[-_END:]}"
 
@@ -24,7 +24,7 @@ class EsxparseError(Exception):
     """
 
     def __init__(self, *arguments: object) -> None:
-        super().__init__(*(_bounded(scrubbed(one)) if isinstance(one, str) else one for one in arguments))
+        super().__init__(*(bounded(scrubbed(one)) if isinstance(one, str) else one for one in arguments))
 
 
 class UnreadableError(EsxparseError):

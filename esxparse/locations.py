@@ -7,13 +7,14 @@ pages, files and messages; `complete` gives the URL back to the code that connec
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import Final
-from urllib.parse import unquote
+from urllib.parse import unquote, unquote_plus
 
 __all__ = [
     "Location",
@@ -42,8 +43,18 @@ _NOT_UTF_8: Final = re.compile("[\ud800-\udfff]")
 _MASKED: Final = re.compile(r"\*\*\*\d*")
 _SHORTEST: Final = 4
 """Characters of a secret that is searched for in texts: a shorter one would be found everywhere."""
-_KEYS: Final = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID")
-"""Environment variables of object stores whose values servers and libraries repeat in errors."""
+_KEYS: Final = re.compile(
+    r"AWS_(SECRET_ACCESS_KEY|SESSION_TOKEN|ACCESS_KEY_ID)|AZURE_\w*(KEY|TOKEN|SECRET)|GOOGLE_SERVICE_ACCOUNT_KEY"
+    r"|ESXPARSE_BMC_PASSWORD"
+)
+"""Environment variables whose values servers and libraries repeat in errors."""
+_IN_TEXT: Final = re.compile(
+    r"(?P<scheme>(?<![\w+.-])[A-Za-z][A-Za-z0-9+.-]+:[/\\]{1,8}|(?<![\w:/\\.])//(?=[^\s/@:]+:[^\s/@]*@))"
+    r"(?P<rest>[^\s'\"<>]*[^\s'\"<>.,:;)\]}])"
+)
+"""A URL in a text, without the punctuation behind it; slashes are lost where a path is made of it."""
+_BASIC: Final = re.compile(r"(?i)\b(basic) ([A-Za-z0-9+/_-]{4,}={0,2})")
+_BEARER: Final = re.compile(r"(?i)\b(bearer) [\w.~+/=-]{8,}")
 
 _complete: dict[str, str] = {}
 _secrets: set[str] = set()
@@ -95,7 +106,7 @@ def public(where: str) -> str:
         text = _masked(where, MASK if number == 1 else f"{MASK}{number}")
         if _complete.setdefault(text, where) == where:
             break
-    _secrets.update(_needles(where))
+    _secrets.update(_found(where))
     return Location(text)
 
 
@@ -124,18 +135,54 @@ def adopt(known: Mapping[str, str]) -> None:
     """Learn what `carried` returned in another process."""
     for text, url in known.items():
         _complete[text] = url
-        _secrets.update(_needles(url))
+        _secrets.update(_found(url))
 
 
 def scrubbed(text: str) -> str:
-    """Return a text of a library or a server without the secrets that this process knows."""
+    """Return a text of a library or a server without secrets.
+
+    These are the secrets of URLs that this process knows, keys in its environment, and what any other URL or
+    authorization header in the text holds: a redirect, a proxy, an account of a netrc file.
+
+    >>> scrubbed("moved to https://ann:pass@nas/a?sig=1, with Basic YW5uOnBhc3M=")
+    'moved to https://***@nas/a?***, with Basic ***'
+    """
     for url, known in _complete.items():
         text = text.replace(known, url)
-    keys = [value for name in _KEYS if len(value := os.environ.get(name, "")) >= _SHORTEST]
+    keys = {value for name, value in os.environ.items() if _KEYS.fullmatch(name)}
     # The longest first: one secret may be a part of another.
-    for secret in sorted({*_secrets, *keys}, key=len, reverse=True):
-        text = text.replace(secret, MASK)
-    return text
+    decoded = {text, unquote(text), unquote_plus(text)}
+    there = (one for one in _secrets | keys if len(one) >= _SHORTEST and any(one in form for form in decoded))
+    for secret in sorted(there, key=len, reverse=True):
+        text = _in_any_form(secret).sub(MASK, text)
+    text = _IN_TEXT.sub(_without_secrets, text)
+    return _BEARER.sub(rf"\1 {MASK}", _BASIC.sub(_without_account, text))
+
+
+def _in_any_form(secret: str) -> re.Pattern[str]:
+    """The secret with any of its characters percent-encoded: libraries encode as they like."""
+    return re.compile("".join(_form_of(one) for one in secret))
+
+
+def _form_of(character: str) -> str:
+    encoded = "".join(f"%(?i:{byte:02x})" for byte in character.encode(errors="surrogateescape"))
+    return f"(?:{re.escape(character)}|{encoded}{r'|[+]' if character == ' ' else ''})"
+
+
+def _without_secrets(found: re.Match[str]) -> str:
+    if _IN_TEXT.match(found["rest"]):
+        return found["scheme"] + _IN_TEXT.sub(_without_secrets, found["rest"])
+    masked = _masked(f"http://{found['rest']}", MASK)
+    return found["scheme"] + masked.removeprefix("http://")
+
+
+def _without_account(found: re.Match[str]) -> str:
+    """Basic authentication without its account; two words of a sentence stay."""
+    try:
+        plain = base64.b64decode(found[2], altchars=b"-_" if {"-", "_"} & {*found[2]} else None, validate=True)
+    except ValueError:
+        return found[0]
+    return f"{found[1]} {MASK}" if b":" in plain else found[0]
 
 
 def _parts(where: str) -> list[tuple[str, str, str, str, str]]:
@@ -156,23 +203,23 @@ def _parts(where: str) -> list[tuple[str, str, str, str, str]]:
     return found
 
 
-def _needles(where: str) -> Iterator[str]:
-    """The secrets of a URL as a text may repeat them."""
-    return (form for one in _found(where) for form in (one, unquote(one)) if len(form) >= _SHORTEST)
-
-
 def _found(where: str) -> Iterator[str]:
-    """The secrets in a URL: passwords, and values of queries and fragments."""
+    """The secrets in a URL, decoded: passwords (also as Basic authentication), values of queries and fragments."""
     for _, user, _, *behind in _parts(where):
         if user:
-            yield user.partition(":")[2] or user
+            yield unquote(user.partition(":")[2] or user)
+            yield base64.b64encode(unquote(user).encode(errors="surrogateescape")).decode()
         for one in filter(None, behind):
-            yield from (pair.partition("=")[2] or pair for pair in re.split("[&;]", one))
+            yield from (unquote(pair.partition("=")[2] or pair) for pair in re.split("[&;]", one))
 
 
 def _masked(where: str, mask: str) -> str:
+    def hidden(secret: str, before: str = "", behind: str = "") -> str:
+        # What is masked stays as it is: its number tells two URLs apart.
+        return f"{before}{secret if _MASKED.fullmatch(secret) else mask}{behind}" if secret else ""
+
     return "::".join(
-        scheme + (f"{mask}@" if user else "") + rest + (f"?{mask}" if query else "") + (f"#{mask}" if fragment else "")
+        scheme + hidden(user, behind="@") + rest + hidden(query, "?") + hidden(fragment, "#")
         for scheme, user, rest, query, fragment in _parts(where)
     )
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from esxparse.errors import bounded
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -42,7 +44,7 @@ class Note:
         place = ", ".join(
             f"{name} {number}" for name, number in (("line", self.line), ("column", self.column)) if number is not None
         )
-        message = printable(self.message)
+        message = printable(bounded(self.message))
         return f"{place}: {message}" if place else message
 
 
@@ -51,7 +53,13 @@ def _frozen(mapping: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def printable(text: str) -> str:
-    """`text` without control characters: names come from files, and a terminal acts on escape sequences."""
+    r"""`text` without control characters: names come from files, and a terminal acts on escape sequences.
+
+    >>> printable("web 01"), printable("web\x1b[31m"), printable("web\u202e10")
+    ('web 01', 'web\ufffd[31m', 'web\ufffd10')
+    """
+    if text.isprintable():
+        return text
     return "".join(character if unicodedata.category(character)[0] != "C" else "\ufffd" for character in text)
 
 
@@ -146,7 +154,8 @@ class Recording:
     def _repr_html_(self) -> str:
         def row(name: str, text: str) -> str:
             cell = "text-align:left;vertical-align:top"
-            return f'<tr><th style="{cell}">{html.escape(name)}</th><td style="{cell}">{html.escape(text)}</td></tr>'
+            shown = html.escape(printable(text))
+            return f'<tr><th style="{cell}">{html.escape(name)}</th><td style="{cell}">{shown}</td></tr>'
 
         sizes = self.meta.get("objects", {})
         tables = ", ".join(f"{name} ({sizes[name]:,})" if name in sizes else name for name in self.tables)

@@ -24,10 +24,11 @@ from esxparse.errors import EsxparseError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Scratch", "claimed", "sha256", "short_name", "whole_file"]
+__all__ = ["Scratch", "claimed", "clear_temporary", "sha256", "short_name", "whole_file"]
 
 _PART = ".esxparse-part"
 _LOCK = ".esxparse-lock"
+_PREFIX = "esxparse-"
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _FULL = os.strerror(errno.ENOSPC)
 _ROOM = 16 << 20
@@ -162,10 +163,10 @@ def _put(made: Path, target: Path, *, replace: bool) -> None:
 class Scratch:
     """A directory for working files, removed with the last reference to this object, or when Python ends."""
 
-    def __init__(self, prefix: str = "esxparse-", folder: Path | None = None) -> None:
+    def __init__(self, prefix: str = _PREFIX, folder: Path | None = None) -> None:
         above = Path(tempfile.gettempdir()) if folder is None else folder
         self._is_temporary = folder is None
-        self._clear(above, prefix)
+        _clear_scratch(above, prefix)
         while True:
             self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=above))
             lock = self.path / _LOCK
@@ -197,15 +198,20 @@ class Scratch:
             instead = "make room, or set TMPDIR to a place with room" if self._is_temporary else "make room there"
             raise EsxparseError(f"{self.path.parent} has no space left: {instead}") from error
 
-    @staticmethod
-    def _clear(above: Path, prefix: str) -> None:
-        """Removes the directories that killed runs of this user have left."""
-        with suppress(OSError):
-            for left in above.iterdir():
-                if left.name.startswith(prefix) and _is_own(left):
-                    with _left(left / _LOCK) as ours:
-                        if ours:
-                            shutil.rmtree(left, ignore_errors=True)
+
+def clear_temporary() -> None:
+    """Removes the temporary directories of processes that were killed; of those that run none."""
+    _clear_scratch(Path(tempfile.gettempdir()), _PREFIX)
+
+
+def _clear_scratch(above: Path, prefix: str) -> None:
+    """Removes the directories that killed runs of this user have left."""
+    with suppress(OSError):
+        for left in above.iterdir():
+            if left.name.startswith(prefix) and _is_own(left):
+                with _left(left / _LOCK) as ours:
+                    if ours:
+                        shutil.rmtree(left, ignore_errors=True)
 
 
 def _is_own(folder: Path) -> bool:

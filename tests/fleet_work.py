@@ -6,9 +6,13 @@ import os
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
+from esxparse import fleet
+from esxparse.cli import _code_of
 from esxparse.errors import EsxparseError
+from esxparse.whole import Scratch
 
 
 def square(number: int) -> int:
@@ -84,11 +88,25 @@ def waits_and_clears(job: tuple[str, int]) -> int:
         part.unlink()
 
 
+def stuck(job: tuple[str, int]) -> None:
+    """Has a working directory, and heeds an interrupt as little as a library does that is busy."""
+    folder, number = job
+    scratch = Scratch()
+    Path(folder, f"begun-{number}-{os.getpid()}").touch()
+    while scratch.path:
+        with suppress(KeyboardInterrupt):
+            time.sleep(60)
+
+
+def ended_by(folder: str) -> int:
+    """The exit code of a command whose processes are stuck."""
+    jobs = [(folder, number) for number in range(2)]
+    return _code_of(lambda: len(list(fleet.run(stuck, jobs, fleet.Crew(jobs=2)))))
+
+
 if __name__ == "__main__":
     # What tests interrupt. Workers find the work by the name of this module, not as part of the program.
     import fleet_work
-
-    from esxparse import fleet
 
     jobs = [(sys.argv[1], number) for number in range(4)]
     try:

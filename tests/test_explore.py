@@ -570,7 +570,7 @@ def test_the_explorer_begins_with_a_counter_over_time_and_knows_its_span(name):
     drawn = [time for one in answer["series"] for time in one["time"]]
     # What is drawn is in whole milliseconds.
     assert int(app.about["start"]) <= min(drawn) <= max(drawn) <= app.about["end"]
-    assert all("time" in app.recordings[0].tables[one["table"]].collect_schema() for one in app.counters)
+    assert all("time" in app.recordings[0][one["table"]].collect_schema() for one in app.counters)
     assert asked.counter not in {"interval_s", "elapsed_s", "start_s", "seconds", "sample", "report", "run"}
     assert app.about["samples"] in {None, len(set(drawn))}
 

@@ -34,7 +34,7 @@ def drawn_state(rec, counter, seed):
     state = {"counter": counter.column, "table": counter.table, "n": rng.choice([1, 3, 8])}
     state |= {"order": rng.choice(["p95", "mean", "max", "variability"]), "buckets": rng.choice([20, 60, 400])}
     state |= {"smooth": rng.choice([1, 1, 2, 5]), "normalise": rng.random() < 0.3, "difference": rng.random() < 0.3}
-    times = rec.tables[counter.table].select(pl.col("time").unique().sort().dt.epoch("ms")).collect()["time"].to_list()
+    times = frame(rec, counter.table).select(pl.col("time").unique().sort().dt.epoch("ms")).collect()["time"].to_list()
     if rng.random() < 0.4:
         state["start"], state["end"] = sorted(rng.choices(times, k=2))
     return state

@@ -113,6 +113,21 @@ def test_processes_end_with_the_one_that_began_them(tmp_path, end, all_of_them, 
     assert not list(tmp_path.glob("part-*"))
 
 
+@pytest.mark.search
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_what_a_process_leaves_that_does_not_end_in_time_is_removed(tmp_path):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    words = [sys.executable, "-c", f"import sys, fleet_work; sys.exit(fleet_work.ended_by({str(tmp_path)!r}))"]
+    environment = {**os.environ, "PYTHONPATH": HERE, "TMPDIR": str(temporary)}
+    with subprocess.Popen(words, env=environment, start_new_session=True) as asking:
+        begun(tmp_path, 2)
+        assert len(list(temporary.glob("esxparse-*"))) == 2
+        asking.send_signal(signal.SIGINT)
+        assert asking.wait(60) == 130
+    assert not list(temporary.glob("esxparse-*"))
+
+
 def begun(folder: Path, count: int) -> list[int]:
     """Processes that have begun an item, once there are so many."""
     until = time.monotonic() + 60

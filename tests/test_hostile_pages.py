@@ -15,6 +15,7 @@ from test_reports_hostile import hostile_capture
 
 import esxparse as ex
 from esxparse.cli import main
+from esxparse.recording import printable
 from esxparse.reports import facts, index
 from esxparse.reports.batch_items import Item
 
@@ -193,12 +194,13 @@ def test_the_explorer_shows_names_as_text(chromium, tmp_path):
         page.wait_for_function(drawn, timeout=LAB_WAIT_MS)
         # Their text is shortened where names differ late.
         titles = page.eval_on_selector_all(".ex-legend button", "all => all.map(one => one.title)")
-        assert sorted(titles) == sorted(f"What moved like vmx-vcpu-0:{name}" for name in hostile.NAMES)
+        assert sorted(titles) == sorted(f"What moved like vmx-vcpu-0:{printable(name)}" for name in hostile.NAMES)
         assert CONTROL in page.locator(".ex-explorer").inner_text()
         page.get_by_role("button", name="Hotspots").click()
         page.locator(".ex-below .ex-hit", has_text="hit(1)").first.wait_for(timeout=LAB_WAIT_MS)
         page.locator(".ex-chart").first.hover()
         assert watched.signs() == []
+        assert not re.search("[\x07\x1b\u202e]", page.locator(".ex-explorer").inner_html())
         # The positive control: one name that the page takes for markup.
         page.eval_on_selector(".ex-legend button", "(one, name) => { one.innerHTML = name }", CONTROL)
         assert "call of hit" in watched.signs()

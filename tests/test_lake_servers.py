@@ -68,6 +68,17 @@ def test_a_server_that_is_not_there_is_one_line(monkeypatch):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("address", ["CANARY", "http://eve:CANARY@a b", "s3.example:9000", "ftp://eve:CANARY@nas"])
+def test_an_address_that_is_not_a_url_is_one_line_that_does_not_repeat_it(monkeypatch, capfd, address):
+    """The client panics on it, and prints 57 lines."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", address)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_USE_FIPS_ENDPOINT", "false")
+    assert main(["lake", "ls", "--lake", "s3://captures/lake"]) == 1
+    wrong = "AWS_ENDPOINT_URL is not the address of a server: write https://HOST:PORT"
+    assert capfd.readouterr().err == f"esxparse: lake s3://captures/lake: {wrong}\n"
+
+
 @pytest.mark.needs("moto")
 def test_a_server_that_is_busy_now_and_then_is_asked_again(server, monkeypatch, tmp_path):
     where = f"s3://lake/{tmp_path.name}"

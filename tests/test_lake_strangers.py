@@ -96,6 +96,58 @@ def test_an_entry_that_leads_elsewhere_is_refused_and_nothing_else_is_touched(tm
     assert not path.exists(), "taken out by its id"
 
 
+WRONG = [
+    (("layout",), []),
+    (("layout",), "2026"),
+    (("layout",), -1),
+    (("esxparse",), {}),
+    (("origin",), None),
+    (("origin", "bytes"), "%s"),
+    (("origin", "bytes"), 10**30),
+    (("origin", "sha256"), 7),
+    (("origin", "options"), "\ud800"),
+    (("meta", "samples"), 10**30),
+    (("meta", "release"), "\ud800"),
+    (("meta", "objects"), {"vcpu": -1}),
+    (("tables", "memory", "rows"), True),
+    (("tables", "memory", "columns"), {"\ud800": "Float64"}),
+    (("tables", "memory", "files", 0, "bytes"), "x"),
+    (("tables", "memory", "files", 0, "bytes"), {}),
+    (("tables", "memory", "files", 0, "rows"), None),
+]
+"""What of an entry is replaced by a value of another type, or by one that no table holds."""
+
+
+@pytest.mark.parametrize(("keys", "wrong"), WRONG, ids=lambda part: ascii(part)[:40])
+def test_an_entry_with_wrong_types_is_refused_in_a_line(tmp_path, capfd, keys, wrong):
+    where = tmp_path / "lake"
+    ex.lake(where).add([hosts.capture(tmp_path)])
+    (path,) = (where / "catalogue").iterdir()
+    entry = inner = json.loads(path.read_text())
+    for key in keys[:-1]:
+        inner = inner[key]
+    inner[keys[-1]] = wrong
+    path.write_text(json.dumps(entry))
+    with pytest.raises(EsxparseError, match="`esxparse lake add` writes"):
+        ex.lake(where)["memory"].collect()
+    questions = (["sql", "SELECT * FROM catalogue"], ["verify", "--content"], ["judge"], ["compact"])
+    for words in (["ls"], *questions, ["rm", path.stem]):
+        main(["lake", *words, "--lake", str(where)])
+        assert len(capfd.readouterr().err.splitlines()) <= 2
+    assert not path.exists()
+
+
+def test_an_entry_without_an_end_is_listed(tmp_path, capsys):
+    where = tmp_path / "lake"
+    ex.lake(where).add([hosts.capture(tmp_path)])
+    (path,) = (where / "catalogue").iterdir()
+    entry = json.loads(path.read_text())
+    del entry["meta"]["end"]
+    path.write_text(json.dumps(entry))
+    assert main(["lake", "ls", "--lake", str(where)]) == 0
+    assert "no time" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("path", ["../outside.parquet", "/outside.parquet", "merged/../x.parquet", "."])
 def test_a_merged_file_that_leads_elsewhere_is_left_out(tmp_path, path):
     where = tmp_path / "lake"
@@ -133,6 +185,37 @@ def test_a_question_changes_nothing(tmp_path, monkeypatch, query):
     with pytest.raises(EsxparseError, match="one query, which reads and changes nothing"):
         ex.lake("lake").sql(query)
     assert not Path("out.csv").exists()
+
+
+@pytest.mark.parametrize("shape", ["csv", "json"])
+@pytest.mark.parametrize("value", ["'x'::BLOB", "[1::BIT]", "{'a': 'x'::BLOB}", "MAP {1: 2}"])
+def test_an_answer_that_a_format_cannot_hold_is_one_line(tmp_path, capfd, shape, value):
+    """Polars panics on some of them, and prints 60 lines."""
+    ex.lake(tmp_path / "lake").add([hosts.capture(tmp_path)])
+    words = ["lake", "sql", f"SELECT {value} AS x", "--format", shape, "--lake", str(tmp_path / "lake")]
+    assert main(words) == 1
+    told = capfd.readouterr().err
+    assert told.startswith("esxparse: column 'x' is of type ")
+    assert told.endswith(f", which {shape.upper()} cannot hold: cast it to VARCHAR\n")
+    assert main([*words[:2], "SELECT [1, 2] AS x, {'a': 1} AS y, NULL AS z", *words[3:]]) == (shape == "csv")
+
+
+@pytest.mark.parametrize("name", ["a b", "a'b", 'a"b', "a;b"])
+def test_a_table_with_an_odd_name_is_a_table(tmp_path, name):
+    where = tmp_path / "lake"
+    ex.lake(where).add([hosts.capture(tmp_path)])
+    (path,) = (where / "catalogue").iterdir()
+    entry = json.loads(path.read_text())
+    entry["tables"][name] = entry["tables"].pop("memory")
+    for file in entry["tables"][name]["files"]:
+        named = file["path"].replace("table=memory", f"table={name}")
+        (where / named).parent.mkdir(parents=True)
+        (where / file["path"]).rename(where / named)
+        file["path"] = named
+    path.write_text(json.dumps(entry))
+    quoted = name.replace('"', '""')
+    assert ex.lake(where).sql(f'SELECT count(*) FROM "{quoted}"').item() == 3  # noqa: S608
+    assert ex.lake(where)[name].collect().height == 3
 
 
 def test_questions_are_asked_in_any_case_and_wrong_ones_are_one_line(tmp_path):

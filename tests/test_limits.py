@@ -78,12 +78,65 @@ def test_a_limit_that_is_too_low_is_named_before_anything_begins(tmp_path):
     assert list(tmp_path.iterdir()) == [file]
 
 
+def assert_works_or_is_one_line(done: subprocess.CompletedProcess[str], what: object) -> None:
+    if done.returncode:
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1), (what, done.stderr[:2000])
+        assert "ulimit -v allows" in done.stderr or "needs more memory than there is" in done.stderr, what
+
+
 def test_native_code_that_gets_no_memory_is_one_line(tmp_path):
-    file = hosts.wide(tmp_path, "esx-01", 200_000)
-    done = limited(_MEMORY.format(1300), "check", file)
+    done = limited(_MEMORY.format(1300), "check", hosts.wide(tmp_path, "esx-01", 200_000))
     assert done.returncode == 1
-    assert done.stderr.count("\n") == 1
-    assert "ulimit -v allows 1,300 MiB" in done.stderr or "needs more memory than there is" in done.stderr
+    assert_works_or_is_one_line(done, "check")
+
+
+@pytest.mark.search
+@pytest.mark.parametrize("mib", range(900, 1901, 200))
+def test_every_command_without_enough_memory_is_one_line(tmp_path, mib):
+    """Where memory ends differs from machine to machine: somewhere between what suffices and what does not."""
+    file = hosts.wide(tmp_path, "esx-01", 200_000)
+    for name, words in commands(tmp_path).items():
+        if name in {"info", "check", "diagnose", "slice", "convert"}:
+            words[1] = file
+        done = limited(_MEMORY.format(mib), *words, TMPDIR=str(tmp_path))
+        if name != "collect":
+            assert_works_or_is_one_line(done, (name, mib))
+        assert not list(tmp_path.glob("esxparse-*")), name
+
+
+_RUN = """
+import os, signal, sys, threading
+from esxparse.cli import limits
+from esxparse.cli.output import fail
+def run():
+    os.write(2, b"thread panicked\\n" * 50)
+    {}
+try:
+    sys.exit(limits.contained(run))
+except limits.EsxparseError as error:
+    fail(error)
+    sys.exit(1)
+"""
+_OUT_OF_MEMORY = "esxparse: out of memory: ulimit -v is not limited: raise it, or read a smaller part\n"
+
+
+@pytest.mark.parametrize(
+    ("ending", "code", "told"),
+    [
+        ("raise MemoryError", 1, _OUT_OF_MEMORY),
+        ("os.abort()", 1, _OUT_OF_MEMORY),
+        ("os.kill(os.getpid(), signal.SIGSEGV)", 1, _OUT_OF_MEMORY),
+        ("os._exit(127)", 1, _OUT_OF_MEMORY),
+        ("thread = threading.Thread(target=int, args='x'); thread.start(); thread.join(); return 0", 0, ""),
+        ("print('esxparse: warning: odd', file=sys.stderr); return 0", 0, "esxparse: warning: odd\n"),
+        ("print('esxparse: it is odd', file=sys.stderr); return 1", 1, "esxparse: it is odd\n"),
+    ],
+)
+def test_only_what_a_command_prints_itself_is_shown(ending, code, told):
+    """However it ends, and whatever libraries print that get no memory."""
+    command = [sys.executable, "-c", _RUN.format(ending)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (code, told)
 
 
 def test_a_soft_limit_is_raised_as_far_as_it_may(tmp_path):

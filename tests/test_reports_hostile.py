@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import compose
 import pytest
 
 import esxparse as ex
+from esxparse.charts import theme
 from esxparse.reports import report
 
 HOST = 'esx&"01.<b>lab</b>'
@@ -265,12 +267,24 @@ def test_nothing_is_left_beside_the_report(hostile):
 UNPRINTABLE = ["bell\x07", "escape\x1b[31m", "null\x01", "delete\x7f", "last\ufffe", "none\uffff", "right\u202eleft"]
 
 
-@pytest.mark.parametrize("form", ["md", "ipynb"])
-def test_names_with_characters_that_no_picture_holds_become_pictures(tmp_path, form):
+@pytest.mark.parametrize("form", ["html", "md", "ipynb"])
+def test_no_page_holds_control_characters_of_a_name(tmp_path, form):
     page = ex.report(hostile_capture(tmp_path, UNPRINTABLE), output=tmp_path / f"page.{form}")
     text = page.read_text(encoding="utf-8")
-    assert "bell" in text
-    assert not re.search("[\x01\x07\x1b]" if form == "ipynb" else "[\x01\x07\x1b\x7f\ufffe\u202e]", text)
+    assert "bell\ufffd" in text
+    assert not re.search("[\x01\x07\x1b\x7f\ufffe\u202e]|\\\\+u(?:001b|0007|202e)", text)
+
+
+def test_names_that_differ_in_control_characters_only_stay_two_lines_of_a_chart(tmp_path):
+    rec = ex.open(hostile_capture(tmp_path, ["web\u202e1", "web\x071", "web\ufffd1"]))
+    names = rec.plot("%RDY").to_dict()["layer"][0]["encoding"]["color"]["scale"]["domain"]
+    assert len(set(names)) == 3
+    assert all(theme.drawable(name) == name for name in names)
+
+
+@pytest.mark.parametrize("part", [{"title": "web\x07\x1b[0m\u202e"}, {"path": "C:\\u0007", "x": ["\x00\\", "日本語"]}])
+def test_json_of_a_chart_is_cleaned_as_the_chart(part):
+    assert json.loads(theme.drawable_json(json.dumps(part, ensure_ascii=False))) == theme.drawable(part)
 
 
 @pytest.mark.parametrize("name", UNPRINTABLE)

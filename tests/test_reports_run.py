@@ -83,6 +83,10 @@ def test_a_kernel_that_dies_is_one_clear_line(tmp_path, busy_host_file):
     with pytest.raises(ex.EsxparseError, match=r"template 'dying' could not run .*: Kernel died") as caught:
         report(busy_host_file, template=tmp_path / "dying.ipynb", output=tmp_path / "report.html")
     assert "\n" not in str(caught.value)
+    # Libraries print that, too, but only where nothing else has set up their logs.
+    words = ["report", busy_host_file, "--template", tmp_path / "dying.ipynb", "-o", tmp_path / "report.html"]
+    done = subprocess.run([sys.executable, "-m", "esxparse", *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, f"esxparse: {caught.value}\n")
     assert {entry.name for entry in tmp_path.iterdir()} == {"dying.ipynb"}
 
 

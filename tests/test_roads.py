@@ -17,9 +17,11 @@ from nbformat import NotebookNode
 
 import esxparse as ex
 from esxparse.cli import build_parser, main, output
+from esxparse.errors import EsxparseError
 from esxparse.formats.esxtop.slice import slice_capture
 from esxparse.formats.opening import NAMES, Opening, Options
 from esxparse.reports import run
+from esxparse.reports.pick import format_of
 
 COLUMNS = [("Memory", "Free MBytes")]
 CLOCKS = [f"23:59:{second}" for second in range(30, 60, 5)] + [f"00:00:{second:02d}" for second in range(0, 30, 5)]
@@ -384,6 +386,31 @@ def test_parameters_on_the_command_line_are_of_the_type_that_the_template_declar
     assert "it must be a JSON object" in capsys.readouterr().err
     assert main(["report", str(busy_host_file), "-p", "segment=2", "-o", str(tmp_path / "x.html")]) == 1
     assert "there is no segment 2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "name", ["a" * 5000, f"{'a' * 300}.csv", "x/" * 3000, "a\0b"], ids=["long", "file", "deep", "null"]
+)
+@pytest.mark.parametrize("road", [ex.open, ex.study, ex.follow, format_of])
+def test_a_name_that_no_file_can_have_is_an_error_of_ours(road, name):
+    with pytest.raises(EsxparseError):
+        road(name)
+
+
+@pytest.mark.parametrize("opening", [1, [1], float("inf"), "[1]"])
+def test_options_in_a_manifest_that_are_not_a_table_are_one_error(tmp_path, capsys, busy_host_file, opening):
+    manifest = tmp_path / "batch.toml"
+    shown = f'"{opening}"' if isinstance(opening, str) else opening
+    item = f'[[item]]\ninput = "{busy_host_file.as_posix()}"\nparameters = {{opening = {shown}}}\n'
+    manifest.write_text(item)
+    assert main(["batch", str(manifest), "-o", str(tmp_path / "out")]) == 1
+    assert "parameter opening" in capsys.readouterr().err
+
+
+def test_a_complaint_about_a_study_is_no_longer_than_a_screen(tmp_path, capsys):
+    (tmp_path / "study.toml").write_text(f'host = "{"x" * 5000}"\n[[run]]\nname = "a"\n')
+    assert main(["study", "check", str(tmp_path / "study.toml")]) == 1
+    assert max(map(len, capsys.readouterr().err.splitlines())) < 2300
 
 
 def test_no_message_is_longer_than_a_screen(capsys):

@@ -22,7 +22,7 @@ import polars as pl
 import pytest
 
 import esxparse as ex
-from esxparse.cli import build_parser
+from esxparse.cli import build_parser, main
 from esxparse.locations import complete, public
 
 pytestmark = pytest.mark.needs("aiohttp", "fsspec", "obstore", "duckdb")
@@ -45,11 +45,19 @@ class Guarded(http.server.BaseHTTPRequestHandler):
         pass
 
     def do_GET(self):
+        if self.path == "/moved.csv":
+            self.send_response(302)
+            self.send_header("Location", "/missing.csv?X-Amz-Signature=CANARY-signed")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         granted = self.headers.get("Authorization", "") == f"Basic {EXPECTED}" and SIGNATURE in unquote(self.path)
         found = granted and "missing" not in self.path
         body = self.content if found else self.path.encode()
         status = 200 if found else 404 if granted else 403
-        self.send_response(status, f"no access with {self.headers.get('Authorization')}" if status == 403 else None)
+        # The client encodes some characters of what it got, and not others.
+        repeated = f"{self.path} with {self.headers.get('Authorization')}"
+        self.send_response(status, None if found else repeated)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -259,6 +267,12 @@ def test_exceptions_and_their_causes_hold_no_secret(server, path):
     assert "CANARY" not in shown
 
 
+def test_where_a_server_sends_us_on_to_is_not_repeated(server):
+    with pytest.raises(ex.EsxparseError, match="the server answers 40") as caught:
+        ex.open(f"http://{server}/moved.csv")
+    assert "CANARY" not in "".join(traceback.format_exception(caught.value))
+
+
 def test_a_refused_connection_holds_no_secret():
     with pytest.raises(ex.EsxparseError) as caught:
         ex.open(f"http://ann:{PASSWORD}@127.0.0.1:9/x.csv?sig={SIGNATURE}")
@@ -289,6 +303,43 @@ def test_secrets_of_a_url_are_masked_and_the_url_is_kept(url, text):
     assert complete(masked) == url
     assert public(masked) == masked
     assert json.dumps({"source": masked}) == json.dumps({"source": str(masked)})
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("no /a?sig=x%2BCANARY/y%3D", "no /a?sig=***"),
+        ("no /a?sig=x%2bCANARY%2fy=", "no /a?sig=***"),
+        ("moved to https://bob:CANARY@nas2/b?t=CANARY#CANARY: gone", "moved to https://***@nas2/b?***#***: gone"),
+        ("proxy http://CANARY@10.0.0.1:3128.", "proxy http://***@10.0.0.1:3128."),
+        ("see <https://ann:CANARY@nas/>, or https://nas/b.", "see <https://***@nas/>, or https://nas/b."),
+        (f"Authorization: Basic {base64.b64encode(b'eve:CANARY').decode()}!", "Authorization: Basic ***!"),
+        ("with Bearer CANARY.CANARY-x", "with Bearer ***"),
+        ("'http:/ann:p@CANARY@nas/a?s=CANARY#t' does not exist", "'http:/***@nas/a?***#***' does not exist"),
+        ("url=http:/ann:CANARY@nas/a does not exist", "url=http:/***@nas/a does not exist"),
+        ("//ann:CANARY@nas/a does not exist", "//***@nas/a does not exist"),
+        ("file://http://ann:CANARY@nas/a does not exist", "file://http://***@nas/a does not exist"),
+        ("C:/night/ann:x@y.csv, D://a?b, /srv//b:c@d", "C:/night/ann:x@y.csv, D://a?b, /srv//b:c@d"),
+        ("a basic function of the bearer cable", "a basic function of the bearer cable"),
+        ("https://***2@nas/a.csv?***2 does not exist", "https://***2@nas/a.csv?***2 does not exist"),
+        ("key CANARY-azure, password CANARY-bmc", "key ***, password ***"),
+    ],
+)
+def test_what_servers_and_libraries_repeat_is_masked(monkeypatch, text, plain):
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "CANARY-azure")
+    monkeypatch.setenv("ESXPARSE_BMC_PASSWORD", "CANARY-bmc")
+    public("https://nas/a?sig=x%2BCANARY%2Fy%3D")
+    assert str(ex.EsxparseError(text)) == plain
+
+
+def test_a_list_of_urls_and_wrong_usage_repeat_no_secret(tmp_path, capsys):
+    (tmp_path / "urls.txt").write_text("input,note\nhttp://ann:p@CANARY@nas/a.csv,x\n")
+    with pytest.raises(ex.EsxparseError, match="it begins with") as caught:
+        ex.open(tmp_path / "urls.txt")
+    assert "CANARY" not in str(caught.value)
+    with pytest.raises(SystemExit):
+        main(["info", "a.csv", "'http://ann:p@CANARY@nas/a.csv'", "--segmant=<http://ann:p@CANARY@nas/a.csv>"])
+    assert "CANARY" not in capsys.readouterr().err
 
 
 def test_urls_that_differ_in_secrets_only_stay_apart():

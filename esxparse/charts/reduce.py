@@ -7,6 +7,7 @@ number of buckets and keeps each bucket's minimum, mean and maximum, so that a p
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final, NamedTuple
@@ -14,6 +15,7 @@ from unicodedata import east_asian_width
 
 import polars as pl
 
+from esxparse.charts import theme
 from esxparse.metrics import over_time as time_weighted
 from esxparse.metrics.energy import LONGEST_GAP
 
@@ -335,6 +337,7 @@ def with_labels(frame: pl.LazyFrame, name: str, key: str | None = None, width: i
     """Add `label`: a short name, different for every instance.
 
     Two VMs may bear one name: where `key` (such as `group_id`) tells them apart, the label holds it as well.
+    A label has no characters that charts do not draw (`theme.drawable`).
     A name whose short form is taken keeps its full length.
 
     `frame`: columns `name` and, if given, `key`. `name`: column of the full names. `key`: column that identifies an
@@ -342,15 +345,27 @@ def with_labels(frame: pl.LazyFrame, name: str, key: str | None = None, width: i
     """
     columns = list(dict.fromkeys([name, key or name]))
     names = frame.select(columns).unique().drop_nulls().sort(columns).collect()
-    full = names[name].to_list()
+    full = [theme.drawable(text) for text in names[name].to_list()]
     if key is not None and key != name:
         keys = names[key].to_list()
         twice = {text for text in full if full.count(text) > 1}
-        full = [f"{text} ({ident})" if text in twice else text for text, ident in zip(full, keys, strict=True)]
+        told = [f"{text} ({theme.drawable(str(ident))})" for text, ident in zip(full, keys, strict=True)]
+        full = [other if text in twice else text for text, other in zip(full, told, strict=True)]
+    full = _numbered(full)
     short = [shorten(text, width) for text in full]
     labels = [text if short.count(brief) > 1 else brief for text, brief in zip(full, short, strict=True)]
     named = names.with_columns(pl.Series("label", labels, dtype=pl.String))
     return frame.join(named.lazy(), on=columns, how="inner", maintain_order="left")
+
+
+def _numbered(texts: Sequence[str]) -> list[str]:
+    """Texts that differ: names may differ only in characters that are not drawn."""
+    seen: Counter[str] = Counter()
+    made = []
+    for text in texts:
+        seen[text] += 1
+        made.append(text if seen[text] == 1 else f"{text} #{seen[text]}")
+    return made
 
 
 def drawable(names: Sequence[str]) -> list[str]:

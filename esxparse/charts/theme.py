@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     import altair as alt
 
 
-_NOT_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_ODD: Final = (
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff"
+)
+_NOT_DRAWN: Final = re.compile(f"[{_ODD}]")
+"""Control characters, and those that turn around the text behind them."""
+_NOT_DRAWN_IN_JSON: Final = re.compile(rf"\\\\|\\u(?:00[01][0-9a-f])|[{_ODD}]")
+"""The same in a text of JSON, where some are escaped; a backslash that is itself escaped begins no escape."""
 
 
 class Shade(NamedTuple):
@@ -150,18 +156,27 @@ def _theme() -> alt.theme.ThemeConfig:
 
 
 def drawable(part: Any) -> Any:
-    r"""Return a chart, or a part of one, without characters that XML forbids, such as U+0007 in the name of a VM.
+    r"""Return a chart, or a part of one, without control characters, such as U+0007 or U+202E in the name of a VM.
 
-    The converter to pictures aborts the process on them, and with it the kernel of a notebook.
+    The converter to pictures aborts the process on most of them, and with it the kernel of a notebook.
 
     >>> drawable({"title": "web\x07", "data": [1, None]})
     {'title': 'web\ufffd', 'data': [1, None]}
     """
     if isinstance(part, str):
-        return _NOT_XML.sub("\ufffd", part)
+        return _NOT_DRAWN.sub("\ufffd", part)
     if isinstance(part, dict):
         return {drawable(key): drawable(value) for key, value in part.items()}
     return [drawable(one) for one in part] if isinstance(part, (list, tuple)) else part
+
+
+def drawable_json(text: str) -> str:
+    r"""Return the JSON of a chart as `drawable` would return the chart: much faster.
+
+    >>> drawable_json('{"title": "web\\u0007 \u202e C:\\\\u0007"}')
+    '{"title": "web� � C:\\\\u0007"}'
+    """
+    return _NOT_DRAWN_IN_JSON.sub(lambda found: found[0] if found[0] == r"\\" else "\ufffd", text)
 
 
 def use() -> None:
@@ -183,7 +198,7 @@ def _for_jupyterlab(spec: dict[str, Any], **_: Any) -> dict[str, Any]:
 
     A chart as wide as the place it stands in would grow without end there: the place grows with it.
     """
-    fixed = {key: value for key, value in spec.items() if key != "autosize"} | {"$schema": LAB_SCHEMA}
+    fixed = {key: value for key, value in drawable(spec).items() if key != "autosize"} | {"$schema": LAB_SCHEMA}
     if fixed.get("width") == "container":
         fixed["width"] = LAB_WIDTH
     return {LAB_MIME: fixed, "text/plain": str(spec.get("description", "chart"))}

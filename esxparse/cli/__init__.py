@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from esxparse.cli import limits, signals
 from esxparse.cli.output import fail
 from esxparse.errors import EsxparseError, choose_from, did_you_mean
-from esxparse.locations import public
+from esxparse.locations import public, scrubbed
 from esxparse.recording import printable
 from esxparse.version import __version__
+from esxparse.whole import clear_temporary
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -54,7 +55,7 @@ class _Parser(argparse.ArgumentParser):
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
         # argparse itself swallows the error of a disk that is full.
-        (file or sys.stderr).write(message)
+        (file or sys.stderr).write(scrubbed(message))
 
 
 def build_parser(commands: Sequence[str] = _COMMANDS) -> argparse.ArgumentParser:
@@ -132,9 +133,12 @@ def _code_of(command: Callable[[], int]) -> int:
         fail(error)
         return 1
     except signals.EndedError as error:
+        # A process of several that took too long to clear away has left its own.
+        clear_temporary()
         print("esxparse: ended by a signal; unfinished files are removed", file=sys.stderr)
         return error.code
     except KeyboardInterrupt:
+        clear_temporary()
         print("esxparse: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:

@@ -171,7 +171,11 @@ def _ls(options: argparse.Namespace) -> int:
         fail(EsxparseError(why))
     found = found.of(*options.host, since=options.since, until=options.until)
     for one in found.catalogue.iter_rows(named=True):
-        span = f"{one['start']:%Y-%m-%d %H:%M:%S} to {one['end']:%Y-%m-%d %H:%M:%S}" if one["start"] else "no time"
+        span = (
+            f"{one['start']:%Y-%m-%d %H:%M:%S} to {one['end']:%Y-%m-%d %H:%M:%S}"
+            if one["start"] and one["end"]
+            else "no time"
+        )
         held = f"{counted(one['rows'], 'row')}, {one['bytes'] / 1e6:,.1f} MB"
         warned = counted(one["warnings"], "warning")
         print(printable(f"{one['id']}  {one['host']}  {span}  {held}  {warned}  {one['source']}"))
@@ -187,6 +191,10 @@ def _sql(options: argparse.Namespace) -> int:
     import polars as pl  # noqa: PLC0415
 
     found = _opened(options).sql(options.query)
+    for name, kind in found.schema.items():
+        if not _is_writable(kind, options.shape):
+            what = f"column {name!r} is of type {kind}, which {options.shape.upper()} cannot hold"
+            raise EsxparseError(f"{what}: cast it to VARCHAR")
     if options.shape == "csv":
         print(found.write_csv(), end="")
     elif options.shape == "json":
@@ -195,6 +203,18 @@ def _sql(options: argparse.Namespace) -> int:
         with pl.Config(tbl_rows=-1, tbl_cols=-1, fmt_str_lengths=80, tbl_hide_dataframe_shape=True):
             print("\n".join(map(printable, str(found).split("\n"))))
     return 0
+
+
+def _is_writable(kind: Any, shape: str) -> bool:
+    """Whether polars writes columns of a type as CSV or JSON: on some it panics."""
+    import polars as pl  # noqa: PLC0415
+
+    if shape not in {"csv", "json"}:
+        return True
+    if isinstance(kind, (pl.Binary, pl.Object, pl.Map)):
+        return False
+    inner = [one.dtype for one in kind.fields] if isinstance(kind, pl.Struct) else [getattr(kind, "inner", None)]
+    return not kind.is_nested() or (shape == "json" and all(one is None or _is_writable(one, shape) for one in inner))
 
 
 def _rm(options: argparse.Namespace) -> int:

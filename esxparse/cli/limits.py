@@ -6,15 +6,18 @@ Polars, DuckDB and Jupyter end the process, or wait forever, if they get no memo
 from __future__ import annotations
 
 import argparse
+import atexit
 import errno
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from typing import Final, NoReturn
 
 from esxparse.errors import EsxparseError
+from esxparse.whole import clear_temporary
 
 _MIB: Final = 1 << 20
 _THREADS: Final = "2"
@@ -31,7 +34,10 @@ _FEWEST_FILES: Final = 24
 _ENOUGH_FILES: Final = 4096
 _SHOWN: Final = 1 << 20
 """Bytes of standard error of a command under a limit of memory that are kept."""
-_CRASHED: Final = frozenset({signal.SIGABRT, signal.SIGSEGV, signal.SIGILL})
+_CRASHED: Final = frozenset(getattr(signal, name, 0) for name in ("SIGABRT", "SIGSEGV", "SIGILL", "SIGBUS", "SIGTRAP"))
+_NO_MEMORY: Final = 70
+_EXHAUSTED: Final = frozenset({_NO_MEMORY, 127})
+"""Exit codes of a process without memory: ours, and that of the C library where a thread gets none."""
 
 
 def name_of(options: argparse.Namespace) -> str:
@@ -81,7 +87,7 @@ else:
         return True
 
     def contained(run: Callable[[], int]) -> int:
-        """Runs a command in a process of its own: native code that gets no memory ends its process.
+        """Runs a command in a process of its own: what gets no memory ends its process, or cannot even print why.
 
         Raises:
             EsxparseError: The process ended so.
@@ -90,13 +96,7 @@ else:
         child = os.fork()
         if not child:
             os.close(reading)
-            os.dup2(writing, sys.stderr.fileno())
-            os.close(writing)
-            code = run()
-            with suppress(OSError, ValueError):
-                sys.stdout.flush()
-                sys.stderr.flush()
-            os._exit(code)
+            _run_and_exit(run, writing)
         os.close(writing)
         previous = [(one, signal.signal(one, lambda number, _: _pass_on(child, number))) for one in _PASSED_ON]
         try:
@@ -108,7 +108,8 @@ else:
         finally:
             for number, handler in previous:
                 signal.signal(number, handler)
-        if -status in _CRASHED:
+        if -status in _CRASHED or status in _EXHAUSTED:
+            clear_temporary()
             raise EsxparseError(f"out of memory: {_limit(resource.RLIMIT_AS)}: raise it, or read a smaller part")
         sys.stderr.buffer.write(words)
         sys.stderr.buffer.flush()
@@ -116,6 +117,26 @@ else:
             signal.signal(-status, signal.SIG_DFL)
             os.kill(os.getpid(), -status)
         return status
+
+    def _run_and_exit(run: Callable[[], int], writing: int) -> NoReturn:
+        """Runs the command; only what it prints itself goes to `writing`, not what libraries and threads print."""
+        try:
+            sys.stderr.flush()
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+            sys.stderr = open(writing, "w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
+            threading.excepthook = sys.unraisablehook = _ignore
+            code = run()
+            with suppress(OSError, ValueError):
+                sys.stdout.flush()
+            sys.stderr.flush()
+            # Working files that are removed when Python ends.
+            atexit._run_exitfuncs()  # noqa: SLF001
+        except BaseException:  # noqa: BLE001  also MemoryError where another is reported
+            code = _NO_MEMORY
+        os._exit(code)
+
+    def _ignore(_: object) -> None:
+        """Prints nothing."""
 
     _PASSED_ON: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

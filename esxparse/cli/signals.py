@@ -7,8 +7,9 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 _NUMBERS: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -29,7 +30,7 @@ def _end(number: int, _: object) -> None:
     raise EndedError(number)
 
 
-def _interrupt_again(unraisable: Any) -> None:
+def _interrupt_again(before: Callable[[Any], object], unraisable: Any) -> None:
     """Python only prints what interrupts a callback: the interrupt comes again, outside of it."""
     if issubclass(unraisable.exc_type, KeyboardInterrupt):
         number = unraisable.exc_value.code - 128 if isinstance(unraisable.exc_value, EndedError) else signal.SIGINT
@@ -39,7 +40,7 @@ def _interrupt_again(unraisable: Any) -> None:
         again.daemon = True
         again.start()
     else:
-        sys.__unraisablehook__(unraisable)
+        before(unraisable)
 
 
 @contextmanager
@@ -52,7 +53,7 @@ def heeded() -> Iterator[None]:
     hook = sys.unraisablehook
     for number in taken:
         signal.signal(number, _end)
-    sys.unraisablehook = _interrupt_again
+    sys.unraisablehook = partial(_interrupt_again, hook)
     try:
         yield
     except KeyboardInterrupt:

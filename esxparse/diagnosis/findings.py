@@ -179,18 +179,20 @@ class Findings(Sequence[Finding]):
         rows = [
             (
                 f'<b style="color:{_COLOURS[one.severity]}">{one.severity}</b>',
-                f"{html.escape(one.trouble)}<br>{html.escape(_entity(one))}<br>{_span(one)}",
+                f"{_html(one.trouble)}<br>{_html(_entity(one))}<br>{_span(one)}",
                 _why(one),
                 f"{one.confidence:.2f}",
             )
             for one in self.findings
         ]
-        unseen = "".join(
-            f"<li>{html.escape(', '.join(ids))}: {html.escape(reason)}</li>" for reason, ids in self.unseen().items()
-        )
+        unseen = "".join(f"<li>{_html(', '.join(ids))}: {_html(reason)}</li>" for reason, ids in self.unseen().items())
         more = f"<details><summary>Not judged: {len(self.not_judged)}</summary><ul>{unseen}</ul></details>"
         told = table(("severity", "what", "why", "confidence"), rows) if rows else ""
-        return f"<p><b>{html.escape(self.verdict)}</b></p>{told}{more if unseen else ''}"
+        return f"<p><b>{_html(self.verdict)}</b></p>{told}{more if unseen else ''}"
+
+
+def _html(text: str) -> str:
+    return html.escape(printable(text))
 
 
 def _entity(one: Finding) -> str:
@@ -206,11 +208,11 @@ def _span(one: Finding) -> str:
 
 def _why(one: Finding) -> str:
     said = f"{_list('for', one.evidence)}{_list('against', one.against)}"
-    return f"{html.escape(one.verdict)}<br>{said}<i>{html.escape(one.next)}</i>"
+    return f"{_html(one.verdict)}<br>{said}<i>{_html(one.next)}</i>"
 
 
 def _list(word: str, texts: Sequence[str]) -> str:
-    return "".join(f"{word}: {html.escape(text)}<br>" for text in texts[:_SHOWN])
+    return "".join(f"{word}: {_html(text)}<br>" for text in texts[:_SHOWN])
 
 
 def _md(text: str) -> str:

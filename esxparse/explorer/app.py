@@ -31,7 +31,7 @@ from esxparse.explorer.rows import NOUNS
 from esxparse.formats.collected import successor
 from esxparse.formats.opening import Opening
 from esxparse.formats.registry import open_recording
-from esxparse.recording import Note, Recording
+from esxparse.recording import Note, Recording, printable
 from esxparse.studies import Study, study
 from esxparse.studies.study_file import SUFFIX
 
@@ -109,9 +109,9 @@ class Explorer(anywidget.AnyWidget):
         spans = [(_span(one), self.values.shift(one)) for one in recordings]
         starts, ends = ([times[side] + shift for times, shift in spans if times] for side in (0, 1))
         self.about = {
-            "title": str(rec.meta.get("host") or Path(rec.source).name),
-            "file": Path(rec.source).name,
-            "others": [Path(other.source).name for other in recordings[1:]],
+            "title": printable(str(rec.meta.get("host") or Path(rec.source).name)),
+            "file": printable(Path(rec.source).name),
+            "others": [printable(Path(other.source).name) for other in recordings[1:]],
             "start": min(starts).timestamp() * 1000 if starts else None,
             "end": max(ends).timestamp() * 1000 if ends else None,
             # Of a benchmark they are its runs.
@@ -156,9 +156,9 @@ class Explorer(anywidget.AnyWidget):
         try:
             answer = answers[content["ask"]](content)
         except EsxparseError as error:
-            answer = {"error": str(error)}
+            answer = {"error": printable(str(error))}
         except Exception as error:  # noqa: BLE001 (whatever went wrong, the page waits for an answer)
-            answer = {"error": f"{type(error).__name__}: {error}"}
+            answer = {"error": printable(f"{type(error).__name__}: {error}")}
         self.send({"ask": content.get("ask"), "id": content.get("id"), "answer": answer})
 
     def _grown(self) -> bool:
@@ -178,9 +178,9 @@ class Explorer(anywidget.AnyWidget):
         return [
             {
                 "severity": one.severity,
-                "verdict": one.verdict,
+                "verdict": printable(one.verdict),
                 "kind": one.entity["kind"],
-                "name": one.entity["name"],
+                "name": printable(one.entity["name"]),
                 "start": one.start.timestamp() * 1000 if one.start else None,
                 "end": one.end.timestamp() * 1000 if one.end else None,
             }
@@ -193,7 +193,7 @@ class Explorer(anywidget.AnyWidget):
         start = said.get("start")
         found = changes(self.recordings[0], at=None if start is None else moment(start))
         rows = found.series.head(_CHANGES).select("table", "counter", "instance", "before", "after", "beyond")
-        return {"at": found.at.timestamp() * 1000, "rows": rows.to_dicts()}
+        return {"at": found.at.timestamp() * 1000, "rows": _named(rows)}
 
     def _similar(self, said: dict[str, Any]) -> list[dict[str, Any]]:
         """What moved most like a series of a panel in a range of time."""
@@ -202,7 +202,12 @@ class Explorer(anywidget.AnyWidget):
         name = "" if instance in {_HOST, table} else instance
         shift = self.values.shift(rec)
         window = (moment(said["start"]) - shift, moment(said["end"]) - shift)
-        return similar(rec, (table, str(said["counter"]), name), window).head(_CHANGES).to_dicts()
+        return _named(similar(rec, (table, str(said["counter"]), name), window).head(_CHANGES))
+
+
+def _named(rows: pl.DataFrame) -> list[dict[str, Any]]:
+    """Rows for the page, each with the text that it shows for its instance as `name`."""
+    return [{**row, "name": printable(row["instance"] or "")} for row in rows.to_dicts()]
 
 
 def explore(
@@ -323,8 +328,8 @@ def _state(path: str | os.PathLike[str]) -> tuple[int, int]:
     """What tells a file from itself later, and from another one of its name."""
     try:
         found = Path(path).stat()
-    except OSError as error:
-        raise EsxparseError(f"{path} cannot be followed: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:
+        raise EsxparseError(f"{path} cannot be followed: {getattr(error, 'strerror', None) or error}") from None
     return found.st_ino, found.st_size
 
 

@@ -443,7 +443,7 @@ function render({ model, el }) {
           element("tr", {}, ...["counter", "instance", ...columns.values()].map((text) => element("th", {}, text))),
           ...rows.map((one) => element("tr", { tabIndex: 0, title: "Show it in a panel",
             onclick: () => { change({ panels: [...state().panels, { counter: one.counter, table: one.table, pattern: escaped(one.instance) }] }); build(); } },
-            element("td", {}, `${one.table}.${one.counter}`), element("td", {}, one.instance ?? ""),
+            element("td", {}, `${one.table}.${one.counter}`), element("td", {}, one.name),
             ...[...columns.keys()].map((key) => element("td", {}, short(one[key])))))),
       );
     } catch (error) {

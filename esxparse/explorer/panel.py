@@ -17,6 +17,7 @@ from esxparse.errors import EsxparseError, choose_from
 from esxparse.explorer.rows import Rows, rows
 from esxparse.metrics import over_time, ranking
 from esxparse.metrics.ranking import Order
+from esxparse.recording import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -124,7 +125,7 @@ class Values:
         """Why the second recording is not drawn, or which of the series with these labels it lacks."""
         if len(self.recordings) == 1:
             return []
-        second = f"the second capture ({Path(self.recordings[1].source).name})"
+        second = f"the second capture ({printable(Path(self.recordings[1].source).name)})"
         drawn = data.filter(pl.col("capture") > 1)["label"].unique()
         if drawn.is_empty():
             return [f"{second} has no {found.held.name} of {found.held.table} over time"]
@@ -188,7 +189,7 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
     lines = [
         {
             "label": reduce.drawable([row["label"]])[0],
-            "full": row["full"],
+            "full": printable(row["full"]),
             "instance": frame["instance"][0],
             "capture": capture,
             "ranked": row[asked.order],

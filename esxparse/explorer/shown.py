@@ -9,7 +9,7 @@ import polars as pl
 
 from esxparse.counters.catalogue import lookup
 from esxparse.derived.tables import declared
-from esxparse.recording import counted
+from esxparse.recording import counted, printable
 from esxparse.sortable import table
 
 _ROWS: Final = 8
@@ -38,14 +38,14 @@ def page(name: str, frame: pl.LazyFrame) -> str:
     own = declared().get(name, {})
     known = [own.get(column) or lookup(name, column) for column in head.columns]
     heads = [
-        f"{html.escape(column)}<br><small>"
+        f"{html.escape(printable(column))}<br><small>"
         f"{html.escape(', '.join(filter(None, (one.screen, one.unit))) if one else _kind(kind))}</small>"
         for (column, kind), one in zip(head.schema.items(), known, strict=True)
     ]
     head = head.with_columns(pl.col(pl.Datetime).dt.replace_time_zone(None))
-    rows = [["" if cell is None else html.escape(str(cell)) for cell in row] for row in head.iter_rows()]
+    rows = [["" if cell is None else html.escape(printable(str(cell))) for cell in row] for row in head.iter_rows()]
     size = f"{counted(head.width, 'column')}, the first {counted(head.height, 'row')}"
-    said = f"<b>{html.escape(name)}</b>: {size}; a lazy table of polars"
+    said = f"<b>{html.escape(printable(name))}</b>: {size}; a lazy table of polars"
     return f"<p>{said}</p>{table(heads, rows)}"
 
 

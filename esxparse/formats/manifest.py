@@ -25,6 +25,7 @@ LAYOUT = 2
 """
 
 _SHOWN = 40
+_MOST = 2**63 - 1
 _NONE = type(None)
 _META: dict[str, tuple[type, ...]] = {
     "host": (str, _NONE),
@@ -78,6 +79,32 @@ def _is(value: Any, *types: type) -> Any:
     raise TypeError(f"{str(value)[:_SHOWN]!r} found where {types[0].__name__} is expected")
 
 
+def count(value: Any) -> int:
+    """The value, if it is a whole number that tables and files can count to.
+
+    Raises:
+        TypeError: It is not a number.
+        ValueError: It is negative or too large.
+    """
+    number: int = _is(value, int)
+    if not 0 <= number <= _MOST:
+        raise ValueError(f"{str(number)[:_SHOWN]} is not a count")
+    return number
+
+
+def _origin(found: dict[str, Any]) -> None:
+    """Refuses an origin of other types; what is missing is told from what is there."""
+    _is(found["sha256"], str), _is(found.get("name", ""), str), _is(found.get("options", {}), dict)
+    count(found.get("bytes", 0))
+
+
+def _writable(content: dict[str, Any]) -> None:
+    """Refuses texts that no table and no other file can hold; a file's name may have bytes that are not UTF-8."""
+    origin = {name: value for name, value in content["origin"].items() if name != "name"}
+    held = {name: value for name, value in content.items() if name != "source"} | {"origin": origin}
+    json.dumps(held, ensure_ascii=False, default=str).encode()
+
+
 def _beside(file: str) -> None:
     """Refuses a table's file in another directory."""
     if PurePath(file).name != file or "\\" in file:
@@ -128,17 +155,20 @@ def decoded(
         content = json.loads(text)
         notes = tuple(_note(**one) for one in content["notes"])
         content = _rich({name: value for name, value in content.items() if name != "notes"})
-        # Asked for here, so that a file without them is told from one with them.
-        _ = content["origin"]["sha256"]
+        _origin(_is(content["origin"], dict))
         _is(content["format"], str), _is(content["source"], str)
+        _is(content.get("esxparse", ""), str), count(content.get("layout", 0))
+        _writable(content)
         for fact, value in _is(content["meta"], dict).items():
             _is(value, *_META.get(fact, (object,)))
+            if int in _META.get(fact, ()) and value is not None and not isinstance(value, float):
+                count(value)
         for inner, kind in (("vms", str), ("objects", int)):
             found = content["meta"].get(inner) or ()
             for one in found.values() if isinstance(found, dict) else found:
-                _is(one, kind)
+                count(one) if kind is int else _is(one, kind)
         for one in content["tables"].values():
-            _is(one["rows"], int), _is(one["bytes"], int)
+            count(one["rows"]), count(one["bytes"])
             if "file" in one:
                 _beside(_is(one["file"], str))
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:

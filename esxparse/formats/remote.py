@@ -54,6 +54,7 @@ _OF_STORES: Final = (
     ("ExpiredToken|token .* expired", "the session token has expired: get a new one"),
     ("PermissionError|AccessDenied|Forbidden", "the credentials do not allow this"),
     ("Timeout", "the server did not answer in time: wait longer with timeout= (--timeout)"),
+    ("Invalid endpoint", "the address of the server is not a URL: check AWS_ENDPOINT_URL"),
     ("EndpointConnectionError|Could not connect", "the server cannot be reached: check AWS_ENDPOINT_URL"),
     ("ConnectionClosed|ResponseStreaming|IncompleteRead|Connection reset", "the connection broke: try again"),
 )
@@ -255,6 +256,9 @@ class _Answer(io.RawIOBase):
             raise _told(self._url, error) from None
         except (OSError, ValueError) as error:
             raise UnansweredError(str(_unreadable(self._url, error or type(error).__name__))) from None
+        for one in (*self._answer.history, self._answer):
+            # The address that a server sends us on to is signed, and repeated in its errors.
+            public(str(one.url))
         status, reason = self._answer.status, self._answer.reason or ""
         if status >= 400:  # noqa: PLR2004  where the errors of HTTP begin
             raise _refused(self._url, status, reason)

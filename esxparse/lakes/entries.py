@@ -150,9 +150,10 @@ def parsed(text: bytes, name: str) -> Entry:
         _ = found.origin["bytes"], found.origin["options"]
         for table in found.tables:
             found.schema(table)
-        _ = [(one["path"], one["date"], one["rows"], one["bytes"]) for one in found.files()]
+        for one in found.files():
+            _ = one["path"], one["date"], manifest.count(one["rows"]), manifest.count(one["bytes"])
         foreign = _foreign(found, name)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DamagedError(
             f"{name} is not what `esxparse lake add` writes: add the capture again with --force"
         ) from error

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _QUOTED_URL: Final = re.compile(r"""['"]([^'"]*://[^'"]*)['"]""")
 _UNKNOWN: Final = re.compile(r'Table with name "?(.+?)"? does not exist')
+_ODD: Final = re.compile(r"[^\w.]")
 _PATTERN: Final = re.compile(r"([*?[])")
 _DUCKDB: Final[dict[str, str | bool | int | float | list[str]]] = {
     "python_enable_replacements": False,
@@ -300,7 +301,7 @@ class Lake:
                 # Not EXPLAIN: with ANALYZE it runs what it explains.
                 if [one.type for one in base.extract_statements(query)] != [duckdb.StatementType.SELECT]:
                     raise EsxparseError("a lake is asked by one query, which reads and changes nothing: SELECT ...")
-                for table in (one for one in whole if one.lower() in words):
+                for table in (one for one in whole if one.lower() in words or _is_quoted(one, query)):
                     if files := self._fewest((one for one in self.captures if table in one.tables), table):
                         base.execute(self._view(table, files))
                     else:
@@ -334,7 +335,7 @@ class Lake:
         where = [f"time >= {_quoted(self.since.isoformat())}"] if self.since else []
         where += [f"time < {_quoted(self.until.isoformat())}"] if self.until else []
         chosen = f" WHERE {' AND '.join(where)}" if where else ""
-        return f'CREATE VIEW "{table}" AS SELECT * EXCLUDE ("table") FROM {rows}{chosen}'  # noqa: S608  names are ours
+        return f'CREATE VIEW {_named(table)} AS SELECT * EXCLUDE ("table") FROM {rows}{chosen}'  # noqa: S608  names are ours
 
     def add(
         self,
@@ -390,6 +391,15 @@ class Lake:
                 f"  tables: {', '.join(self)}",
             ]
         )
+
+
+def _is_quoted(table: str, query: str) -> bool:
+    """Whether a query names a table whose name has to be quoted."""
+    return bool(_ODD.search(table)) and _named(table).lower() in query.lower()
+
+
+def _named(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _quoted(text: str) -> str:

@@ -63,6 +63,8 @@ _CODES: Final = {
 _ADVICE: Final = {401: "; check the credentials", 403: "; the credentials do not allow this"}
 _STATUS: Final = re.compile(r"status code: (\d{3})((?: [A-Z]\w+)*)")
 _ADDRESS: Final = re.compile(r"[a-z][a-z0-9+.]*://[^\s/?#]+", re.IGNORECASE)
+_ENDPOINT: Final = re.compile(r"(?i)endpoint(_url(_s3)?)?$")
+_SERVER: Final = re.compile(r"(?i)https?://[!-~]+")
 _NETWORK: Final = (
     (r"timed out|TimedOut|deadline", "{host} did not answer in time: wait longer with --timeout"),
     (r"dns error|lookup address|Name or service not known", "there is no host called {name}: check the address"),
@@ -110,6 +112,21 @@ def need_credentials(uri: str, options: Mapping[str, str]) -> None:
     if whose == "GOOGLE" and (os.environ.get("GCE_METADATA_HOST") or (Path.home() / _GCLOUD).is_file()):
         return
     raise EsxparseError(f"lake {public(uri)}: no credentials: {_MISSING[whose]}")
+
+
+def need_address(uri: str, options: Mapping[str, str]) -> None:
+    """Refuses the address of a server that is not a URL, on which a client panics.
+
+    Raises:
+        EsxparseError: It is none; the message does not repeat it.
+    """
+    prefix = f"{vendor(uri)}_"
+    there = {name: value for name, value in os.environ.items() if name.startswith(prefix)} | dict(options)
+    for name, value in there.items():
+        # Some names end so and are switches: AWS_USE_FIPS_ENDPOINT=true.
+        switch = value.lower() in {"", "true", "false"}
+        if not switch and _ENDPOINT.search(name) and not _SERVER.fullmatch(value):
+            raise EsxparseError(f"lake {public(uri)}: {name} is not the address of a server: write https://HOST:PORT")
 
 
 def client(uri: str, options: Mapping[str, str]) -> dict[str, Any]:

@@ -121,6 +121,7 @@ class Store:
             raise EsxparseError('a lake needs obstore: pip install "esxparse[lake]"') from None
         if is_url(self.uri):
             servers.need_credentials(self.uri, self.options)
+            servers.need_address(self.uri, self.options)
             settings = servers.client(self.uri, self.options)
             return self._do(lambda: from_url(self.uri, **settings))
         return self._do(lambda: LocalStore(self.uri, mkdir=True))

@@ -12,8 +12,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from html import escape
+from html import escape as escaped
 from typing import TYPE_CHECKING, Any, Final, Literal
+
+from esxparse.charts.theme import drawable, drawable_json
 
 if TYPE_CHECKING:
     import polars as pl
@@ -75,7 +77,7 @@ class Block:
     text: str
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return {"text/html": self.html, "text/plain": self.text}
+        return {"text/html": self.html, "text/plain": drawable(self.text)}
 
 
 MOST_ROWS: Final = 5000
@@ -94,9 +96,9 @@ class Header:
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         return {
-            HEADER_MIME: {"title": self.title, "subtitle": self.subtitle},
+            HEADER_MIME: drawable({"title": self.title, "subtitle": self.subtitle}),
             "text/html": f"<h1>{escape(self.title)}</h1><p>{escape(self.subtitle)}</p>",
-            "text/plain": f"{self.title}\n{self.subtitle}",
+            "text/plain": drawable(f"{self.title}\n{self.subtitle}"),
         }
 
 
@@ -109,9 +111,9 @@ class Section:
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         return {
-            SECTION_MIME: {"title": self.title, "text": self.text},
+            SECTION_MIME: drawable({"title": self.title, "text": self.text}),
             "text/html": f"<h2>{escape(self.title)}</h2><p>{escape(self.text)}</p>",
-            "text/plain": f"{self.title}\n{self.text}",
+            "text/plain": drawable(f"{self.title}\n{self.text}"),
         }
 
 
@@ -129,14 +131,20 @@ class Figure:
     packed: bool = False
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        shown = {CHART_MIME: _packed(self.spec)} if self.packed else {VEGALITE_MIME: self.spec}
-        return {**self.live, **shown, "text/plain": str(self.spec.get("description", "chart"))}
+        shown = {CHART_MIME: _packed(self.spec)} if self.packed else {VEGALITE_MIME: drawable(self.spec)}
+        return {**self.live, **shown, "text/plain": drawable(str(self.spec.get("description", "chart")))}
+
+
+def escape(text: str) -> str:
+    """Text as HTML, without characters that are not drawn."""
+    return escaped(drawable(text))
 
 
 def _packed(spec: dict[str, Any]) -> str:
     from jupyter_client.jsonutil import json_default  # noqa: PLC0415  what kernels pack other outputs with
 
-    return json.dumps(spec, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=json_default)
+    text = json.dumps(spec, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=json_default)
+    return drawable_json(text)
 
 
 def chart(data: Mapping[str, Any]) -> dict[str, Any] | None:

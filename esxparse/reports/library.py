@@ -265,9 +265,12 @@ _READ: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
 def _typed(kind: str, value: Any, name: str) -> Any:
     """A value of the type that a parameter declares, from the text that a command line has."""
     read, what = _READ.get(kind.partition("[")[0], (None, ""))
+    wrong = EsxparseError(f"parameter {name} is {value!r}: it must be {what}")
+    if kind == "dict" and not isinstance(value, (str, Mapping)):
+        raise wrong
     if read is None or not isinstance(value, str):
         return value
     try:
         return read(value.strip())
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise EsxparseError(f"parameter {name} is {value!r}: it must be {what}") from None
+        raise wrong from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -39,11 +40,11 @@ def format_of(path: str | Path, options: Options | None = None) -> str:
     if str(path) == STANDARD_INPUT:
         raise EsxparseError("standard input tells no template: name one with --template")
     where, asked = Path(path), Opening.of(options or {})
-    if where.suffix == ".toml" or (where / _MANIFEST).is_file():
+    if where.suffix == ".toml" or os.path.isfile(where / _MANIFEST):  # noqa: PTH113  False for a name that is too long
         return STUDY
     if asked.format:
         return asked.format
-    if not where.is_dir():
+    if not os.path.isdir(where):  # noqa: PTH112
         try:
             source = resolve(path, asked.member, timeout=asked.timeout, memory_limit=asked.memory_limit)
         except SeveralError:

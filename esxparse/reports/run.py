@@ -210,7 +210,9 @@ def _execute(
 
     from esxparse.reports import manager  # noqa: PLC0415
 
-    logging.getLogger("papermill").setLevel(logging.ERROR)
+    for name in ("papermill", "traitlets"):
+        # They print that a kernel ended, which the error that they raise says, too.
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         todo = nbformat.reads(json.dumps(notebook(template)), as_version=4)  # type: ignore[no-untyped-call]
         nbformat.validate(todo)

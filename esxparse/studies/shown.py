@@ -57,7 +57,9 @@ def text(study: Shown) -> str:
 
 def page(study: Shown) -> str:
     """For a notebook: what it is of, and its runs."""
-    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in facts(study))
+    rows = "".join(
+        f"<tr><th>{escape(name)}</th><td>{escape(printable(value))}</td></tr>" for name, value in facts(study)
+    )
     return f"<table>{rows}</table>{_runs(study)}"
 
 
@@ -67,7 +69,7 @@ def _runs(study: Shown) -> str:
     kept = runs.select(export.chosen(runs, study.labels, None)[: len(study.labels) + _COLUMNS])
     units = export.declared(study.results)
     heads = [
-        escape(text) + (f"<br><small>{escape(unit)}</small>" if unit else "")
+        escape(printable(text)) + (f"<br><small>{escape(unit)}</small>" if unit else "")
         for text, unit in (export.heading(name, units) for name in kept.columns)
     ]
     shown = table(heads, ([_cell(one) for one in row] for row in kept.head(_ROWS).iter_rows()))

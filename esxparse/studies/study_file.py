@@ -7,6 +7,7 @@ mistake in one `[[run]]` stays with that run, which becomes a gap in the table; 
 from __future__ import annotations
 
 import math
+import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -68,7 +69,7 @@ class Manifest:
 
 def manifest_path(where: Path) -> Path:
     """The manifest's path, also when its directory was given."""
-    return where / FILE_NAME if where.is_dir() else where
+    return where / FILE_NAME if os.path.isdir(where) else where  # noqa: PTH112  False for a name that is too long
 
 
 def parse(text: str, path: Path) -> tuple[Manifest, Complaints]:
@@ -160,6 +161,8 @@ def _read(path: Path) -> str:
         raise EsxparseError(f"{path} cannot be read: {error.strerror}{hint}") from None
     except UnicodeDecodeError:
         raise EsxparseError(f"{path} is not valid TOML: it is not UTF-8") from None
+    except ValueError as error:
+        raise EsxparseError(f"{path} cannot be read: {error}") from None
 
 
 def _table(data: Mapping[str, Any], key: str, wrong: Complaints, *above: str | int) -> dict[str, Any]:
