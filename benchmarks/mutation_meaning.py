@@ -3,7 +3,8 @@
 `mutation.py` takes metrics/ and every small change. This takes what lies between the metrics and the page, and the
 changes that people make by mistake. Each mutant is written into a copy of the tree. There the tests run that reach its
 lines, of the files that `responsible.toml` lists for its module, the quickest first, until one fails. Pages are made in
-processes of their own, where nobody sees which lines run: `responsible.toml` names their tests, which always run.
+processes of their own, where nobody sees which lines run: tests that make one, and those that `responsible.toml` names,
+always run.
 Same table, same list of equivalent mutants.
 Run: `python benchmarks/mutation_meaning.py [--minutes N] [--sample N [--seed N]] [--show] [MODULE ...]`
 """
@@ -43,8 +44,7 @@ RESPONSIBLE: Final[dict[str, list[str]]] = tomllib.loads(
 MUTANTS: Final = mutation.MUTANTS
 REACHED: Final = MUTANTS / "reached.json"
 PAGES: Final = "tests/test_golden_pages.py::test_the_report_of_"
-LONGEST_S: Final = 600
-WORKERS: Final = 2
+WORKERS: Final = int(os.environ.get("MUTANT_WORKERS", "2"))
 
 SWAPPED: Final = {
     "mean": "median", "median": "mean", "sum": "mean", "max": "min", "min": "max", "first": "last", "last": "first",
@@ -223,14 +223,38 @@ def pages_of(path: Path) -> list[str]:
 
 
 def reached(files: list[str]) -> dict[str, Any]:
-    """By module and line the tests that ran it, and the seconds that each test takes; kept beside the mutants."""
-    if not REACHED.exists():
-        environment = os.environ | {"POLARS_MAX_THREADS": "1", "REACHED": str(REACHED)}
+    """By module and line the tests that ran it, and the seconds that each test takes; kept beside the mutants.
+
+    A test file that was changed since it was last run is run again. After a change of the package remove REACHED.
+    """
+    seen: dict[str, Any] = {"files": {}, "lines": {}, "seconds": {}}
+    if REACHED.exists():
+        seen |= json.loads(REACHED.read_text(encoding="utf-8"))
+    now = {file: hashlib.sha256((ROOT / file).read_bytes()).hexdigest() for file in files}
+    for file in (one for one in files if seen["files"].get(one) != now[one]):
+        _forget(seen, file)
+        part = MUTANTS / "part.json"
+        environment = os.environ | {"POLARS_MAX_THREADS": "1", "REACHED": str(part)}
         command = [sys.executable, "-m", "coverage", "run", "--source=esxparse", f"--data-file={MUTANTS / 'coverage'}"]
-        command += ["-m", "pytest", "-p", "tests.reached", "-q", "-n", "0", "-p", "no:cacheprovider", *files]
+        command += ["-m", "pytest", "-p", "tests.reached", "-q", "-n", "0", "-p", "no:cacheprovider", file]
         subprocess.run([*command, "--hypothesis-profile=mutants"], cwd=ROOT, env=environment, check=True)
-    found: dict[str, Any] = json.loads(REACHED.read_text(encoding="utf-8"))
-    return found
+        found = json.loads(part.read_text(encoding="utf-8"))
+        seen["seconds"] |= found["seconds"]
+        for module, lines in found["lines"].items():
+            known = seen["lines"].setdefault(module, {})
+            for line, tests in lines.items():
+                known[line] = sorted({*known.get(line, ()), *tests})
+        seen["files"][file] = now[file]
+        REACHED.write_text(json.dumps(seen), encoding="utf-8")
+    return seen
+
+
+def _forget(seen: dict[str, Any], file: str) -> None:
+    """Takes the tests of a file out of what was seen."""
+    seen["seconds"] = {test: one for test, one in seen["seconds"].items() if test.partition("::")[0] != file}
+    for lines in seen["lines"].values():
+        for line, tests in lines.items():
+            lines[line] = [test for test in tests if test.partition("::")[0] != file]
 
 
 def tests_of(mutant: Mutant, seen: Mapping[str, Any]) -> list[str]:
@@ -243,7 +267,17 @@ def tests_of(mutant: Mutant, seen: Mapping[str, Any]) -> list[str]:
     if not found and ran == {""}:
         # It runs when the module is imported: every test sees it.
         found = [test for test in seen["seconds"] if test.partition("::")[0] in files]
+    if mutant.where.startswith(("reports/", "charts/")):
+        found = [*{*found, *(test for test in makers(seen) if test.partition("::")[0] in files)}]
     return sorted(found, key=lambda test: seen["seconds"].get(test, 0.0)) + pages_of(mutant.path)
+
+
+def makers(seen: Mapping[str, Any]) -> set[str]:
+    """The tests that make a page: nobody sees which lines its process runs."""
+    kernel = "esxparse/reports/kernel.py"
+    lines = (ROOT / kernel).read_text(encoding="utf-8").splitlines()
+    started = next(number for number, line in enumerate(lines, 1) if "process = launch(" in line)
+    return set(seen["lines"].get(kernel, {}).get(str(started), ()))
 
 
 def _statement(mutant: Mutant) -> range:
@@ -269,26 +303,42 @@ def tree(number: int) -> Path:
     return place
 
 
-def tried(place: Path, tests: list[str]) -> int:
-    """The exit status of the tests in a copy of the tree; those that take too long have noticed something."""
-    environment = os.environ | mutation.ENVIRONMENT
-    environment |= {"PYTHONPATH": f"{place}:{place / 'simulator'}", "PYTHONDONTWRITEBYTECODE": "1"}
-    del environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"]
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--no-header"]
-    command += ["--hypothesis-profile=mutants", *tests]
-    try:
-        return subprocess.run(
-            command, cwd=place, env=environment, timeout=LONGEST_S, capture_output=True, check=False
-        ).returncode
-    except subprocess.TimeoutExpired:
-        return 1
+class Tries:
+    """Tests in a copy of the tree, one after another, in forks of one process."""
+
+    def __init__(self, number: int) -> None:
+        self.place = tree(number)
+        environment = os.environ | mutation.ENVIRONMENT
+        environment |= {"PYTHONPATH": f"{self.place}:{self.place / 'simulator'}"}
+        del environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"]
+        # Bytecode of the whole tree, once; none of mutants, which may have the time and size of another.
+        subprocess.run([sys.executable, "-m", "compileall", "-q", "esxparse", "simulator"], cwd=self.place, check=True)
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", str(Path(__file__).parent / "forked.py")],
+            cwd=self.place,
+            env=environment | {"PYTHONDONTWRITEBYTECODE": "1"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def status(self, tests: list[str]) -> int:
+        """The exit status of the tests; those that take too long have noticed something."""
+        if not tests or self.process.stdin is None or self.process.stdout is None:
+            return 0
+        options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--no-header", "--hypothesis-profile=mutants"]
+        # Slow pages too, where they are the ones responsible.
+        options += ["-m", ""]
+        self.process.stdin.write(json.dumps([*options, *tests]) + "\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
 
 
 def run(waiting: list[Mutant], kept: dict[str, int], seconds: float) -> None:
     """Tries the mutants, one in each copy of the tree at a time, and keeps what became of them."""
-    places: Queue[Path] = Queue()
-    for number in range(WORKERS):
-        places.put(tree(number))
+    places: Queue[Tries] = Queue()
+    for number in range(min(WORKERS, len(waiting))):
+        places.put(Tries(number))
 
     end = time.monotonic() + seconds
     seen = reached(files_of(one.path for one in waiting))
@@ -296,13 +346,12 @@ def run(waiting: list[Mutant], kept: dict[str, int], seconds: float) -> None:
     def one(mutant: Mutant) -> None:
         if time.monotonic() > end:
             return
-        place = places.get()
-        target = place / mutant.path
+        tries = places.get()
+        target = tries.place / mutant.path
         target.write_text(mutant.changed, encoding="utf-8")
-        tests = tests_of(mutant, seen)
-        kept[mutant.key] = tried(place, tests) if tests else 0
+        kept[mutant.key] = tries.status(tests_of(mutant, seen))
         target.write_text(mutant.source, encoding="utf-8")
-        places.put(place)
+        places.put(tries)
         KEPT.write_text(json.dumps(dict(kept)), encoding="utf-8")
 
     with ThreadPoolExecutor(WORKERS) as pool:

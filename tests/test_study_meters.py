@@ -1,0 +1,126 @@
+"""`runs`: what meters, counters and benchmarks beside a load generator give, against arithmetic on their own lines."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from statistics import mean
+
+import pytest
+import studies
+
+DISKSPD = studies.FORMATS / "diskspd-2.0.21.xml"
+BEGIN = datetime(2026, 3, 2, 8, 0, 7, tzinfo=UTC)
+"""When that run of DiskSpd began; it took 60 s."""
+WATTS = {"node": [100 + 7 * place**2 for place in range(14)], "shelf": [50 + 3 * place for place in range(10)]}
+"""Of two outlets, a reading every 10 s from 30 s before the run on."""
+
+
+def write_readings(folder, watts):
+    """A CSV of the outlets: readings of each on the same clock."""
+    lines = ["time,sensor,watts"]
+    for sensor, values in watts.items():
+        times = (BEGIN + timedelta(seconds=10 * place - 30) for place in range(len(values)))
+        lines += [f"{time:%Y-%m-%dT%H:%M:%SZ},{sensor},{value}" for time, value in zip(times, values, strict=True)]
+    (folder / "power.csv").write_text("\n".join(lines) + "\n")
+
+
+def joules(values, begin, end):
+    """By the trapezoidal rule between `begin` and `end`, which are readings: seconds from the run's begin."""
+    inside = values[(begin + 30) // 10 : (end + 30) // 10 + 1]
+    return sum(10 * (one + other) / 2 for one, other in pairwise(inside))
+
+
+@pytest.mark.parametrize(("sensor", "begin", "end"), [("node", 0, 60), ("shelf", 0, 60)])
+def test_watts_are_those_of_the_seconds_in_which_diskspd_ran(tmp_path, sensor, begin, end):
+    write_readings(tmp_path, WATTS)
+    row = one(
+        tmp_path,
+        f'[[run]]\ndiskspd = "{DISKSPD}"\nwindow = {{ span = "diskspd" }}\n'
+        f'power = {{ file = "power.csv", sensor = "{sensor}" }}\n',
+    )
+    assert (row["start"], row["measured_s"]) == (BEGIN, 60.0)
+    assert row["energy_joules"] == pytest.approx(joules(WATTS[sensor], begin, end))
+    assert row["watts"] == pytest.approx(joules(WATTS[sensor], begin, end) / 60)
+
+
+def test_without_a_choice_the_sensor_with_most_readings_is_the_power_and_a_note_says_so(tmp_path):
+    write_readings(tmp_path, dict(reversed(WATTS.items())))
+    found = studies.computed(tmp_path, '[[run]]\npower = "power.csv"\n')
+    (row,) = studies.rows(found)
+    assert row["energy_joules"] == pytest.approx(joules(WATTS["node"], -30, 100))
+    assert any("power is from 'node'" in str(note) and ": shelf" in str(note) for note in found.notes)
+
+
+def test_a_single_reading_is_power_and_no_energy(tmp_path):
+    write_readings(tmp_path, {"node": [230]})
+    row = one(tmp_path, '[[run]]\npower = "power.csv"\n')
+    assert (row["watts"], row["energy_joules"]) == (230.0, None)
+
+
+def one(folder, text):
+    (row,) = studies.rows(studies.computed(folder, text))
+    assert row["gap"] is None
+    return row
+
+
+def test_logs_of_fio_with_times_of_day_are_the_span_of_their_run(tmp_path):
+    write_readings(tmp_path, WATTS)
+    zero = round(BEGIN.timestamp())
+    (tmp_path / "vm_iops.1.log").write_text("".join(f"{1000 * (zero + at)}, 500, 0, 0\n" for at in range(10, 51)))
+    row = one(
+        tmp_path,
+        '[[run]]\nfio = "vm_iops.1.log"\nwindow = { span = "fio" }\npower = { file = "power.csv", sensor = "node" }\n',
+    )
+    assert (row["start"], row["measured_s"]) == (BEGIN + timedelta(seconds=10), 40.0)
+    assert row["energy_joules"] == pytest.approx(joules(WATTS["node"], 10, 50))
+
+
+COUNTS = {1: (4_000, 2_000_000, 1_000_000), 2: (9_000, 3_500_000, 2_000_000), 3: (2_000, 1_000_000, 1_500_000)}
+"""By second: misses, instructions, cycles."""
+
+
+def test_events_of_intervals_are_summed_once_and_divided_by_their_seconds(tmp_path):
+    names = ("dTLB-load-misses", "instructions", "cycles")
+    lines = [
+        f"{second}.000000000,{count},,{name},1000000,100.00,,"
+        for second, counts in COUNTS.items()
+        for name, count in zip(names, counts, strict=True)
+    ]
+    sums = [sum(counts) for counts in zip(*COUNTS.values(), strict=True)]
+    # The summary at the end counts all of it again.
+    lines += [f"{total},,{name},3000000,100.00,," for name, total in zip(names, sums, strict=True)]
+    (tmp_path / "perf.csv").write_text("\n".join(lines) + "\n")
+    row = one(tmp_path, '[[run]]\nperf = "perf.csv"\n')
+    misses, instructions, cycles = sums
+    assert row["tlb_miss_load_per_s"] == row["dtlb_load_misses_per_s"] == pytest.approx(misses / 3)
+    assert row["tlb_misses_load"] == misses
+    assert row["instructions_per_cycle"] == pytest.approx(instructions / cycles)
+
+
+LINPACK = {"n 2000": (102.7, 104.73), "n 5000": (136.71,), "n 10000": (154.72,)}
+"""GFlop/s of each repetition in linpack-mkl.txt."""
+
+
+def test_a_test_of_a_benchmark_is_the_mean_of_its_repetitions(tmp_path):
+    for test, rates in LINPACK.items():
+        text = f'[[run]]\nlinpack = {{ file = "{studies.FORMATS / "linpack-mkl.txt"}", test = "{test}" }}\n'
+        row = one(tmp_path, text)
+        (value,) = [value for name, value in row.items() if name.endswith("gflop_per_s")]
+        assert value == pytest.approx(mean(rates))
+
+
+POLLS = (
+    (18211.40, 2204.00, 3911.20, 4811203.60),
+    (17590.00, 1980.60, 4408.00, 4790118.20),
+    (21733.80, 2417.20, 3702.40, 4835540.00),
+)
+"""vmkperf-poll.txt: rates of the four PCPUs."""
+
+
+@pytest.mark.parametrize("pcpus", [(), (1, 2), (3,)])
+def test_a_poll_is_summed_over_its_pcpus_and_averaged_over_time(tmp_path, pcpus):
+    chosen = f", pcpus = {list(pcpus)}" if pcpus else ""
+    row = one(tmp_path, f'[[run]]\nvmkperf = {{ file = "{studies.FORMATS / "vmkperf-poll.txt"}"{chosen} }}\n')
+    sums = [sum(rates[pcpu] for pcpu in pcpus or range(4)) for rates in POLLS]
+    assert row["tlb_misses_per_s"] == pytest.approx(mean(sums))
