@@ -306,13 +306,15 @@ def tree(number: int) -> Path:
 class Tries:
     """Tests in a copy of the tree, one after another, in forks of one process."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, files: list[str]) -> None:
         self.place = tree(number)
         environment = os.environ | mutation.ENVIRONMENT
         environment |= {"PYTHONPATH": f"{self.place}:{self.place / 'simulator'}"}
         del environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"]
-        # Bytecode of the whole tree, once; none of mutants, which may have the time and size of another.
+        # Bytecode of the tree and of tests, once; none of mutants, which may have the time and size of another.
         subprocess.run([sys.executable, "-m", "compileall", "-q", "esxparse", "simulator"], cwd=self.place, check=True)
+        collect = [sys.executable, "-m", "pytest", "--collect-only", "-qq", "-n", "0", "-p", "no:cacheprovider", *files]
+        subprocess.run(collect, cwd=self.place, env=environment, stdout=subprocess.DEVNULL, check=True)
         self.process = subprocess.Popen(
             [sys.executable, "-P", str(Path(__file__).parent / "forked.py")],
             cwd=self.place,
@@ -327,8 +329,8 @@ class Tries:
         if not tests or self.process.stdin is None or self.process.stdout is None:
             return 0
         options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--no-header", "--hypothesis-profile=mutants"]
-        # Slow pages too, where they are the ones responsible.
-        options += ["-m", ""]
+        # Neither doctests, nor the choice of quick tests: slow pages may be the ones responsible.
+        options.append("--override-ini=addopts=")
         self.process.stdin.write(json.dumps([*options, *tests]) + "\n")
         self.process.stdin.flush()
         return int(self.process.stdout.readline())
@@ -336,12 +338,12 @@ class Tries:
 
 def run(waiting: list[Mutant], kept: dict[str, int], seconds: float) -> None:
     """Tries the mutants, one in each copy of the tree at a time, and keeps what became of them."""
+    files = files_of(one.path for one in waiting)
+    seen = reached(files)
     places: Queue[Tries] = Queue()
     for number in range(min(WORKERS, len(waiting))):
-        places.put(Tries(number))
-
+        places.put(Tries(number, [*files, PAGES.partition("::")[0]]))
     end = time.monotonic() + seconds
-    seen = reached(files_of(one.path for one in waiting))
 
     def one(mutant: Mutant) -> None:
         if time.monotonic() > end:
