@@ -9,6 +9,7 @@ import pytest
 
 import esxparse as ex
 from esxparse.metrics import inventory, memory, network, scheduling
+from esxparse.reports.blocks import ABSENT
 from esxparse.reports.host_health import listing
 
 STEPS = (1, 2, 4, 8, 16, 32, 64)
@@ -156,7 +157,7 @@ def test_every_column_of_the_ports(tmp_path):
     assert "1 without traffic left out" in block.text
     for port, kind in (("33554434:vmnic0", "uplink"), ("33554449:444768:db", "vm")):
         sent, received, tx, rx, drop_tx, drop_rx = PORTS[port]
-        expected = [kind, "vSwitch0", "10,000" if kind == "uplink" else "–"]
+        expected = [kind, "vSwitch0", "10,000" if kind == "uplink" else ABSENT]
         expected += [
             f"{1.048576 * one(values):.2f}" for values in (sent, received) for one in (mean, max)
         ]  # Mibit to Mbit
