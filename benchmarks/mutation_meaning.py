@@ -311,6 +311,8 @@ class Tries:
         environment = os.environ | mutation.ENVIRONMENT
         environment |= {"PYTHONPATH": f"{self.place}:{self.place / 'simulator'}"}
         del environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"]
+        simulated = self.place / "simulated"
+        simulated.mkdir()
         # Bytecode of the tree and of tests, once; none of mutants, which may have the time and size of another.
         subprocess.run([sys.executable, "-m", "compileall", "-q", "esxparse", "simulator"], cwd=self.place, check=True)
         collect = [sys.executable, "-m", "pytest", "--collect-only", "-qq", "-n", "0", "-p", "no:cacheprovider", *files]
@@ -318,7 +320,7 @@ class Tries:
         self.process = subprocess.Popen(
             [sys.executable, "-P", str(Path(__file__).parent / "forked.py")],
             cwd=self.place,
-            env=environment | {"PYTHONDONTWRITEBYTECODE": "1"},
+            env=environment | {"PYTHONDONTWRITEBYTECODE": "1", "SIMULATED": str(simulated)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
