@@ -258,7 +258,7 @@ def _forget(seen: dict[str, Any], file: str) -> None:
 
 
 def tests_of(mutant: Mutant, seen: Mapping[str, Any]) -> list[str]:
-    """The tests that run the lines of a mutant, quickest first; those of its pages last."""
+    """The module's own examples, the tests that run the lines of a mutant, quickest first, and those of its pages."""
     lines = seen["lines"].get(str(mutant.path), {})
     span = _statement(mutant)
     files = files_of([mutant.path])
@@ -269,7 +269,8 @@ def tests_of(mutant: Mutant, seen: Mapping[str, Any]) -> list[str]:
         found = [test for test in seen["seconds"] if test.partition("::")[0] in files]
     if mutant.where.startswith(("reports/", "charts/")):
         found = [*{*found, *(test for test in makers(seen) if test.partition("::")[0] in files)}]
-    return sorted(found, key=lambda test: seen["seconds"].get(test, 0.0)) + pages_of(mutant.path)
+    own = [str(mutant.path)] if ">>>" in mutant.source else []
+    return own + sorted(found, key=lambda test: seen["seconds"].get(test, 0.0)) + pages_of(mutant.path)
 
 
 def makers(seen: Mapping[str, Any]) -> set[str]:
@@ -331,8 +332,8 @@ class Tries:
         if not tests or self.process.stdin is None or self.process.stdout is None:
             return 0
         options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--no-header", "--hypothesis-profile=mutants"]
-        # Neither doctests, nor the choice of quick tests: slow pages may be the ones responsible.
-        options.append("--override-ini=addopts=")
+        # Neither other doctests, nor the choice of quick tests: slow pages may be the ones responsible.
+        options += ["--override-ini=addopts=", *(["--doctest-modules"] if tests[0].startswith("esxparse/") else [])]
         self.process.stdin.write(json.dumps([*options, *tests]) + "\n")
         self.process.stdin.flush()
         return int(self.process.stdout.readline())
@@ -349,6 +350,9 @@ def run(waiting: list[Mutant], kept: dict[str, int], seconds: float) -> None:
 
     def one(mutant: Mutant) -> None:
         if time.monotonic() > end:
+            return
+        if mutation.kind_of(mutant.where, *mutant.lines) == "equivalent":
+            kept[mutant.key] = 0
             return
         tries = places.get()
         target = tries.place / mutant.path
