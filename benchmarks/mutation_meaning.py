@@ -44,6 +44,8 @@ RESPONSIBLE: Final[dict[str, list[str]]] = tomllib.loads(
 MUTANTS: Final = mutation.MUTANTS
 REACHED: Final = MUTANTS / "reached.json"
 PAGES: Final = "tests/test_golden_pages.py::test_the_report_of_"
+MOST_S: Final = 40.0
+"""Seconds of tests, measured with coverage, that a mutant is tried against: of slower ones nobody knows."""
 WORKERS: Final = int(os.environ.get("MUTANT_WORKERS", "2"))
 
 SWAPPED: Final = {
@@ -269,8 +271,10 @@ def tests_of(mutant: Mutant, seen: Mapping[str, Any]) -> list[str]:
         found = [test for test in seen["seconds"] if test.partition("::")[0] in files]
     if mutant.where.startswith(("reports/", "charts/")):
         found = [*{*found, *(test for test in makers(seen) if test.partition("::")[0] in files)}]
+    quickest = sorted(found, key=lambda test: seen["seconds"].get(test, 0.0))
+    took = accumulate(seen["seconds"].get(test, 0.0) for test in quickest)
     own = [str(mutant.path)] if ">>>" in mutant.source else []
-    return own + sorted(found, key=lambda test: seen["seconds"].get(test, 0.0)) + pages_of(mutant.path)
+    return own + [test for test, total in zip(quickest, took, strict=True) if total <= MOST_S] + pages_of(mutant.path)
 
 
 def makers(seen: Mapping[str, Any]) -> set[str]:
