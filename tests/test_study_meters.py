@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from statistics import mean
 
+import fio_outputs
 import pytest
 import studies
 
@@ -124,3 +125,61 @@ def test_a_poll_is_summed_over_its_pcpus_and_averaged_over_time(tmp_path, pcpus)
     row = one(tmp_path, f'[[run]]\nvmkperf = {{ file = "{studies.FORMATS / "vmkperf-poll.txt"}"{chosen} }}\n')
     sums = [sum(rates[pcpu] for pcpu in pcpus or range(4)) for rates in POLLS]
     assert row["tlb_misses_per_s"] == pytest.approx(mean(sums))
+
+
+JOBS = {
+    # name: (reads, mean of reads in ns, writes, mean of writes in ns, depth, seconds)
+    "a.json": {"one": (8_000, 900_000, 2_000, 1_500_000, 16, 10), "two": (4_000, 300_000, 0, 0, 8, 10)},
+    "b.json": {"three": (1_000, 5_000_000, 3_000, 200_000, 4, 10)},
+}
+
+
+def write_jobs(folder, sizes=(4096, 4096, 4096)):
+    left = iter(sizes)
+    for name, jobs in JOBS.items():
+        made = []
+        for job, (reads, read_ns, writes, write_ns, depth, seconds) in jobs.items():
+            size = next(left)
+            options = {"name": job, "rw": "randrw", "bs": str(size), "iodepth": str(depth)}
+            ways = {
+                "read": fio_outputs.direction(reads, msec=1000 * seconds, mean=read_ns, size=size),
+                "write": fio_outputs.direction(writes, msec=1000 * seconds, mean=write_ns, size=size),
+            }
+            begun = {"job_start": 1000 * round(BEGIN.timestamp())}
+            made.append(fio_outputs.job(job, options=options, **ways) | begun)
+        stamp = round(BEGIN.timestamp()) + 10
+        (folder / name).write_text(fio_outputs.document(*made, timestamp=stamp, timestamp_ms=1000 * stamp))
+
+
+def weighted(pairs):
+    return sum(weight * value for weight, value in pairs) / sum(weight for weight, _ in pairs)
+
+
+def test_jobs_that_ran_together_are_added_up_and_their_latencies_weighted_by_rate(tmp_path):
+    write_jobs(tmp_path)
+    row = one(tmp_path, '[[run]]\nfio = ["a.json", "b.json"]\n')
+    jobs = [job for of in JOBS.values() for job in of.values()]
+    reads, writes = sum(job[0] for job in jobs) / 10, sum(job[2] for job in jobs) / 10
+    assert (row["read_iops"], row["write_iops"], row["iops"]) == pytest.approx((reads, writes, reads + writes))
+    assert (row["read_mb_per_s"], row["mb_per_s"]) == pytest.approx((reads * 0.004096, (reads + writes) * 0.004096))
+    # fio's `lat` is a tenth above `clat` in these files.
+    read_ms = weighted([(job[0], 1.1e-6 * job[1]) for job in jobs])
+    write_ms = weighted([(job[2], 1.1e-6 * job[3]) for job in jobs if job[2]])
+    assert (row["read_latency_mean_ms"], row["write_latency_mean_ms"]) == pytest.approx((read_ms, write_ms), rel=1e-4)
+    assert row["latency_mean_ms"] == pytest.approx(weighted([(reads, read_ms), (writes, write_ms)]), rel=1e-4)
+    assert row["latency_max_ms"] == pytest.approx(9 * 5.5, rel=1e-4)
+    assert row["outstanding"] == 16 + 8 + 4
+    assert row["outstanding_by_law"] == pytest.approx((reads + writes) * row["latency_mean_ms"] / 1000)
+    assert row["median_read_latency_ms"] == pytest.approx(1.1 * 0.9, rel=1e-4)
+    assert row["block_size_bytes"] == 4096
+    assert row["io_errors"] == 0
+    # Percentiles of several jobs are of none of them; those of one job are its own.
+    assert (row["read_p95_ms"], row["write_p99_ms"]) == (None, None)
+    alone = one(tmp_path, '[[run]]\nfio = "b.json"\n')
+    assert alone["read_p95_ms"] == pytest.approx(5.0 * 95 / 50, rel=1e-3)
+    assert alone["write_p99_ms"] == pytest.approx(0.2 * 99 / 50, rel=1e-3)
+
+
+def test_jobs_of_several_block_sizes_have_none_in_common(tmp_path):
+    write_jobs(tmp_path, (4096, 8192, 4096))
+    assert one(tmp_path, '[[run]]\nfio = ["a.json", "b.json"]\n')["block_size_bytes"] is None
