@@ -184,3 +184,17 @@ def test_a_clock_that_slows_down_drifts(tmp_path, steps, drift):
     seconds = [sum(steps[:place]) for place in range(len(steps) + 1)]
     found = of_clock(tmp_path, seconds)
     assert found.get("drift_ratio", [None, None])[1] == (None if drift is None else (pytest.approx(drift), seconds[-1]))
+
+
+def test_of_equal_steps_of_several_meters_the_first_is_named(tmp_path):
+    moments = {"a": (0, 10, 20, 30, 60, 70), "b": (0, 10, 40, 50, 60, 70)}
+    lines = [(second, sensor) for sensor, seconds in moments.items() for second in seconds]
+    times = [(cells.START + timedelta(seconds=second), sensor) for second, sensor in sorted(lines)]
+    text = "time,sensor,watts\n" + "".join(f"{time:%Y-%m-%dT%H:%M:%SZ},{sensor},5\n" for time, sensor in times)
+    (tmp_path / "power.csv").write_text(text)
+    found = rows(ex.open(tmp_path / "power.csv"), "power", kind="clock")
+    step = found["step_s"]
+    assert (step["max"], step["min"]) == (30.0, 10.0)
+    assert (step["max_at"], since_start(step["max_time"])) == (step["min_at"], 60.0)
+    assert since_start(step["min_time"]) == 10.0
+    assert step["max_at"].startswith("a ") or " a " in step["max_at"] or step["max_at"].endswith("a")

@@ -147,3 +147,8 @@ def test_a_quarter_of_a_straight_line_is_still_compared_with_one(tmp_path):
     assert sentence.endswith(": 25 % of what a straight line gives.")
     (sentence,) = told(made(tmp_path, runs({4: 1000.0, 8: 1500.0, 16: 999.0}), HEAD))
     assert sentence == "IOPS falls from 1,000 at 4 to 999 at 16 hosts."
+
+
+def test_a_sweep_from_nothing_is_compared_with_no_straight_line(tmp_path):
+    (sentence,) = told(made(tmp_path, runs({0: 10.0, 8: 1500.0, 16: 3000.0}), HEAD))
+    assert sentence == "IOPS: 10 to 3,000 in 3 runs."

@@ -154,3 +154,22 @@ def test_each_of_three_recordings_is_compared_with_the_first(tmp_path):
         assert words[:2] == [f"{count:,}", f"{factor / 2:.3f}"]
         assert float(words[2].replace(",", "")) == pytest.approx(count / 6, abs=0.5)
         assert words[3] == f"{factor / 2:.3f}"
+
+
+def polled(path, rates):
+    """`vmkperf poll` of two PCPUs, five seconds apart."""
+    text = (
+        "~ # vmkperf poll tlb_misses -i 5 -n 2\ntlb_misses per second per cpu\n----------------------\npcpu0 pcpu1 \n"
+    )
+    path.write_text(text + "".join(f"{one:.2f} {other:.2f} \n" for one, other in rates))
+    return path
+
+
+def test_polls_are_compared_by_their_rates(tmp_path):
+    few, many = [(100, 300), (140, 260)], [(800, 700), (900, 600)]
+    found = gather.gather([polled(tmp_path / "few.txt", few), polled(tmp_path / "many.txt", many)])
+    (words,) = lines(tables.compared(found))
+    means = [sum(map(sum, rates)) / 2 for rates in (few, many)]
+    assert words == ["tlb_misses", *(f"{mean:,.0f}" for mean in means), f"{means[0] / means[1]:.3f}"]
+    rates = gather.rates(found.subjects[0]).collect().sort("x")
+    assert rates["per_s"].to_list() == [sum(one) for one in few]

@@ -167,6 +167,23 @@ def test_every_column_of_the_ports(tmp_path):
     assert found["web"][-1] == "2"
 
 
+def test_ports_are_ordered_by_the_worse_of_what_they_dropped_either_way(tmp_path):
+    """% dropped of what is sent and received, in the mean; a single sample of more does not count."""
+    dropped = {
+        "a": ([2, 2, 2], [0, 0, 0]),
+        "b": ([0, 0, 0], [3, 3, 3]),
+        "c": ([9, 0, 0], [0, 0, 8]),
+        "d": ([4, 4, 4], [1, 1, 1]),
+    }
+    cells = {}
+    for place, (vm, (sent, received)) in enumerate(dropped.items()):
+        owner = f"Network Port(vSwitch0:{33554449 + place}:{444768 + place}:{vm})"
+        cells |= {(owner, counter): [1000] * 3 for counter in TRAFFIC[:4]}
+        cells |= {(owner, TRAFFIC[4]): sent, (owner, TRAFFIC[5]): received}
+    found = lines(listing.ports(network.summary(network.ports(opened(tmp_path, cells)["network_port"]))))
+    assert list(found) == ["d", "c", "b", "a"]
+
+
 @pytest.mark.parametrize(
     ("costop", "limited", "swap", "said"),
     [

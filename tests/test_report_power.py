@@ -146,3 +146,15 @@ def test_without_a_meter_power_per_work_is_by_the_host_itself(tmp_path):
     assert per["%"]["cost"] == pytest.approx(sum(OWN) / sum(UTIL))
     assert found.measured_by == "esxtop"
     assert tables.meters(found).text == ""
+
+
+def test_readings_that_count_from_their_start_have_energy_and_no_time_of_day(tmp_path):
+    values = (100, 140, 260, 300)
+    (tmp_path / "bench.csv").write_text(
+        "elapsed_s,watts\n" + "".join(f"{10 * place}.5,{watts}\n" for place, watts in enumerate(values))
+    )
+    found = gather.gather([tmp_path / "bench.csv"], time_column="elapsed_s", value_column="watts")
+    (row,) = gather.energies(found).rows(named=True)
+    assert (row["covered_s"], row["energy_joules"]) == (30, sum(5 * (one + other) for one, other in pairwise(values)))
+    assert row["since_start"] is True
+    assert "UTC" not in str(tables.header(found, "Power"))
