@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from statistics import mean
@@ -183,3 +184,23 @@ def test_jobs_that_ran_together_are_added_up_and_their_latencies_weighted_by_rat
 def test_jobs_of_several_block_sizes_have_none_in_common(tmp_path):
     write_jobs(tmp_path, (4096, 8192, 4096))
     assert one(tmp_path, '[[run]]\nfio = ["a.json", "b.json"]\n')["block_size_bytes"] is None
+
+
+def test_watts_of_the_manifest_are_said_to_be_its_whatever_else_was_measured(tmp_path):
+    write_jobs(tmp_path)
+    measured = one(tmp_path, '[[run]]\nfio = "b.json"\nvalues = { watts = 250.0 }\n')
+    assert (measured["watts_from"], measured["throughput_from"]) == ("manifest", "fio")
+    given = one(tmp_path, "[[run]]\nvalues = { watts = 250.0 }\n")
+    assert (given["watts_from"], given.get("throughput_from")) == ("manifest", None)
+    write_readings(tmp_path, WATTS)
+    metered = one(tmp_path, '[[run]]\npower = { file = "power.csv", sensor = "node" }\n')
+    assert (metered["watts_from"], metered.get("throughput_from")) == ("power_csv", None)
+
+
+def test_of_readings_without_times_the_first_of_the_host_is_its_power(tmp_path):
+    document = json.loads((studies.FORMATS / "redfish-ilo5-power.json").read_text())
+    (control,) = document["PowerControl"]
+    document["PowerControl"] += [{**control, "MemberId": "1", "PowerConsumedWatts": 111}]
+    (tmp_path / "power.json").write_text(json.dumps(document))
+    row = one(tmp_path, '[[run]]\npower = "power.json"\n')
+    assert (row["watts"], row["energy_joules"]) == (308.0, None)
