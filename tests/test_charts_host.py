@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 import pytest
 
-from esxparse.charts import memory, network, power
+from esxparse.charts import cpu, memory, network, power
+from esxparse.metrics.scheduling import FROM_GROUP
 
 START = datetime(2026, 3, 2, 8, tzinfo=UTC)
 
@@ -111,3 +112,66 @@ def test_ports_are_ranked_by_the_share_that_they_dropped():
     chart = network.drops_ranked(ports, "rx")
     assert rows(chart, "label", "max") == [("b", 3.0), ("a", 9.0), ("e", 1.0), ("d", 4.0)]
     assert network.drops_ranked(ports.filter(pl.col("client") == "c"), "rx") is None
+
+
+WAITS = {
+    # vm: vcpus, use per vCPU, waits, and whose waits they are
+    "a": (4, [10.0, 20.0, 60.0], [1.0, 2.0, 9.0], "vCPU worlds"),
+    "b": (1, [90.0, 80.0, 70.0], [5.0, 5.0, 5.0], FROM_GROUP),
+    "c": (2, [30.0, 30.0, 45.0], [0.0, 0.0, 0.0], "vCPU worlds"),
+}
+
+
+def waits(kinds=None):
+    return pl.concat(
+        timed(
+            3,
+            group_id=[place] * 3,
+            vm=[vm] * 3,
+            vcpus=[vcpus] * 3,
+            used_pct=used,
+            contention_pct=waited,
+            ready_pct=[one + 1 for one in waited],
+            costop_pct=[0.0] * 3,
+            max_limited_pct=[0.0] * 3,
+            swap_wait_pct=[0.0] * 3,
+            ready_from=[kinds or kind] * 3,
+        )
+        for place, (vm, (vcpus, used, waited, kind)) in enumerate(WAITS.items())
+    )
+
+
+def test_vms_are_ranked_by_the_cores_that_they_use_in_the_mean():
+    drawn = rows(cpu.used_ranked(waits()), "label", "mean", "max")
+    assert drawn == [("a", 1.2, 2.4), ("b", 0.8, 0.9), ("c", 0.7, 0.9)]
+
+
+def test_waits_are_ranked_by_their_95th_percentile_and_say_whose_they_are():
+    chart = cpu.wait_ranked(waits(), "ready")
+    # Linear between the two highest of three: 0.95 x 2 = 1.9.
+    assert rows(chart, "label", "p95", "max") == [("a", pytest.approx(2 + 0.9 * 7), 9.0), ("b", 5.0, 5.0)]
+    assert "1 more VM had none" in subtitle(chart)
+    assert "group's sum / vCPUs of 1 of 3 VMs, including waits of helper worlds" in subtitle(chart).replace(
+        "Group", "group"
+    )
+    assert cpu.helpers(waits(FROM_GROUP)) == "group's sum / vCPUs, including waits of helper worlds"
+    assert cpu.helpers(waits("vCPU worlds")) == ""
+
+
+def test_a_physical_cpu_has_the_colour_of_its_highest_sample():
+    pcpu = pl.concat(
+        timed(3, pcpu=[one] * 3, util_pct=values)
+        for one, values in ((0, [0.0, 9.99, 10.0]), (1, [100.0, 50.0, 89.0]), (None, [33.0] * 3))
+    )
+    drawn = {(one, value): label for one, value, label in rows(cpu.pcpu_heat(pcpu), "pcpu", "util_pct_max", "label")}
+    edges = [int(word) for label in drawn.values() for word in label.split() if word.isdigit()]
+    assert {one for one, _ in drawn} == {0, 1}
+    for (_, value), label in drawn.items():
+        words = [int(word) for word in label.split() if word.isdigit()]
+        if label.startswith("under"):
+            assert value < words[0]
+        elif "more" in label:
+            assert value >= words[0]
+        else:
+            assert words[0] <= value < words[1]
+    assert edges
