@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cells
 import compose
 import pytest
 
@@ -268,20 +269,33 @@ source = "chosen here"
 """
 
 
-def test_series_are_what_their_cells_make_of_them(tmp_path):
-    cells = {(owner, counter): value for owner, counters in CELLS.items() for counter, value in counters.items()}
-    rows = [[f"{value:.2f}" for value in cells.values()]] * SAMPLES
-    rec = ex.open(compose.write(tmp_path, compose.text(list(cells), rows)))
-    names = dict.fromkeys((kind, value) for kind, of in EXPECTED.items() for value, _ in of)
-    profile = tmp_path / "own.toml"
+def judged(folder, rec, names):
+    """The mean and peak of series by rules whose limits all values pass: by kind, series and object."""
+    profile = folder / "own.toml"
     profile.write_text("".join(RULE.format(kind=kind, value=value) for kind, value in names))
-    found = {
+    return {
         (one["kind"], one["rule"].removeprefix(f"own.{one['kind']}_"), "" if one["kind"] == "host" else one["name"]): (
             one["mean"],
             one["peak"],
         )
         for one in ex.diagnose(rec, profile=str(profile)).symptoms
     }
+
+
+def test_the_clock_has_its_usual_step_and_how_often_it_was_set_back(tmp_path):
+    seconds = [0, 5, 10, 15, 20, 60, 65, 70, 75, 80, 85, 90]
+    rec = ex.open(cells.capture(tmp_path, {("Numa Node", "0", "Free MBytes"): [5.0] * 12}, seconds=seconds))
+    found = judged(tmp_path, rec, [("host", "interval_s"), ("host", "steps_back"), ("host", "step_s")])
+    assert found["host", "interval_s", ""] == (5.0, 5.0)
+    assert found["host", "steps_back", ""] == (0.0, 0.0)
+    assert found["host", "step_s", ""][1] == 40.0
+
+
+def test_series_are_what_their_cells_make_of_them(tmp_path):
+    columns = {(owner, counter): value for owner, counters in CELLS.items() for counter, value in counters.items()}
+    rows = [[f"{value:.2f}" for value in columns.values()]] * SAMPLES
+    rec = ex.open(compose.write(tmp_path, compose.text(list(columns), rows)))
+    found = judged(tmp_path, rec, dict.fromkeys((kind, value) for kind, of in EXPECTED.items() for value, _ in of))
     wrong = {
         (kind, *key): (expected, found.get((kind, *key)))
         for kind, of in EXPECTED.items()
