@@ -299,8 +299,7 @@ def main() -> None:
             count[kind] += 1
             if options.show and kind == "survived":
                 print(f"{one.path}:{one.line}\n  - {out}\n  + {into}")
-    counts["**all**"] = sum(counts.values(), Counter[str]())
-    lines = mutation.table(counts)
+    lines = mutation.table(counts | {"**all**": sum(counts.values(), Counter[str]())})
     print("\n".join(lines))
     if not options.modules:
         introduction = (

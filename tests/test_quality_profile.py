@@ -45,6 +45,13 @@ def test_a_counter_that_is_a_state_has_its_extremes_sum_changes_and_fractions(tm
     assert row["changes"] == sum(one != other for one, other in steps) == 11
 
 
+@pytest.mark.parametrize(("value", "fractions"), [(7.5, 6), (7.0, 0)])
+def test_a_counter_that_never_moves_has_as_many_fractions_as_rows(tmp_path, value, fractions):
+    rec = ex.open(cells.capture(tmp_path, {("Numa Node", node, "Free MBytes"): [value] * 3 for node in "01"}))
+    row = rows(rec, "numa_node", kind="counter")["free_mbytes"]
+    assert (row["fractions"], row["changes"], row["min"], row["max"]) == (fractions, 0, value, value)
+
+
 UTIL = {
     # Rises all the time; whole numbers, 100 and numbers below 1 do not tell whether they are measured anew.
     "0": [10.5, 11.5, 12.5, 13.5, 14.5, 15.5, 16.5, 17.5],
