@@ -58,6 +58,14 @@ def drafted(folder, names):
             ],
         ),
         (
+            ["a-2.csv", "a-2.json", "a-4.csv", "a-4.json", "b-2.csv", "b-2.json", "host.txt"],
+            [
+                ({"name": "a", "number": 2}, 1, ["a-2.csv", "a-2.json", "host.txt"]),
+                ({"name": "a", "number": 4}, 1, ["a-4.csv", "a-4.json", "host.txt"]),
+                ({"name": "b", "number": 2}, 1, ["b-2.csv", "b-2.json", "host.txt"]),
+            ],
+        ),
+        (
             ["esxtop/x1.csv", "esxtop/x2.csv", "fio/x1.json", "fio/x2.json"],
             [
                 ({"x": 1}, 1, ["esxtop/x1.csv", "fio/x1.json"]),
