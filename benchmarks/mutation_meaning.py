@@ -3,7 +3,8 @@
 `mutation.py` takes metrics/ and every small change. This takes what lies between the metrics and the page, and the
 changes that people make by mistake. Each mutant is written into a copy of the tree. There the tests run that reach its
 lines, of the files that `responsible.toml` lists for its module, the quickest first, until one fails. Pages are made in
-processes of their own, where nobody sees which lines run: `responsible.toml` names their tests, which always run.
+processes of their own, where nobody sees which lines run: tests that make one, and those that `responsible.toml` names,
+always run.
 Same table, same list of equivalent mutants.
 Run: `python benchmarks/mutation_meaning.py [--minutes N] [--sample N [--seed N]] [--show] [MODULE ...]`
 """
@@ -19,32 +20,26 @@ import shutil
 import subprocess
 import sys
 import time
-import tomllib
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from queue import Queue
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import mutation
 import sections
+from reaching import PAGES, RESPONSIBLE, files_of, reached, tests_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator
 
 ROOT: Final = mutation.ROOT
 TREES: Final = mutation.MUTANTS / "trees"
 KEPT: Final = mutation.MUTANTS / "meaning.json"
-RESPONSIBLE: Final[dict[str, list[str]]] = tomllib.loads(
-    (Path(__file__).parent / "responsible.toml").read_text(encoding="utf-8")
-)
 MUTANTS: Final = mutation.MUTANTS
-REACHED: Final = MUTANTS / "reached.json"
-PAGES: Final = "tests/test_golden_pages.py::test_the_report_of_"
-LONGEST_S: Final = 600
-WORKERS: Final = 2
+WORKERS: Final = int(os.environ.get("MUTANT_WORKERS", "2"))
 
 SWAPPED: Final = {
     "mean": "median", "median": "mean", "sum": "mean", "max": "min", "min": "max", "first": "last", "last": "first",
@@ -202,60 +197,6 @@ def _not_code(tree: ast.AST) -> set[int]:
     return found
 
 
-def _listed(path: Path) -> list[str]:
-    """What `responsible.toml` has for a module: the entry of the longest prefix."""
-    name = str(path).removeprefix("esxparse/")
-    return RESPONSIBLE[max((prefix for prefix in RESPONSIBLE if name.startswith(prefix)), key=len)]
-
-
-def _is_page(name: str) -> bool:
-    return name.partition("[")[0] in {"recordings", "a_study", "a_lake"}
-
-
-def files_of(paths: Iterable[Path]) -> list[str]:
-    """The test files that are responsible for modules."""
-    return sorted({f"tests/test_{one}.py" for path in paths for one in _listed(path) if not _is_page(one)})
-
-
-def pages_of(path: Path) -> list[str]:
-    """The tests of finished pages that are responsible for a module: `recordings[fio]`, `a_study[power]`."""
-    return [f"{PAGES}{one}" for one in _listed(path) if _is_page(one)]
-
-
-def reached(files: list[str]) -> dict[str, Any]:
-    """By module and line the tests that ran it, and the seconds that each test takes; kept beside the mutants."""
-    if not REACHED.exists():
-        environment = os.environ | {"POLARS_MAX_THREADS": "1", "REACHED": str(REACHED)}
-        command = [sys.executable, "-m", "coverage", "run", "--source=esxparse", f"--data-file={MUTANTS / 'coverage'}"]
-        command += ["-m", "pytest", "-p", "tests.reached", "-q", "-n", "0", "-p", "no:cacheprovider", *files]
-        subprocess.run([*command, "--hypothesis-profile=mutants"], cwd=ROOT, env=environment, check=True)
-    found: dict[str, Any] = json.loads(REACHED.read_text(encoding="utf-8"))
-    return found
-
-
-def tests_of(mutant: Mutant, seen: Mapping[str, Any]) -> list[str]:
-    """The tests that run the lines of a mutant, quickest first; those of its pages last."""
-    lines = seen["lines"].get(str(mutant.path), {})
-    span = _statement(mutant)
-    files = files_of([mutant.path])
-    ran = {test for line in span for test in lines.get(str(line), ())}
-    found = [test for test in ran if test.partition("::")[0] in files]
-    if not found and ran == {""}:
-        # It runs when the module is imported: every test sees it.
-        found = [test for test in seen["seconds"] if test.partition("::")[0] in files]
-    return sorted(found, key=lambda test: seen["seconds"].get(test, 0.0)) + pages_of(mutant.path)
-
-
-def _statement(mutant: Mutant) -> range:
-    """The lines of the statement that is changed, without the statements inside it."""
-    spans = [
-        range(node.lineno, node.body[0].lineno if hasattr(node, "body") else (node.end_lineno or node.lineno) + 1)
-        for node in ast.walk(ast.parse(mutant.source))
-        if isinstance(node, ast.stmt)
-    ]
-    return min((span for span in spans if mutant.line in span), key=len)
-
-
 def tree(number: int) -> Path:
     """A copy of what git knows and of the compiled scanner, for one worker."""
     place = TREES / str(number)
@@ -269,40 +210,62 @@ def tree(number: int) -> Path:
     return place
 
 
-def tried(place: Path, tests: list[str]) -> int:
-    """The exit status of the tests in a copy of the tree; those that take too long have noticed something."""
-    environment = os.environ | mutation.ENVIRONMENT
-    environment |= {"PYTHONPATH": f"{place}:{place / 'simulator'}", "PYTHONDONTWRITEBYTECODE": "1"}
-    del environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"]
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--no-header"]
-    command += ["--hypothesis-profile=mutants", *tests]
-    try:
-        return subprocess.run(
-            command, cwd=place, env=environment, timeout=LONGEST_S, capture_output=True, check=False
-        ).returncode
-    except subprocess.TimeoutExpired:
-        return 1
+class Tries:
+    """Tests in a copy of the tree, one after another, in forks of one process."""
+
+    def __init__(self, number: int, files: list[str]) -> None:
+        self.place = tree(number)
+        environment = os.environ | mutation.ENVIRONMENT
+        environment |= {"PYTHONPATH": f"{self.place}:{self.place / 'simulator'}"}
+        del environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"]
+        simulated = self.place / "simulated"
+        simulated.mkdir()
+        # Bytecode of the tree and of tests, once; none of mutants, which may have the time and size of another.
+        subprocess.run([sys.executable, "-m", "compileall", "-q", "esxparse", "simulator"], cwd=self.place, check=True)
+        collect = [sys.executable, "-m", "pytest", "--collect-only", "-qq", "-n", "0", "-p", "no:cacheprovider", *files]
+        subprocess.run(collect, cwd=self.place, env=environment, stdout=subprocess.DEVNULL, check=True)
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", str(Path(__file__).parent / "forked.py")],
+            cwd=self.place,
+            env=environment | {"PYTHONDONTWRITEBYTECODE": "1", "SIMULATED": str(simulated)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def status(self, tests: list[str]) -> int:
+        """The exit status of the tests; those that take too long have noticed something."""
+        if not tests or self.process.stdin is None or self.process.stdout is None:
+            return 0
+        options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--no-header", "--hypothesis-profile=mutants"]
+        # Neither other doctests, nor the choice of quick tests: slow pages may be the ones responsible.
+        options += ["--override-ini=addopts=", *(["--doctest-modules"] if tests[0].startswith("esxparse/") else [])]
+        self.process.stdin.write(json.dumps([*options, *tests]) + "\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
 
 
 def run(waiting: list[Mutant], kept: dict[str, int], seconds: float) -> None:
     """Tries the mutants, one in each copy of the tree at a time, and keeps what became of them."""
-    places: Queue[Path] = Queue()
-    for number in range(WORKERS):
-        places.put(tree(number))
-
+    files = files_of(one.path for one in waiting)
+    seen = reached(files)
+    places: Queue[Tries] = Queue()
+    for number in range(min(WORKERS, len(waiting))):
+        places.put(Tries(number, [*files, PAGES.partition("::")[0]]))
     end = time.monotonic() + seconds
-    seen = reached(files_of(one.path for one in waiting))
 
     def one(mutant: Mutant) -> None:
         if time.monotonic() > end:
             return
-        place = places.get()
-        target = place / mutant.path
+        if mutation.kind_of(mutant.where, *mutant.lines) == "equivalent":
+            kept[mutant.key] = 0
+            return
+        tries = places.get()
+        target = tries.place / mutant.path
         target.write_text(mutant.changed, encoding="utf-8")
-        tests = tests_of(mutant, seen)
-        kept[mutant.key] = tried(place, tests) if tests else 0
+        kept[mutant.key] = tries.status(tests_of(mutant, seen))
         target.write_text(mutant.source, encoding="utf-8")
-        places.put(place)
+        places.put(tries)
         KEPT.write_text(json.dumps(dict(kept)), encoding="utf-8")
 
     with ThreadPoolExecutor(WORKERS) as pool:
@@ -336,8 +299,7 @@ def main() -> None:
             count[kind] += 1
             if options.show and kind == "survived":
                 print(f"{one.path}:{one.line}\n  - {out}\n  + {into}")
-    counts["**all**"] = sum(counts.values(), Counter[str]())
-    lines = mutation.table(counts)
+    lines = mutation.table(counts | {"**all**": sum(counts.values(), Counter[str]())})
     print("\n".join(lines))
     if not options.modules:
         introduction = (

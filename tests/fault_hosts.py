@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import tomllib
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -84,9 +86,13 @@ def _seen(name: str, severity: float, release: str | None, whole: bool) -> Seen:
     if release:
         options = {"release": release}
     assert run.scenario
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / spec["name"]
-        simulate.write_esxtop(path, simulate.capture(run.scenario), **options)
+    # Mutants are tried one after another on the same hosts, whose captures are kept for the next.
+    kept = os.environ.get("SIMULATED")
+    with nullcontext(kept) if kept else tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / (f"{name} {severity} {release} {whole} " if kept else "") / spec["name"]
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            simulate.write_esxtop(path, simulate.capture(run.scenario), **options)
         with path.open("rb") as lines:
             columns = lines.readline().count(b'","') + 1
         read = ex.open(path)

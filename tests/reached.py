@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 _seconds: dict[str, float] = {}
+_contexts: list[str] = []
+"""The test, and the fixtures of several tests that are being made for it."""
+_users: dict[str, set[str]] = {}
+"""The tests that use each of these fixtures."""
 
 
 def running() -> coverage.Coverage:
@@ -27,8 +31,24 @@ def running() -> coverage.Coverage:
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Names the context after the test."""
+    _contexts[:] = [item.nodeid]
     running().switch_context(item.nodeid)
+    for name, made in getattr(item, "_fixtureinfo").name2fixturedefs.items():  # noqa: B009  pytest has no other way
+        _users.setdefault(f"fixture {made[-1].baseid} {name}", set()).add(item.nodeid)
     yield
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Iterator[None]:
+    """What a fixture runs that several tests share is of all of them, not of the first."""
+    if fixturedef.scope == "function":
+        yield
+        return
+    _contexts.append(f"fixture {fixturedef.baseid} {fixturedef.argname}")
+    running().switch_context(_contexts[-1])
+    yield
+    _contexts.pop()
+    running().switch_context(_contexts[-1])
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -39,5 +59,11 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 def pytest_sessionfinish() -> None:
     """Writes what was seen."""
     data = running().get_data()
-    lines = {str(Path(file).relative_to(ROOT)): data.contexts_by_lineno(file) for file in data.measured_files()}
+    lines = {
+        str(Path(file).relative_to(ROOT)): {
+            line: sorted({test for context in contexts for test in _users.get(context, {context})})
+            for line, contexts in data.contexts_by_lineno(file).items()
+        }
+        for file in data.measured_files()
+    }
     Path(os.environ["REACHED"]).write_text(json.dumps({"lines": lines, "seconds": _seconds}), encoding="utf-8")

@@ -60,6 +60,7 @@ def test_data_docs_are_pages_that_name_each_table(tmp_path):
     index = ex.quality.data_docs(ex.open(FORMATS / "power-pdu-export.csv", format="power_csv"), tmp_path)
     assert index == tmp_path / "index.html"
     assert "power" in index.read_text(encoding="utf-8")
+    assert "power-pdu-export.csv power" not in index.read_text(encoding="utf-8")
     assert list(tmp_path.glob("validations/**/*.html"))
 
 

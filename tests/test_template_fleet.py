@@ -324,6 +324,9 @@ def test_a_fault_of_several_files_is_one_whatever_its_numbers(tmp_path):
     assert len(told) == 2
     (row,) = [line for line in tables.checks(gather.gather(str(where))).text.splitlines() if "row is cut" in line]
     assert "esx-01, esx-02" in row
+    # Told as the reader says it of the first of them.
+    (first,) = [one.message for one in ex.open(files[0]).notes if "row is cut" in one.message]
+    assert first in row
 
 
 @pytest.mark.needs("duckdb")

@@ -92,6 +92,8 @@ def test_repetitions_are_one_test_and_settings_are_series_of_their_own(tmp_path)
     assert means["iops"].to_list() == [pytest.approx(found.results.collect()["iops"][0])] * 2
     # Depths are no repetitions.
     assert gather.repetitions(["randread-4k-1", "randread-4k-32"]) == {}
+    # One is not repeated, and repetitions count from 1.
+    assert gather.repetitions(["tuned-1", "plain", "other-2", "other-3"]) == {}
 
 
 def test_nothing_to_compare_is_no_chart():

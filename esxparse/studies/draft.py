@@ -120,12 +120,14 @@ def _pattern(group: Sequence[Sequence[str]]) -> Named:
     values: dict[str, list[str]] = {}
     each: list[dict[str, str]] = [{} for _ in group]
     first = group[0]
+    # A word that is not the same in all names is a label itself, and names none.
+    shared = [tokens[0] if len(set(tokens)) == 1 else "" for tokens in zip(*group, strict=True)]
     for place, tokens in enumerate(zip(*group, strict=True)):
         different = sorted(dict.fromkeys(tokens), key=natural)
         if len(different) == 1:
             parts.append(literal(first[place]))
             continue
-        name = _placeholder(first, place, numbers=all(token.isdecimal() for token in tokens))
+        name = _placeholder(shared, place, numbers=all(token.isdecimal() for token in tokens))
         while name in values:
             name = f"{name}_2"
         values[name] = different
