@@ -19,7 +19,7 @@ from esxparse import fleet
 from esxparse.errors import DamagedError, EsxparseError, MissingTableError, choose_from
 from esxparse.fleet import Crew
 from esxparse.formats.opening import Opening, moment
-from esxparse.lakes import derived, entries, merged, segments, servers
+from esxparse.lakes import derived, entries, merged, segments, servers, sql
 from esxparse.lakes.adding import Added, Job, add
 from esxparse.lakes.entries import Entry
 from esxparse.lakes.merged import Merged
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 _QUOTED_URL: Final = re.compile(r"""['"]([^'"]*://[^'"]*)['"]""")
 _UNKNOWN: Final = re.compile(r'Table with name "?(.+?)"? does not exist')
-_ODD: Final = re.compile(r"[^\w.]")
 _PATTERN: Final = re.compile(r"([*?[])")
 _DUCKDB: Final[dict[str, str | bool | int | float | list[str]]] = {
     "python_enable_replacements": False,
@@ -301,7 +300,7 @@ class Lake:
                 # Not EXPLAIN: with ANALYZE it runs what it explains.
                 if [one.type for one in base.extract_statements(query)] != [duckdb.StatementType.SELECT]:
                     raise EsxparseError("a lake is asked by one query, which reads and changes nothing: SELECT ...")
-                for table in (one for one in whole if one.lower() in words or _is_quoted(one, query)):
+                for table in (one for one in whole if one.lower() in words or sql.issql.text(one, query)):
                     if files := self._fewest((one for one in self.captures if table in one.tables), table):
                         base.execute(self._view(table, files))
                     else:
@@ -329,13 +328,13 @@ class Lake:
     def _view(self, table: str, files: Iterable[str]) -> str:
         """A view of a table, for DuckDB."""
         # DuckDB takes each name for a pattern; one in brackets is the character itself.
-        given = ", ".join(_quoted(_PATTERN.sub(r"[\1]", one)) for one in files)
+        given = ", ".join(sql.text(_PATTERN.sub(r"[\1]", one)) for one in files)
         types = "hive_types = {'table': VARCHAR, 'date': DATE, 'host': VARCHAR}"
         rows = f"read_parquet([{given}], hive_partitioning = true, {types}, union_by_name = true)"
-        where = [f"time >= {_quoted(self.since.isoformat())}"] if self.since else []
-        where += [f"time < {_quoted(self.until.isoformat())}"] if self.until else []
+        where = [f"time >= {sql.text(self.since.isoformat())}"] if self.since else []
+        where += [f"time < {sql.text(self.until.isoformat())}"] if self.until else []
         chosen = f" WHERE {' AND '.join(where)}" if where else ""
-        return f'CREATE VIEW {_named(table)} AS SELECT * EXCLUDE ("table") FROM {rows}{chosen}'  # noqa: S608  names are ours
+        return f'CREATE VIEW {sql.name(table)} AS SELECT * EXCLUDE ("table") FROM {rows}{chosen}'  # noqa: S608  names are ours
 
     def add(
         self,
@@ -391,16 +390,3 @@ class Lake:
                 f"  tables: {', '.join(self)}",
             ]
         )
-
-
-def _is_quoted(table: str, query: str) -> bool:
-    """Whether a query names a table whose name has to be quoted."""
-    return bool(_ODD.search(table)) and _named(table).lower() in query.lower()
-
-
-def _named(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
