@@ -300,7 +300,7 @@ class Lake:
                 # Not EXPLAIN: with ANALYZE it runs what it explains.
                 if [one.type for one in base.extract_statements(query)] != [duckdb.StatementType.SELECT]:
                     raise EsxparseError("a lake is asked by one query, which reads and changes nothing: SELECT ...")
-                for table in (one for one in whole if one.lower() in words or sql.issql.text(one, query)):
+                for table in (one for one in whole if one.lower() in words or sql.is_quoted(one, query)):
                     if files := self._fewest((one for one in self.captures if table in one.tables), table):
                         base.execute(self._view(table, files))
                     else:
