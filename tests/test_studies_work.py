@@ -58,10 +58,10 @@ def test_a_row_that_lost_its_middle_in_a_table_that_is_not_kept_is_no_sample_all
 
 
 def test_the_metrics_of_a_study_need_no_other_numbers_than_it_asks_for(busy_host_file):
-    whole, part = ex.open(busy_host_file), projected(busy_host_file, capture.TABLES)
+    whole, part = ex.open(busy_host_file), projected(busy_host_file, capture.needed())
     # Of interrupts and power states nothing is asked.
-    assert "vcpu" in capture.TABLES
-    assert "interrupt_cookie" not in capture.TABLES
+    assert "vcpu" in capture.needed()
+    assert "interrupt_cookie" not in capture.needed()
     asked = capture.metrics(whole.tables, "6.7")
     assert capture.metrics(part.tables, "6.7") == pytest.approx(asked, nan_ok=True)
     assert asked["ready_pct"] > 0

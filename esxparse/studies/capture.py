@@ -7,6 +7,7 @@ cannot tell are left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -23,11 +24,19 @@ if TYPE_CHECKING:
     Tables = Mapping[str, pl.LazyFrame]
 
 _MEANS: Final = {**MEANS, "host": {**MEANS["host"], "esxtop_watts": "watts"}}
-TABLES: Final = frozenset({"group_memory", "network_port", *host.DISKS, host.VOLUMES}).union(
-    *(view.reads for view in VIEWS if view.table in _MEANS and set(_MEANS[view.table].values()) & set(columns(view)))
-)
-"""The tables whose numbers are needed."""
 _LATENCIES: Final = ("gavg_ms", "davg_ms", "kavg_ms", "qavg_ms")
+
+
+@cache
+def needed() -> frozenset[str]:
+    """The tables whose numbers are needed.
+
+    Found out when it is asked for: a batch forks after its imports, and polars would not survive that if it had run.
+    """
+    asked = (
+        view.reads for view in VIEWS if view.table in _MEANS and set(_MEANS[view.table].values()) & set(columns(view))
+    )
+    return frozenset({"group_memory", "network_port", *host.DISKS, host.VOLUMES}).union(*asked)
 
 
 def metrics(tables: Tables, release: str | None) -> dict[str, Any]:

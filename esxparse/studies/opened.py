@@ -92,7 +92,7 @@ def _recordings(role: str, files: RunFiles) -> tuple[Recording, ...]:
     if role == "results_csv" and not opening.format:
         # Nothing in such a file tells what it is; the manifest does.
         opening = replace(opening, format=role)
-    numbers = capture.TABLES if ROLES[role] == ROLES["esxtop"] else None
+    numbers = capture.needed() if ROLES[role] == ROLES["esxtop"] else None
     found = []
     for path in files.paths:
         rec = open_recording(path, opening, numbers=numbers)
