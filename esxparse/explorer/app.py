@@ -24,7 +24,7 @@ from esxparse.diagnosis.diagnose import diagnose
 from esxparse.diagnosis.likeness import similar
 from esxparse.errors import DamagedError, EsxparseError, choose_from
 from esxparse.explorer.code import cell
-from esxparse.explorer.held import find, held
+from esxparse.explorer.held import find, held, of_vms
 from esxparse.explorer.overview import Overview, of_recording, of_study
 from esxparse.explorer.panel import Align, Asked, Values, moment, panel
 from esxparse.explorer.rows import NOUNS
@@ -99,11 +99,13 @@ class Explorer(anywidget.AnyWidget):
         self.recordings = recordings
         self.values = Values(recordings, self.align)
         rec = recordings[0]
+        every, timed = held(rec), frozenset(_timed(rec))
         self.counters = [
             {"table": one.table, "column": one.column, "name": one.name, "names": list(one.names)}
             | {"unit": one.unit, "meaning": one.meaning, "noun": NOUNS.get(one.table, "instances")}
-            for one in held(rec)
-            if one.table in _timed(rec)
+            for one in every
+            # A counter of groups is drawn as that of their VMs.
+            if one.table in timed and of_vms(one, every) is one
         ]
         self.presets = _presets(rec)
         spans = [(_span(one), self.values.shift(one)) for one in recordings]

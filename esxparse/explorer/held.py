@@ -109,8 +109,9 @@ def held(rec: Recording) -> tuple[Held, ...]:
     derived = (
         Held(table, column, None, one)
         for table in rec.derived
+        for lacks in (lacking(rec, table),)
         for column, one in declared()[table].items()
-        if column not in lacking(rec, table)
+        if column not in lacks
     )
     return (*raw, *derived)
 
@@ -139,7 +140,12 @@ def find(rec: Recording, name: str, table: str | None = None) -> Held:
         return [*map(_key, _kinds(one)), key].index(key), places.get(one.table, len(places))
 
     first = min(found, key=precedence)
-    return next((one for one in there if (one.table, first.table) == (_VM, _GROUPS) and _stands(one, first)), first)
+    return first if table else of_vms(first, there)
+
+
+def of_vms(found: Held, there: Iterable[Held]) -> Held:
+    """The column of VMs that a counter of groups stands for, among all that are held; else the counter itself."""
+    return next((one for one in there if (one.table, found.table) == (_VM, _GROUPS) and _stands(one, found)), found)
 
 
 def _kinds(one: Held) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from esxparse.counters.series import series_name
 from esxparse.derived.of_recording import frame as frame_of
 from esxparse.derived.of_recording import lacking
 from esxparse.errors import EsxparseError, did_you_mean
-from esxparse.explorer.held import DEVICE, NAMED, VM, Held, expression, find, said
+from esxparse.explorer.held import DEVICE, NAMED, VM, Held, expression, find, held, of_vms, said
 from esxparse.metrics.inventory import only_kinds, only_vms, vms
 from esxparse.metrics.network import offered
 
@@ -31,7 +31,7 @@ _ROLL_UPS: Final = {
     "virtual_disk": "disk",
 }
 """The column that is null in rows which add up other rows of the table."""
-_PREFIX: Final = {"physical_cpu": "PCPU ", "numa_node": "node "}
+_PREFIX: Final = {"physical_cpu": "PCPU ", "pcpu": "PCPU ", "numa_node": "node ", "node": "node "}
 _DROPPED: Final = {"pct_outbound_packets_dropped", "pct_received_packets_dropped"}
 _TOTAL: Final = "_Total"
 NOUNS: Final = {
@@ -100,7 +100,10 @@ def rows(
     Raises EsxparseError: There is no such counter, table, VM, device or instance.
     """
     found = find(rec, name, table)
-    frame = _values(rec, found, raw=table is not None if raw is None else raw)
+    raw = table is not None if raw is None else raw
+    if not raw:
+        found = of_vms(found, held(rec))
+    frame = _values(rec, found, raw=raw)
     there = frame.collect_schema().names()
     if found.table in _ROLL_UPS and (part := _ROLL_UPS[found.table]) in there:
         frame = frame.filter(pl.col(part).is_not_null())
