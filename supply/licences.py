@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from importlib.metadata import Distribution, distributions
+from importlib.metadata import Distribution, PackageMetadata, distributions
 from pathlib import Path
 
 from license_expression import ExpressionError, LicenseExpression, get_spdx_licensing
@@ -80,13 +80,18 @@ def _parsed(expression: str) -> LicenseExpression | None:
         return None
 
 
+def _said(metadata: PackageMetadata, field: str) -> str:
+    """Return a field of metadata; empty without one, where the standard library and its backport differ."""
+    return next(iter(metadata.get_all(field) or ()), "")
+
+
 def licence_of(package: Distribution) -> str:
     """Return the licence of an installed package as an SPDX expression, or "unknown"."""
     metadata = package.metadata
     classifiers = [one for one in metadata.get_all("Classifier") or () if one.startswith("License ::")]
-    first_line = (metadata["License"] or "").strip().partition("\n")[0]
+    first_line = _said(metadata, "License").strip().partition("\n")[0]
     words = [first_line, *(one.rpartition(" :: ")[2] for one in classifiers if len(classifiers) == 1)]
-    stated = (RULES["words"].get(one, one) for one in (metadata["License-Expression"] or "", *words))
+    stated = (RULES["words"].get(one, one) for one in (_said(metadata, "License-Expression"), *words))
     first = next((one for one in stated if _parsed(one) is not None), UNKNOWN)
     return str(RULES["read"].get(normal(metadata["Name"]), first))
 

@@ -214,20 +214,26 @@ def test_the_widget_answers_and_says_what_is_wrong(rec):
     app._answer(app, {"ask": "findings", "id": 3}, [])
     app._answer(app, {"ask": "changes", "id": 4, "start": app.about["start"] + 120_000}, [])
     start, end = app.about["start"], app.about["end"]
-    first = {"counter": "pct_ready", "table": "group_cpu", "instance": sent[0]["answer"]["series"][0]["instance"]}
+    ready = sent[0]["answer"]
+    # The counter of groups is drawn as that of their VMs, and asked for as such.
+    assert (ready["counter"], ready["table"]) == ("ready_pct", "vm")
+    first = {"counter": ready["counter"], "table": ready["table"], "instance": ready["series"][0]["instance"]}
     memory = {"counter": "free_mbytes", "table": "memory", "instance": "host"}
     for at, series in enumerate((first, memory, first | {"instance": "nobody"}), 5):
         app._answer(app, {"ask": "similar", "id": at, **series, "start": start, "end": end}, [])
     app._answer(app, {"ask": "similar", "id": 8, **first, "start": start, "end": start + 30_000}, [])
-    good, bad, findings, changes, alike, host, nobody, short = (one["answer"] for one in sent)
+    free = {"counter": "free_mib", "table": "host", "instance": "host"}
+    app._answer(app, {"ask": "similar", "id": 9, **free, "start": start, "end": end}, [])
+    good, bad, findings, changes, alike, host, nobody, short, derived = (one["answer"] for one in sent)
     assert good["series"][0]["label"] == "report-batch"
     assert "nearest" in bad["error"]
     assert any("orders-app" in one["verdict"] for one in findings["findings"])
     assert len(changes["rows"]) == 12
     # The VM waits for its limit.
-    assert "pct_max_limited" in [one["counter"] for one in alike["rows"]]
+    assert {"max_limited_pct", "pct_max_limited"} <= {one["counter"] for one in alike["rows"]}
     assert min(abs(one["correlation"]) for one in alike["rows"]) > 0.9
     assert len(host["rows"]) == 12
+    assert derived["rows"][0]["counter"] in {"free_mbytes", "other_mib", "nonkernel_mbytes"}
     assert "no series" in nobody["error"]
     assert "samples" in short["error"]
 
@@ -643,7 +649,7 @@ def test_a_name_that_objects_of_javascript_have_is_drawn(tmp_path):
     app = ex.explore(path, view={"panels": [{"counter": "%RDY", "table": "group_cpu", "n": 1}]})
     (asked,) = app.asked()
     (one,) = panel(app.values, asked)["series"]
-    assert (one["full"], one["instance"]) == ("constructor", "24689:constructor")
+    assert (one["full"], one["instance"]) == ("constructor", "constructor")
     assert one["label"] != "constructor"
     exec(app.code(), {})  # noqa: S102 (the code is what is tested)
 

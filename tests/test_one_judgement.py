@@ -10,9 +10,9 @@ import pytest
 from fault_hosts import seen
 
 import esxparse as ex
+from esxparse.derived.panels import Panel
 from esxparse.diagnosis import evidence, levels, rules
 from esxparse.diagnosis.areas import area_of
-from esxparse.diagnosis.panels import Panel
 from esxparse.diagnosis.series import Series
 from esxparse.diagnosis.symptoms import symptoms, values
 from esxparse.lakes import judging

@@ -96,7 +96,7 @@ def capture(host, first, last, **more):
 
 
 def fleet(lake, said=()):
-    return gather.Fleet(lake, said, FOUND, pl.DataFrame(), pl.DataFrame(), pl.DataFrame())
+    return gather.Fleet(lake, said, FOUND, pl.DataFrame(), pl.DataFrame(), pl.DataFrame(), pl.DataFrame())
 
 
 CAPTURES = [

@@ -152,8 +152,6 @@ EXPECTED = {
         ("run_pct", "db"): 83 / 2,
         ("system_pct", "db"): 8 / 2,
         ("lat_c_pct", "db"): 14 / 2,
-        ("demand_pct", "db"): 90 / 2,
-        ("vmwait_group_pct", "db"): 12 / 2,
         ("timers_per_s", "db"): 300,
         ("cpu_max_mhz", "db"): 4000,
         ("used_pct", "web"): 5,

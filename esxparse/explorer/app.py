@@ -201,7 +201,7 @@ class Explorer(anywidget.AnyWidget):
         """What moved most like a series of a panel in a range of time."""
         rec, table, instance = self.recordings[said.get("capture", 1) - 1], str(said["table"]), str(said["instance"])
         # `rows` gives a name to the host's own row.
-        name = "" if instance in {_HOST, table} else instance
+        name = "" if table in rec and instance in {_HOST, table} else instance
         shift = self.values.shift(rec)
         window = (moment(said["start"]) - shift, moment(said["end"]) - shift)
         return _named(similar(rec, (table, str(said["counter"]), name), window).head(_CHANGES))

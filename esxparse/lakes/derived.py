@@ -12,37 +12,34 @@ from esxparse.derived.catalogue import TABLES
 from esxparse.schema import TIME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Sequence
+    from datetime import datetime
 
-    from esxparse.lakes.query import Lake
+    from esxparse.recording import Recording
 
 _READ: Final = re.compile(r'\b(?:from|join)\s+"?(\w+)')
 """The tables that a query reads by name: `host` is also a column of each."""
 
 
-def names(lake: Lake) -> tuple[str, ...]:
-    """The derived tables that some capture can give; a table of the lake hides one of its name."""
-    there = {name for one in lake.captures if one.format == "esxtop" for name in lake.recorded(one).derived}
-    return tuple(name for name in TABLES if name in there and name not in lake)
+def names(recs: Sequence[Recording], own: Collection[str]) -> tuple[str, ...]:
+    """The derived tables that some capture of a lake can give; a table of the lake (`own`) hides one of its name."""
+    there = {name for rec in recs for name in rec.derived}
+    return tuple(name for name in TABLES if name in there and name not in own)
 
 
-def read_by(part: Lake, whole: Lake, query: str) -> Iterator[tuple[str, pl.DataFrame]]:
-    """The derived tables of a part of a lake that a query in SQL reads."""
-    words = set(_READ.findall(query.lower()))
-    for name in names(whole) if words & set(TABLES) else ():
-        if name in words:
-            yield name, table(part, name).collect()
+def read_by(query: str) -> frozenset[str]:
+    """The derived tables that a query in SQL may read."""
+    return frozenset(TABLES).intersection(_READ.findall(query.lower()))
 
 
-def table(lake: Lake, name: str) -> pl.LazyFrame:
+def table(recs: Sequence[Recording], name: str, since: datetime | None, until: datetime | None) -> pl.LazyFrame:
     """A derived table with `date` and `host` as its last columns; columns that a capture cannot give are null."""
     # Without a capture in the time that is asked for it is empty.
     frames = [pl.LazyFrame(schema={"time": TIME, "instance": pl.String, "date": pl.Date, "host": pl.String})]
-    for entry in lake.captures:
-        rec = lake.recorded(entry)
+    for rec in recs:
         if name in rec.derived:
             rows = of_recording.table(rec, name)
-            frames.append(rows.with_columns(date=pl.col("time").dt.date(), host=pl.lit(entry.host)))
+            frames.append(rows.with_columns(date=pl.col("time").dt.date(), host=pl.lit(rec.meta["host"])))
     whole = pl.concat(frames, how="diagonal").select(pl.exclude("date", "host"), "date", "host")
-    kept = [pl.col("time") >= lake.since] if lake.since else []
-    return whole.filter(*kept, *([pl.col("time") < lake.until] if lake.until else []))
+    kept = [pl.col("time") >= since] if since else []
+    return whole.filter(*kept, *([pl.col("time") < until] if until else []))

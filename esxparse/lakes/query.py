@@ -112,6 +112,15 @@ class Lake:
         """The tables that some capture has."""
         return tuple(dict.fromkeys(name for one in self.captures for name in one.tables))
 
+    @cached_property
+    def _recordings(self) -> list[Recording]:
+        return [self.recorded(one) for one in self.captures if one.format == "esxtop"]
+
+    @property
+    def derived(self) -> tuple[str, ...]:
+        """The derived tables that some capture can give, "vm" for instance."""
+        return derived.names(self._recordings, self.names)
+
     def __contains__(self, table: object) -> bool:
         return table in self.names
 
@@ -126,16 +135,15 @@ class Lake:
         return bool(self.captures if self.held is not None else entries.listed(self.store))
 
     def __getitem__(self, table: str) -> pl.LazyFrame:
-        """A table across the captures, also a derived one (`lake["vm"]`), with `date` and `host` as its last columns.
+        """A table of the captures or a derived one (`lake["vm"]`), with `date` and `host` as its last columns.
 
         Raises:
             MissingTableError: No capture has it; the message lists the tables.
         """
+        if table not in self and table in self.derived:
+            return derived.table(self._recordings, table, self.since, self.until)
         if table not in self:
-            there = derived.names(self)
-            if table in there:
-                return derived.table(self, table)
-            every = ", ".join([*self, *there])
+            every = ", ".join([*self, *self.derived])
             raise MissingTableError(f"lake {self.store.uri} has no table {table!r}; it has: {every}")
         frames = [self.scan(files, schema) for files, schema in self._alike(table)]
         # Releases differ in columns, and in whether a counter has a fraction.
@@ -305,8 +313,8 @@ class Lake:
                         base.execute(self._view(table, files))
                     else:
                         base.register(table, whole[table].clear().collect())
-                for table, frame in derived.read_by(self, whole, query):
-                    base.register(table, frame)
+                for table in derived.read_by(query).intersection(whole.derived):
+                    base.register(table, derived.table(self._recordings, table, self.since, self.until).collect())
                 found: pl.DataFrame = base.sql(query).pl()
             except (duckdb.Error, pl.exceptions.PolarsError) as error:
                 raise self._wrong(error) from error
@@ -316,7 +324,7 @@ class Lake:
         """What DuckDB refuses, and what to do about it."""
         if unknown := _UNKNOWN.search(str(error)):
             whole = Lake(self.store, held=self._all)
-            tables = ["catalogue", *(f'"{one}"' if "." in one else one for one in whole), *derived.names(whole)]
+            tables = ["catalogue", *(f'"{one}"' if "." in one else one for one in whole), *whole.derived]
             return MissingTableError(f"no table {unknown[1]!r}: {choose_from(unknown[1], tables)}")
         if broken := servers.network_error(self.store.uri, str(error)):
             return broken
