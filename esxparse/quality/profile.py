@@ -102,16 +102,18 @@ def profile(rec: Recording) -> dict[str, pl.DataFrame]:
 
 
 def _by_sample(frame: pl.DataFrame) -> pl.DataFrame:
-    """A table sample by sample, where it holds the rows of one instance together, as converted captures do."""
-    if "instance" not in frame.columns or not frame.height:
+    """A table sample by sample, each with its instances in one order, whatever the order of its rows.
+
+    Converted captures hold the rows of one instance together. Where instances come and go, rows stay as they are.
+    """
+    if "instance" not in frame.columns or not frame.height or _rows(frame).width:
         return frame
-    instance = frame["instance"].fill_null("")
-    length = int((instance != instance[0]).arg_max() or 0) or frame.height
-    each = instance.gather_every(length)
-    if length == 1 or frame.height % length or each.is_duplicated().any():
-        return frame
-    order = np.arange(frame.height).reshape(-1, length)
-    return frame[order.T.ravel()] if bool((instance == each.gather((order // length).ravel())).all()) else frame
+    rows = frame.select(pl.col("instance").fill_null("")).with_row_index()
+    rows = rows.with_columns(
+        sample=pl.int_range(pl.len()).over("instance"), first=pl.col("index").min().over("instance")
+    )
+    regular = rows["sample"].n_unique() * rows["first"].n_unique() == frame.height
+    return frame[rows.sort("sample", "first")["index"]] if regular else frame
 
 
 def _tables(form: str, frames: Mapping[str, pl.DataFrame]) -> dict[str, list[dict[str, Any]]]:
