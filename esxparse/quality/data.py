@@ -101,7 +101,8 @@ def classes(form: str, table: str, frame: pl.DataFrame, width: int) -> dict[str,
         marks = frame.head(length).select(pl.sql_expr(said)).to_series()
     except pl.exceptions.ColumnNotFoundError:
         return {"": None}
-    found = marks.unique(maintain_order=True).to_list()
+    # In an order that does not depend on that of the rows.
+    found = marks.unique().sort(descending=True).to_list()
     if len(found) == 1:
         return {found[0]: None}
     places = np.arange(frame.height, dtype=np.uint32).reshape(-1, length)
