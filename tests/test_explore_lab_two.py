@@ -39,7 +39,7 @@ def test_two_captures_are_told_apart_and_python_changes_the_view(tmp_path):
 
         # What the second lacks is said where it is missing, and the first is drawn.
         assert panels.nth(1).locator("svg.marks").count() == 1
-        said = "the second capture (later.csv) has no %RDY of orders-…xxxxxxxxxx"
+        said = "the second capture (later.csv) has no ready time (%RDY) of orders-…xxxxxxxxxx"
         assert panels.nth(0).locator(".ex-missing").inner_text() == said
         said = "the second capture (later.csv) has no NUMA free of numa_node over time"
         assert panels.nth(1).locator(".ex-missing").inner_text() == said

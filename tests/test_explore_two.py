@@ -60,7 +60,8 @@ def test_a_range_shows_the_capture_that_has_samples_in_it_or_says_that_none_has(
     later = other.meta["start"].timestamp() * 1000
     assert shown(start, start + 60_000) == {1}
     assert shown(later, later + 60_000) == {2}
-    with pytest.raises(ex.EsxparseError, match="no sample of %RDY from 2026-03-11 10:00:00 to 2026-03-11 11:00:00 UTC"):
+    said = r"no sample of ready time \(%RDY\) from 2026-03-11 10:00:00 to 2026-03-11 11:00:00 UTC"
+    with pytest.raises(ex.EsxparseError, match=said):
         shown(start + 3_600_000, start + 7_200_000)
 
 
@@ -127,7 +128,8 @@ def test_what_a_restart_numbers_anew_is_drawn_over_itself(rec, restarted, counte
     for first, second in zip(answer["series"][::2], answer["series"][1::2], strict=True):
         assert first["label"] == second["label"]
         assert first["mean"] == second["mean"]
-        assert (first["instance"] != second["instance"]) == (table != "virtual_disk")
+        # Derived tables know VMs by their names, virtual disks have no number.
+        assert (first["instance"] != second["instance"]) == (table in {"vcpu", "network_port"})
     assert answer["missing"] == []
     # Only the one that bears another name is another one.
     assert answer["total"] - panel(Values([rec]), asked)["total"] in {0, 1}
@@ -146,5 +148,5 @@ def test_what_a_restart_numbers_anew_is_drawn_over_itself(rec, restarted, counte
 
 def test_what_only_the_first_capture_has_is_named(rec, restarted):
     answer = panel(Values([rec, restarted]), Asked.of({"counter": "%RDY", "table": "group_cpu", "n": 8}))
-    assert answer["missing"] == ["the second capture (restarted.csv) has no %RDY of print-old"]
+    assert answer["missing"] == ["the second capture (restarted.csv) has no ready time (%RDY) of print-old"]
     assert {one["capture"] for one in answer["series"] if one["label"] == "print-old"} == {1}

@@ -99,7 +99,8 @@ class Explorer(anywidget.AnyWidget):
         self.recordings = recordings
         self.values = Values(recordings, self.align)
         rec = recordings[0]
-        every, timed = held(rec), frozenset(_timed(rec))
+        # What is derived comes first: people ask for VMs and devices before worlds and paths.
+        every, timed = sorted(held(rec), key=lambda one: one.derived is None), frozenset(_timed(rec))
         self.counters = [
             {"table": one.table, "column": one.column, "name": one.name, "names": list(one.names)}
             | {"unit": one.unit, "meaning": one.meaning, "noun": NOUNS.get(one.table, "instances")}
