@@ -141,7 +141,7 @@ def test_what_a_restart_numbers_anew_is_drawn_over_itself(rec, restarted, counte
     sent = []
     app.send = sent.append
     second = {key: answer["series"][1][key] for key in ("instance", "capture")}
-    said = {"ask": "similar", "id": 1, "counter": answer["counter"], "table": table, **second}
+    said = {"ask": "similar", "id": 1, "counter": answer["counter"], "table": answer["table"], **second}
     app._answer(app, said | {"start": app.about["start"], "end": app.about["end"]}, [])
     assert len(sent[0]["answer"]["rows"]) == 12
 
