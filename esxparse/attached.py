@@ -1,7 +1,7 @@
 """What a recording can do beyond its tables: derived tables, findings, rankings, charts, the explorer.
 
-`Recording` stands below what does it, so these methods are attached to it from here when `esxparse` is imported; what
-they need is loaded when one is called.
+`esxparse.recording` must not import the modules that do this, so importing `esxparse` attaches these methods to
+`Recording` from here. Each loads what it needs when it is called.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def item(rec: Recording, table: str) -> pl.LazyFrame:
     Derived tables have `time`, `instance` and the columns that the capture can give; see `rec.missing("vm")`.
 
     Raises:
-        MissingTableError: There is none; the message lists the tables.
+        MissingTableError: It has no such table; the message lists those that it has.
     """
     from esxparse.explorer.shown import shown  # noqa: PLC0415  (polars is imported when it is needed)
 

@@ -93,7 +93,7 @@ class Recording:
         object.__setattr__(self, "tables", _frozen(self.tables))
         object.__setattr__(self, "meta", _frozen(self.meta))
 
-    # `esxparse.attached` has them: they need what stands above this module.
+    # Attached by `esxparse.attached`: this module must not import what they need.
     __getitem__: ClassVar[Callable[..., pl.LazyFrame]]
     derived: ClassVar[property]
     missing: ClassVar[Callable[..., pl.DataFrame]]

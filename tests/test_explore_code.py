@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 import esxparse as ex
-from esxparse.derived.of_recording import frame
 from esxparse.explorer.code import cell
 from esxparse.explorer.held import held
 from esxparse.explorer.panel import Asked, Values, panel
@@ -34,7 +33,7 @@ def drawn_state(rec, counter, seed):
     state = {"counter": counter.column, "table": counter.table, "n": rng.choice([1, 3, 8])}
     state |= {"order": rng.choice(["p95", "mean", "max", "variability"]), "buckets": rng.choice([20, 60, 400])}
     state |= {"smooth": rng.choice([1, 1, 2, 5]), "normalise": rng.random() < 0.3, "difference": rng.random() < 0.3}
-    times = frame(rec, counter.table).select(pl.col("time").unique().sort().dt.epoch("ms")).collect()["time"].to_list()
+    times = rec[counter.table].select(pl.col("time").unique().sort().dt.epoch("ms")).collect()["time"].to_list()
     if rng.random() < 0.4:
         state["start"], state["end"] = sorted(rng.choices(times, k=2))
     return state
@@ -70,7 +69,7 @@ def compared(recordings, state, align="clock"):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_copied_code_has_the_numbers_of_the_panel_in_any_state(path):
     rec = ex.open(path)
-    counters = [one for one in held(rec) if "time" in frame(rec, one.table).collect_schema()]
+    counters = [one for one in held(rec) if "time" in rec[one.table].collect_schema()]
     compared_any = False
     for seed in range(STATES):
         counter = random.Random(f"{path.name} {seed}").choice(counters)  # noqa: S311 (no secret)

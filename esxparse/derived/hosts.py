@@ -44,10 +44,6 @@ def interrupts(one: Capture) -> pl.LazyFrame:
 @derived("pcpu", "pcpu_power_state")
 def power_states(one: Capture) -> pl.LazyFrame:
     """Clock and power states of each PCPU."""
-    return _power_states(one)
-
-
-def _power_states(one: Capture) -> pl.LazyFrame:
     frame = one.tables["pcpu_power_state"]
     there = names(frame)
     states = sorted((name for name in there if re.fullmatch(r"pct_[cpt]_state_[cpt]\d+", name)), key=_number)
@@ -115,7 +111,7 @@ def clock(one: Capture) -> pl.LazyFrame:
     # The clock matters while a PCPU works: an idle one may be as slow as it likes.
     busy = pl.col("c0_pct").fill_null(100.0)
     return (
-        _power_states(one)
+        power_states(one)
         .group_by("time", maintain_order=True)
         .agg(
             clock_pct=weighted_mean(pl.col("aperf_pct"), busy),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
     import polars as pl
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from esxparse.derived.capture import Capture
 
     Make = Callable[[Capture], pl.LazyFrame | None]
+
+F = TypeVar("F", bound="Make")
 
 KEYS: Final = ("time", "entity")
 """The columns that tell the rows of a view apart; a view of the host has no `entity`."""
@@ -39,10 +41,10 @@ VIEWS: Final[list[View]] = []
 """All views; of two that give one column of a table, the first counts where it has a value."""
 
 
-def derived(table: str, *needs: str, also: tuple[str, ...] = ()) -> Callable[[Make], Make]:
+def derived(table: str, *needs: str, also: tuple[str, ...] = ()) -> Callable[[F], F]:
     """Declares a function of a capture as a view of a derived table; see `View`."""
 
-    def declare(make: Make) -> Make:
+    def declare(make: F) -> F:
         VIEWS.append(View(table, needs, make, also))
         return make
 

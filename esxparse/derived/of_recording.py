@@ -67,11 +67,6 @@ def missing(rec: Recording, table: str | None = None) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict.fromkeys(("table", "column", "reason"), pl.String), orient="row")
 
 
-def frame(rec: Recording, name: str, wanted: Sequence[str] | None = None) -> pl.LazyFrame:
-    """A table of the recording, or a derived one; see `table`."""
-    return rec.tables[name] if name in rec.tables else table(rec, name, wanted)
-
-
 def table(rec: Recording, name: str, wanted: Sequence[str] | None = None) -> pl.LazyFrame:
     """A derived table: `time`, `instance` (the object's name) and its columns, one row per sample and object.
 

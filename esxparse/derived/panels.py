@@ -30,7 +30,7 @@ class Panel:
     kind: str
     names: tuple[str, ...]
     values: Mapping[str, Matrix]
-    """Samples x objects of each series that has a value anywhere; NaN where there is none."""
+    """Samples x objects of each series that has a value anywhere; NaN where a value is missing."""
 
 
 def panels(one: Capture, times: Sequence[Any]) -> Mapping[str, Panel]:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import polars as pl
 
 from esxparse.counters.series import series_name
-from esxparse.derived.of_recording import frame as frame_of
 from esxparse.derived.of_recording import lacking
+from esxparse.derived.of_recording import table as derived_table
 from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.explorer.held import DEVICE, NAMED, VM, Held, expression, find, held, of_vms, said
 from esxparse.metrics.inventory import only_kinds, only_vms, vms
@@ -101,7 +101,8 @@ def rows(
     """
     found = find(rec, name, table)
     raw = table is not None if raw is None else raw
-    if not raw:
+    # Without a table `find` has done so.
+    if table is not None and not raw:
         found = of_vms(found, held(rec))
     frame = _values(rec, found, raw=raw)
     there = frame.collect_schema().names()
@@ -138,7 +139,7 @@ def _values(rec: Recording, found: Held, *, raw: bool) -> pl.LazyFrame:
     if found.derived:
         weight = found.weight
         wanted = [one for one in (found.column, weight) if one and one not in lacking(rec, found.table)]
-        return frame_of(rec, found.table, wanted)
+        return derived_table(rec, found.table, wanted)
     frame = rec.tables[found.table]
     if raw or found.table not in {"group_cpu", "group_memory", "vcpu"} or "vcpu" not in rec:
         return frame

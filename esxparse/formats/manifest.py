@@ -93,7 +93,7 @@ def count(value: Any) -> int:
 
 
 def _origin(found: dict[str, Any]) -> None:
-    """Refuses an origin of other types; what is missing is told from what is there."""
+    """Refuses an origin whose fields have other types."""
     _is(found["sha256"], str), _is(found.get("name", ""), str), _is(found.get("options", {}), dict)
     count(found.get("bytes", 0))
 

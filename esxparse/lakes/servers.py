@@ -86,7 +86,7 @@ def seconds(options: Mapping[str, str]) -> float:
     """How long to wait for each answer.
 
     Raises:
-        EsxparseError: The option `timeout` is no number above 0.
+        EsxparseError: The option `timeout` is not a number above 0.
     """
     text = options.get("timeout", "")
     try:
@@ -118,7 +118,7 @@ def need_address(uri: str, options: Mapping[str, str]) -> None:
     """Refuses the address of a server that is not a URL, on which a client panics.
 
     Raises:
-        EsxparseError: It is none; the message does not repeat it.
+        EsxparseError: The address is not a URL; the message does not repeat it.
     """
     prefix = f"{vendor(uri)}_"
     there = {name: value for name, value in os.environ.items() if name.startswith(prefix)} | dict(options)

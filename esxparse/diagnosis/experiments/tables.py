@@ -5,7 +5,7 @@
     question   str    what is asked, answered by yes or no
     value      str    expression over facts (`facts`): what is shown beside the answer
     yes, no    str    expressions over facts, with limits of rules as in cases (`references`); where neither is true the
-                      answer is unclear, where a fact lacks there is none
+                      answer is unclear; a missing fact leaves none
     role       bool   instead: an experiment. Its answer is yes where the runs are as slow with one factor changed,
     words      [str]  whose value is one of these words, unless the study names it (`experiments` in study.toml)
     if_yes, if_no, partly   str   what the answer means, with facts

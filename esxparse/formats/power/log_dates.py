@@ -17,7 +17,7 @@ from esxparse.formats.power.readings import stamp
 from esxparse.recording import Note
 
 Clock = Callable[[str], str | None]
-"""The clock that a date is of, by the text before it in its line; None if the date is no time of the log."""
+"""The clock that a date is of, by the text before it in its line; None for a date that is not a time of the log."""
 
 _DATE = re.compile(
     r"(?<![\w/.:-])(?P<first>\d{4}|\d\d?)\\?(?P<mark>[/.-])(?P<middle>\d\d?)\\?(?P=mark)(?P<last>\d{4}|\d\d?)"
