@@ -67,7 +67,7 @@ def test_from_a_search_to_the_same_numbers_in_a_cell(tmp_path):
 
         # What moved like the first VM, over all counters.
         first.locator(".ex-legend button").first.click()
-        page.get_by_text("What moved most like %RDY of report-batch").wait_for(timeout=WAIT_MS)
+        page.get_by_text("What moved most like ready time (%RDY) of report-batch").wait_for(timeout=WAIT_MS)
         assert page.locator(".ex-below tr[tabindex]").count() == 12
 
         # Brush: all panels follow.

@@ -52,15 +52,18 @@ def test_two_captures_are_told_apart_and_python_changes_the_view(tmp_path):
         with page.expect_download() as saved:
             page.get_by_role("button", name="CSV").click()
         rows = list(csv.DictReader(Path(saved.value.path()).read_text(encoding="utf-8").splitlines()))
-        captures = {name: {row["capture"] for row in rows if row["counter"] == name} for name in ("%RDY", "NUMA free")}
-        assert captures == {"%RDY": {"1", "2"}, "NUMA free": {"1"}}
+        captures = {
+            name: {row["capture"] for row in rows if row["counter"] == name}
+            for name in ("ready time (%RDY)", "NUMA free")
+        }
+        assert captures == {"ready time (%RDY)": {"1", "2"}, "NUMA free": {"1"}}
 
-        # Names of files are those of columns: of %RDY no more than RDY would be left, the same for worlds and groups.
+        # Files are named after table and column: a name such as ready time (%RDY) says the same of VMs and worlds.
         files = []
         page.on("download", lambda one: files.append(one.suggested_filename))
         page.get_by_role("button", name="SVG").click()
         page.wait_for_timeout(2_000)
-        assert files == ["group_cpu-pct_ready.svg", "numa_node-free_mbytes.svg"]
+        assert files == ["vm-ready_pct.svg", "numa_node-free_mbytes.svg"]
 
         def run(code):
             cell = page.locator(".jp-CodeCell").nth(1)
@@ -73,7 +76,7 @@ def test_two_captures_are_told_apart_and_python_changes_the_view(tmp_path):
         run("at = app.about['start'] + 3_600_000\napp.view = {**app.view, 'range': [at, at + 60_000], 'smooth': 3}")
         bad = panels.first.locator(".ex-bad[role=alert]")
         bad.wait_for(timeout=WAIT_MS)
-        assert bad.inner_text() == "no sample of %RDY from 2026-03-11 10:00:00 to 2026-03-11 10:01:00 UTC"
+        assert bad.inner_text() == "no sample of ready time (%RDY) from 2026-03-11 10:00:00 to 2026-03-11 10:01:00 UTC"
         assert page.locator(".ex-number").input_value() == "3"
         run("app.view = {'panels': app.view['panels'][:1]}")
         page.wait_for_function("document.querySelectorAll('.ex-panel').length === 1", timeout=WAIT_MS)

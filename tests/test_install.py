@@ -103,7 +103,7 @@ def test_the_wheel_is_small_and_holds_no_simulator(wheels):
             folders = {"/".join(name.split("/")[:3]) for name in packed.namelist() if "/datasets/" in name}
             assert not any("simulator" in name for name in packed.namelist())
             assert any(name.endswith("share/jupyter/labextensions/esxparse/package.json") for name in packed.namelist())
-        carried = {"README.md", "__init__.py", "busy-host", "docker", "formats", "iser", "numa"}
+        carried = {"README.md", "__init__.py", "busy-host", "formats", "iser", "numa"}
         assert {folder.rpartition("/")[2] for folder in folders} <= carried
 
 
