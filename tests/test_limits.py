@@ -198,3 +198,47 @@ def test_a_full_disk_for_the_output_is_named(small_disk, words):
     assert done.stderr.count("\n") == 1
     assert str(small_disk) in done.stderr
     assert "space left" in done.stderr
+
+
+_FULL = """
+import mmap, resource, sys, threading, time
+def compute(seconds):
+    start = time.process_time()
+    while time.process_time() < start + seconds:
+        pass
+def run():
+    resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+    kept = []
+    while {full}:
+        try:
+            kept.append(mmap.mmap(-1, 1 << 20))
+        except OSError:
+            break
+    {then}
+resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+from esxparse.cli import limits
+from esxparse.cli.output import fail
+try:
+    sys.exit(limits.contained(run))
+except limits.EsxparseError as error:
+    fail(error)
+    sys.exit(1)
+"""
+
+
+@pytest.mark.search
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the room that a process has left is told by Linux")
+@pytest.mark.parametrize(
+    ("full", "then", "told"),
+    [
+        (True, "threading.Event().wait()", "esxparse: out of memory: ulimit -v allows 2,048 MiB"),
+        (False, "threading.Event().wait(25); print('waited', file=sys.stderr); return 0", "waited"),
+        (True, "compute(25); return 0", ""),
+    ],
+)
+def test_a_command_that_waits_for_memory_for_ever_is_ended(full, then, told):
+    """Polars does, where a thread is not started; one that waits for a host, or computes, is left alone."""
+    command = [sys.executable, "-c", _FULL.format(full=full, then=then)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert done.stderr.startswith(told)
+    assert done.returncode == (1 if "out of memory" in told else 0)

@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Final, NoReturn
 
 from esxparse.errors import EsxparseError
@@ -23,7 +24,7 @@ _MIB: Final = 1 << 20
 _THREADS: Final = "2"
 """Threads of polars under a limit of memory: each reserves some 30 MiB."""
 _MEMORY: Final = {
-    **dict.fromkeys(("check", "diagnose", "study", "lake"), 1280),
+    **dict.fromkeys(("check", "convert", "diagnose", "study", "lake"), 1280),
     **dict.fromkeys(("report", "batch", "lab", "lake report"), 1920),
 }
 """MiB of address space without which a command fails on a small capture with `_THREADS` threads."""
@@ -34,6 +35,9 @@ _FEWEST_FILES: Final = 24
 _ENOUGH_FILES: Final = 4096
 _SHOWN: Final = 1 << 20
 """Bytes of standard error of a command under a limit of memory that are kept."""
+_STILL_S: Final = 10
+_STACK: Final = 8 * _MIB
+"""A command that uses no processor time for `_STILL_S` seconds, and has no room for a thread, waits for that thread."""
 _CRASHED: Final = frozenset(getattr(signal, name, 0) for name in ("SIGABRT", "SIGSEGV", "SIGILL", "SIGBUS", "SIGTRAP"))
 _NO_MEMORY: Final = 70
 _EXHAUSTED: Final = frozenset({_NO_MEMORY, 127})
@@ -62,6 +66,7 @@ if sys.platform == "win32":
 
 else:
     import resource
+    import select
 
     def prepare(command: str) -> bool:
         """Raises the limit of open files as far as allowed; whether the process has a limit of memory.
@@ -100,10 +105,7 @@ else:
         os.close(writing)
         previous = [(one, signal.signal(one, lambda number, _: _pass_on(child, number))) for one in _PASSED_ON]
         try:
-            with open(reading, "rb") as errors:  # noqa: PTH123  a descriptor
-                words = errors.read(_SHOWN)
-                while errors.read(_SHOWN):
-                    pass
+            words = _all_of(reading, child)
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         finally:
             for number, handler in previous:
@@ -117,6 +119,46 @@ else:
             signal.signal(-status, signal.SIG_DFL)
             os.kill(os.getpid(), -status)
         return status
+
+    def _all_of(reading: int, child: int) -> bytes:
+        """What the child prints until it ends, at most `_SHOWN` bytes. A child that waits for memory is ended."""
+        words = b""
+        spent: dict[int, list[str]] = {}
+        with open(reading, "rb", buffering=0) as errors:
+            while True:
+                if select.select([errors], [], [], _STILL_S)[0]:
+                    if not (piece := errors.read(_SHOWN)):
+                        return words
+                    words = (words + piece)[:_SHOWN]
+                    continue
+                family = _family(child)
+                before, spent = spent, {process: _processor_time(process) for process in family}
+                for process in family if before == spent else ():
+                    if _room_left(process) < _STACK:
+                        with suppress(ProcessLookupError):
+                            os.kill(process, signal.SIGABRT)
+
+    def _family(process: int) -> list[int]:
+        """A process and those that it started, where the system lists them (Linux)."""
+        found = [process]
+        for one in found:
+            with suppress(OSError):
+                for children in Path(f"/proc/{one}/task").glob("*/children"):
+                    found += map(int, children.read_text().split())
+        return found
+
+    def _processor_time(process: int) -> list[str]:
+        """Of a process, in the system's units; the name before it may hold blanks."""
+        with suppress(OSError):
+            return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
+        return []
+
+    def _room_left(process: int) -> int:
+        """Bytes of address space that a process may still take."""
+        with suppress(OSError):
+            pages = int(Path(f"/proc/{process}/statm").read_text().split()[0])
+            return resource.getrlimit(resource.RLIMIT_AS)[0] - pages * resource.getpagesize()
+        return _STACK
 
     def _run_and_exit(run: Callable[[], int], writing: int) -> NoReturn:
         """Runs the command; only what it prints itself goes to `writing`, not what libraries and threads print."""
