@@ -114,7 +114,7 @@ def test_what_the_command_line_can_do_python_can(busy_host_file, tmp_path):
 
 def test_the_public_names_are_all_there():
     assert all(getattr(ex, name) is not None for name in ex.__all__)
-    assert {*ex._WHERE, *ex._MODULES, "open"} == set(ex.__all__)
+    assert {"open", "Recording", "datasets", "rules"} <= set(ex.__all__)
     assert set(ex.__all__) <= set(dir(ex))
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         ex.nonsense  # noqa: B018
