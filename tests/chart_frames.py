@@ -25,8 +25,7 @@ def table(samples, instances, step_s=5, **columns):
 
 def waits(vms=3, samples=20, **change):
     base = {
-        "group_id": lambda _, vm: vm,
-        "vm": lambda _, vm: f"vm-{vm:03}",
+        "instance": lambda _, vm: f"vm-{vm:03}",
         "vcpus": lambda _, __: 2,
         "ready_pct": lambda _, vm: 1.0 + vm,
         "max_limited_pct": lambda _, __: 0.0,
@@ -34,17 +33,17 @@ def waits(vms=3, samples=20, **change):
         "costop_pct": lambda _, __: 0.0,
         "swap_wait_pct": lambda _, __: 0.0,
         "used_pct": lambda _, __: 40.0,
+        "group_waits": lambda _, __: 0.0,
     }
     return table(samples, range(vms), **(base | change))
 
 
 def latency(devices=2, samples=20, **change):
     base = {
-        "device": lambda _, device: f"naa.6000097000012007000153303033{device:04}",
+        "instance": lambda _, device: f"naa.6000097000012007000153303033{device:04}",
         "iops": lambda _, __: 100.0,
         "good_iops": lambda _, __: 100.0,
-        "read_mib_per_s": lambda _, __: 1.0,
-        "write_mib_per_s": lambda _, __: 2.0,
+        "mib_per_s": lambda _, __: 3.0,
         "gavg_ms": lambda _, device: 3.0 + device,
         "davg_ms": lambda _, device: 2.5 + device,
         "kavg_ms": lambda _, __: 0.5,
@@ -54,19 +53,20 @@ def latency(devices=2, samples=20, **change):
 
 
 def summary(rows):
-    keys = ("device", "mean_iops", "gavg_ms", "davg_ms", "kavg_ms", "max_gavg_ms")
-    return pl.LazyFrame(rows, schema=dict.fromkeys(keys, pl.Float64) | {"device": pl.String}, orient="row")
+    keys = ("instance", "mean_iops", "gavg_ms", "davg_ms", "kavg_ms", "max_gavg_ms")
+    return pl.LazyFrame(rows, schema=dict.fromkeys(keys, pl.Float64) | {"instance": pl.String}, orient="row")
 
 
 def pcpus(count=4, samples=20):
     return table(
-        samples,
-        [None, *range(count)],
-        pcpu=lambda _, one: one,
-        used_pct=lambda _, __: 50.0,
-        util_pct=lambda sample, one: 40.0 + (one or 0) + sample,
-        core_util_pct=lambda _, __: 60.0,
-    ).with_columns(pl.col("pcpu").cast(pl.Int64))
+        samples, range(count), instance=lambda _, one: str(one), util_pct=lambda sample, one: 40.0 + one + sample
+    )
+
+
+def host_cpu():
+    use = {"used_pct": 50.0, "core_util_pct": 60.0}
+    made = {name: lambda _, __, share=share: share for name, share in use.items()}
+    return table(20, [0], util_pct=lambda sample, _: 40.0 + sample, watts=lambda sample, _: 200.0 + sample, **made)
 
 
 def host_memory(**change):
@@ -104,7 +104,7 @@ def drops():
 
 
 def watts():
-    return table(20, [0], watts=lambda sample, _: 200.0 + sample, cap_watts=lambda _, __: None)
+    return table(20, [0], watts=lambda sample, _: 200.0 + sample)
 
 
 def states():

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
-from chart_frames import READY, START, drops, host_memory, latency, pcpus, ports, states, summary, waits, watts
+from chart_frames import (
+    READY,
+    START,
+    drops,
+    host_cpu,
+    host_memory,
+    latency,
+    pcpus,
+    ports,
+    states,
+    summary,
+    waits,
+    watts,
+)
 from specs import layers, rows_of, titles
 
 from esxparse.charts import cpu, memory, network, power, storage, theme
 
 EVERY_CHART = {
-    "host cpu": lambda: cpu.host(pcpus()),
+    "host cpu": lambda: cpu.host(host_cpu()),
     "pcpu heat": lambda: cpu.pcpu_heat(pcpus()),
     "ready": lambda: cpu.wait_ranked(waits(), "ready", READY),
     "ready over time": lambda: cpu.wait_over_time(waits(), "ready", READY),
@@ -26,7 +39,7 @@ EVERY_CHART = {
     "uplinks": lambda: network.throughput(ports()),
     "drops": lambda: network.drops_ranked(drops(), "rx", READY),
     "watts": lambda: power.host(watts()),
-    "curve": lambda: power.against_use(watts(), pcpus()),
+    "curve": lambda: power.against_use(host_cpu()),
     "c-states": lambda: power.c_states(states()),
     "clock": lambda: power.clock(states()),
 }
@@ -65,7 +78,7 @@ def test_time_is_utc_and_says_so_with_its_date(name):
     "build",
     [
         lambda: cpu.host(None),
-        lambda: cpu.host(pcpus().filter(pl.lit(value=False))),
+        lambda: cpu.host(host_cpu().filter(pl.lit(value=False))),
         lambda: cpu.pcpu_heat(pcpus().with_columns(util_pct=pl.lit(None, dtype=pl.Float64))),
         lambda: cpu.wait_ranked(None, "ready"),
         lambda: cpu.wait_over_time(waits().filter(pl.lit(value=False)), "ready"),
@@ -86,7 +99,7 @@ def test_nothing_to_draw_is_no_chart(build):
 
 
 OVER_TIME = {
-    "host cpu": (cpu.host, pcpus),
+    "host cpu": (cpu.host, host_cpu),
     "ready": (lambda frame: cpu.wait_over_time(frame, "ready", READY), waits),
     "host memory": (memory.host, host_memory),
     "swapping": (memory.swapping, host_memory),

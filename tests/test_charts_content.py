@@ -65,7 +65,7 @@ def test_waits_that_nobody_had_are_no_chart_and_the_rest_is_counted():
 
 def test_without_the_counter_of_limits_ready_time_is_shown_with_them_and_says_so():
     spec = cpu.wait_ranked(
-        waits(contention_pct=lambda *_: None).cast({"contention_pct": pl.Float64}), "ready"
+        waits(max_limited_pct=lambda *_: None).cast({"max_limited_pct": pl.Float64}), "ready"
     ).to_dict()
     assert "or a limit reached" in spec["title"]["subtitle"][0]
     assert rows_of(spec, spec)[0]["p95"] == 3.0
@@ -76,7 +76,7 @@ def test_latency_is_davg_plus_kavg_and_nfs_is_not_split():
     spec = storage.latency_split(summary(given_rows)).to_dict()
     bars = next(view for view in layers(spec) if view["mark"]["type"] == "bar")
     rows = rows_of(spec, bars)
-    assert {(row["device"], row["part"], row["ms"]) for row in rows} == {
+    assert {(row["instance"], row["part"], row["ms"]) for row in rows} == {
         ("naa.1", "DAVG", 2.0),
         ("naa.1", "KAVG", 1.0),
         ("nfs", "GAVG, not split", 4.0),

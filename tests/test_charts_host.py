@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 
 from esxparse.charts import cpu, memory, network, power
-from esxparse.metrics.scheduling import FROM_GROUP
 
 START = datetime(2026, 3, 2, 8, tzinfo=UTC)
 
@@ -115,19 +114,18 @@ def test_ports_are_ranked_by_the_share_that_they_dropped():
 
 
 WAITS = {
-    # vm: vcpus, use per vCPU, waits, and whose waits they are
-    "a": (4, [10.0, 20.0, 60.0], [1.0, 2.0, 9.0], "vCPU worlds"),
-    "b": (1, [90.0, 80.0, 70.0], [5.0, 5.0, 5.0], FROM_GROUP),
-    "c": (2, [30.0, 30.0, 45.0], [0.0, 0.0, 0.0], "vCPU worlds"),
+    # vm: vcpus, use per vCPU, waits, and whether they are those of the group
+    "a": (4, [10.0, 20.0, 60.0], [1.0, 2.0, 9.0], 0.0),
+    "b": (1, [90.0, 80.0, 70.0], [5.0, 5.0, 5.0], 1.0),
+    "c": (2, [30.0, 30.0, 45.0], [0.0, 0.0, 0.0], 0.0),
 }
 
 
-def waits(kinds=None):
+def waits(of_group=None):
     return pl.concat(
         timed(
             3,
-            group_id=[place] * 3,
-            vm=[vm] * 3,
+            instance=[vm] * 3,
             vcpus=[vcpus] * 3,
             used_pct=used,
             contention_pct=waited,
@@ -135,9 +133,9 @@ def waits(kinds=None):
             costop_pct=[0.0] * 3,
             max_limited_pct=[0.0] * 3,
             swap_wait_pct=[0.0] * 3,
-            ready_from=[kinds or kind] * 3,
+            group_waits=[grouped if of_group is None else of_group] * 3,
         )
-        for place, (vm, (vcpus, used, waited, kind)) in enumerate(WAITS.items())
+        for vm, (vcpus, used, waited, grouped) in WAITS.items()
     )
 
 
@@ -154,14 +152,14 @@ def test_waits_are_ranked_by_their_95th_percentile_and_say_whose_they_are():
     assert "group's sum / vCPUs of 1 of 3 VMs, including waits of helper worlds" in subtitle(chart).replace(
         "Group", "group"
     )
-    assert cpu.helpers(waits(FROM_GROUP)) == "group's sum / vCPUs, including waits of helper worlds"
-    assert cpu.helpers(waits("vCPU worlds")) == ""
+    assert cpu.helpers(waits(1.0)) == "group's sum / vCPUs, including waits of helper worlds"
+    assert cpu.helpers(waits(0.0)) == ""
 
 
 def test_a_physical_cpu_has_the_colour_of_its_highest_sample():
     pcpu = pl.concat(
-        timed(3, pcpu=[one] * 3, util_pct=values)
-        for one, values in ((0, [0.0, 9.99, 10.0]), (1, [100.0, 50.0, 89.0]), (None, [33.0] * 3))
+        timed(3, instance=[one] * 3, util_pct=values)
+        for one, values in (("0", [0.0, 9.99, 10.0]), ("1", [100.0, 50.0, 89.0]))
     )
     drawn = {(one, value): label for one, value, label in rows(cpu.pcpu_heat(pcpu), "pcpu", "util_pct_max", "label")}
     edges = [int(word) for label in drawn.values() for word in label.split() if word.isdigit()]

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import polars as pl
 import pytest
-from chart_frames import START, times, waits, watts
+from chart_frames import START, ports, times, waits, watts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
@@ -35,13 +35,13 @@ def test_times_reach_the_chart_as_milliseconds_since_1970():
 
 def test_colours_of_one_chart_are_all_different():
     for vms in (3, 8, 50):
-        places = leaders(with_labels(waits(vms=vms, samples=2), "vm"), "label", "contention_pct").places
+        places = leaders(with_labels(waits(vms=vms, samples=2), "instance"), "label", "contention_pct").places
         assert len(set(places)) == len(places)
 
 
-def test_two_vms_of_one_name_stay_two():
-    twins = waits(vms=2, vm=lambda *_: "twin")
-    labels = with_labels(twins, "vm", "group_id").collect()["label"].unique().sort().to_list()
+def test_two_ports_of_one_name_stay_two():
+    twins = ports().with_columns(client=pl.lit("twin"))
+    labels = with_labels(twins, "client", "port_id").collect()["label"].unique().sort().to_list()
     assert labels == ["twin (0)", "twin (1)"]
 
 
@@ -142,8 +142,8 @@ def test_steps_are_spoken_in_the_largest_unit_that_divides_them():
 
 
 def test_a_ranking_says_how_many_it_left_out():
-    labelled = with_labels(waits(vms=40, samples=3), "vm", "group_id")
-    found, words = ranking(labelled, "vm", "contention_pct", "VMs", n=12)
+    labelled = with_labels(waits(vms=40, samples=3), "instance")
+    found, words = ranking(labelled, "instance", "contention_pct", "VMs", n=12)
     assert words == "12 of 40 VMs"
     assert found["full"].to_list() == [f"vm-{number:03}" for number in range(39, 27, -1)]
     assert all(first >= second for first, second in pairwise(found["p95"]))

@@ -71,7 +71,7 @@ def test_an_optical_drive_that_fails_everything_makes_no_mean(tmp_path, counters
 def test_the_table_of_devices_lists_it_apart_with_its_reason(tmp_path):
     both = disk("naa.6", **BUSY) | disk("mpx.vmhba0:C0:T5:L0", failed=[0.76, 1.0, 0.8], **OPTICAL)
     rec = ex.open(capture(tmp_path, both))
-    text = listing.devices(storage.summary(storage.latency(rec["physical_disk_scsi_device"]))).text
+    text = listing.devices(storage.summary(rec["device"], by="instance")).text
     serving, apart = text.split("Left out above")
     assert "mpx" not in serving
     assert "naa.6" not in apart

@@ -10,7 +10,7 @@ from sheet import VCPUS
 
 import esxparse as ex
 from esxparse.formats.power import readings
-from esxparse.metrics import inventory, memory, power_join, scheduling, storage
+from esxparse.metrics import power_join, storage
 from esxparse.metrics._series import Lag
 from esxparse.reports.host_health import listing
 from esxparse.reports.power_profile import gather, tables
@@ -44,8 +44,7 @@ def from_first_rate(columns):
 
 def test_the_table_of_vms_is_made_of_the_cells_of_their_vcpus(busy_host, busy_host_file):
     worlds, groups = columns_of(busy_host_file, "Vcpu"), columns_of(busy_host_file, "Group Cpu")
-    vms = inventory.vms(busy_host["vcpu"])
-    lines = lines_of(listing.vm_cpu(scheduling.per_vcpu(busy_host["group_cpu"], vms, busy_host["vcpu"])))
+    lines = lines_of(listing.vm_cpu(busy_host["vm"]))
     expected = {}
     for vm, vcpus in VCPUS.items():
         own = [values for name, values in worlds.items() if ":vmx-vcpu-" in name and name.endswith(f":{vm}")]
@@ -72,7 +71,7 @@ def test_the_table_of_vms_is_made_of_the_cells_of_their_vcpus(busy_host, busy_ho
 
 def test_the_table_of_devices_is_made_of_their_cells(busy_host, busy_host_file):
     columns = from_first_rate(columns_of(busy_host_file, "Physical Disk SCSI Device"))
-    lines = lines_of(listing.devices(storage.summary(storage.latency(busy_host["physical_disk_scsi_device"]))))
+    lines = lines_of(listing.devices(storage.summary(busy_host["device"], by="instance")))
     assert set(lines) == set(columns)
     for device, cells in columns.items():
         iops = cells["Commands/sec"]
@@ -98,8 +97,7 @@ def test_the_table_of_devices_is_made_of_their_cells(busy_host, busy_host_file):
 
 def test_the_table_of_memory_is_made_of_the_cells_of_the_groups(busy_host, busy_host_file):
     groups = columns_of(busy_host_file, "Group Memory")
-    vms = inventory.vms(busy_host["vcpu"])
-    lines = lines_of(listing.vm_memory(memory.vms(busy_host["group_memory"], vms)))
+    lines = lines_of(listing.vm_memory(busy_host["vm"]))
     for vm in VCPUS:
         cells = next(values for name, values in groups.items() if name.endswith(f":{vm}"))
         start = [

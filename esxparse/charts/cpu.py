@@ -1,6 +1,6 @@
 """CPU: how busy the host is, which physical CPUs carry it, and which VMs wait.
 
-All builders take frames of `esxparse.metrics.host_cpu` and `esxparse.metrics.scheduling`.
+All builders take derived tables: `rec["host"]`, `rec["pcpu"]` and `rec["vm"]`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from esxparse.charts import marks
 from esxparse.charts.marks import Levels
 from esxparse.charts.reduce import kept, leaders, over_time, ranking, rounded, spoken, with_labels
 from esxparse.charts.theme import HEAT
-from esxparse.metrics.scheduling import FROM_GROUP
+from esxparse.metrics.frames import completed
 
 _HOST_SERIES: Final = {"used_pct": "Used", "util_pct": "Util", "core_util_pct": "Core util"}
 _HEAT_EDGES: Final = (10, 25, 50, 75, 90)
@@ -37,20 +37,18 @@ WAITS: Final = {
     "limited": Wait("max_limited_pct", "Limited", "held back by a CPU limit"),
     "swap_wait": Wait("swap_wait_pct", "Swap wait", "waiting for memory to be read from swap"),
 }
-"""The waits of `scheduling.per_vcpu`, each in % of the time of one vCPU."""
+"""Columns of the table `vm`, each in % of the time of one vCPU."""
 
 
-def host(pcpu: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
+def host(host: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
     """The whole host over time: used, util and core util, mean of all physical CPUs.
 
-    `pcpu`: `host_cpu.pcpu`: `time, pcpu, used_pct, util_pct, core_util_pct`; rows with null `pcpu` are the host.
-    `levels`: threshold of the host's use.
+    `host`: the table `host`: `time, used_pct, util_pct, core_util_pct`. `levels`: threshold of the host's use.
     """
-    if pcpu is None:
+    if host is None:
         return None
-    total = pcpu.filter(pl.col("pcpu").is_null())
-    columns = [name for name in _HOST_SERIES if name in total.collect_schema().names()]
-    long = total.unpivot(columns, index="time", variable_name="measure", value_name="pct").drop_nulls("pct")
+    columns = [name for name in _HOST_SERIES if name in host.collect_schema().names()]
+    long = host.unpivot(columns, index="time", variable_name="measure", value_name="pct").drop_nulls("pct")
     long = long.with_columns(label=pl.col("measure").replace_strict(_HOST_SERIES))
     reduced = over_time(long, ["pct"], ["label"])
     if reduced.frame.is_empty():
@@ -73,11 +71,12 @@ def host(pcpu: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerCh
 def pcpu_heat(pcpu: pl.LazyFrame | None, value: str = "util_pct") -> alt.Chart | None:
     """Every physical CPU over time, colour by its busiest sample in each bucket: shows imbalance and pinning.
 
-    `pcpu`: as for `host`. `value`: column to colour by.
+    `pcpu`: the table `pcpu`: `time, instance, util_pct`. `value`: column to colour by.
     """
     if pcpu is None:
         return None
-    single = pcpu.filter(pl.col("pcpu").is_not_null(), pl.col(value).is_not_null())
+    known = completed(pcpu, value).filter(pl.col(value).is_not_null())
+    single = known.with_columns(pcpu=pl.col("instance").cast(pl.Int64))
     count = single.select(pl.col("pcpu").n_unique()).collect().item()
     buckets = min(_HEAT_BUCKETS, max(_HEAT_CELLS // max(count, 1), 24))
     reduced = over_time(single, [value], ["pcpu"], buckets=buckets)
@@ -116,16 +115,16 @@ def pcpu_heat(pcpu: pl.LazyFrame | None, value: str = "util_pct") -> alt.Chart |
     return marks.fluid(chart, f"Util of each of {count} physical CPUs over time, percent.", height)
 
 
-def wait_ranked(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | None = None) -> alt.LayerChart | None:
+def wait_ranked(vms: pl.LazyFrame | None, wait: str, levels: Levels | None = None) -> alt.LayerChart | None:
     """VMs ranked by one of `WAITS`, 95th percentile per vCPU, tick at the highest sample.
 
-    `per_vcpu`: `scheduling.per_vcpu`: `time, group_id, vm, vcpus` and the waits. `wait`: a key of `WAITS`. `levels`:
-    threshold, per vCPU.
+    `vms`: the table `vm`: `time, instance` and the waits. `wait`: a key of `WAITS`. `levels`: threshold, per vCPU.
     """
-    if per_vcpu is None:
+    if vms is None:
         return None
-    kind = _kind(per_vcpu, wait)
-    table, left_out = ranking(with_labels(per_vcpu, "vm", "group_id"), "vm", kind.column, "VMs")
+    vms = completed(vms, *(one.column for one in WAITS.values()), "vcpus", "group_waits")
+    kind = _kind(vms, wait)
+    table, left_out = ranking(with_labels(vms, "instance"), "instance", kind.column, "VMs")
     if table.is_empty():
         return None
     return marks.ranked(
@@ -134,7 +133,7 @@ def wait_ranked(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | None 
         title=marks.heading(
             f"{kind.title} per vCPU",
             kind.meaning,
-            helpers(per_vcpu),
+            helpers(vms),
             "bar: 95th percentile, tick: highest sample",
             left_out,
         ),
@@ -147,19 +146,20 @@ def wait_ranked(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | None 
     )
 
 
-def wait_over_time(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | None = None) -> alt.LayerChart | None:
+def wait_over_time(vms: pl.LazyFrame | None, wait: str, levels: Levels | None = None) -> alt.LayerChart | None:
     """The VMs that lead `wait_ranked`, over time.
 
-    `per_vcpu`: as for `wait_ranked`. `wait`: a key of `WAITS`. `levels`: threshold, per vCPU.
+    `vms`: as for `wait_ranked`. `wait`: a key of `WAITS`. `levels`: threshold, per vCPU.
     """
-    if per_vcpu is None:
+    if vms is None:
         return None
-    kind = _kind(per_vcpu, wait)
-    named = with_labels(per_vcpu, "vm", "group_id")
+    vms = completed(vms, *(one.column for one in WAITS.values()), "vcpus", "group_waits")
+    kind = _kind(vms, wait)
+    named = with_labels(vms, "instance")
     chosen = leaders(named, "label", kind.column)
     if not chosen.chosen:
         return None
-    reduced = over_time(kept(named, chosen, "VMs", "vm"), [kind.column], ["label", "full"])
+    reduced = over_time(kept(named, chosen, "VMs", "instance"), [kind.column], ["label", "full"])
     return marks.over_time(
         reduced,
         kind.column,
@@ -169,7 +169,7 @@ def wait_over_time(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | No
         title=marks.heading(
             f"{kind.title} per vCPU over time",
             chosen.caption("VMs", "95th percentile"),
-            helpers(per_vcpu),
+            helpers(vms),
             reduced.caption,
         ),
         said=f"{kind.title} per vCPU of the VMs with the most of it, over time, percent.",
@@ -180,15 +180,15 @@ def wait_over_time(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | No
     )
 
 
-def used_ranked(per_vcpu: pl.LazyFrame | None) -> alt.LayerChart | None:
+def used_ranked(vms: pl.LazyFrame | None) -> alt.LayerChart | None:
     """VMs ranked by the CPU they use, in physical cores: mean, tick at the highest sample.
 
-    `per_vcpu`: `scheduling.per_vcpu` with `used_pct` (per vCPU) and `vcpus`.
+    `vms`: the table `vm` with `used_pct` (per vCPU) and `vcpus`.
     """
-    if per_vcpu is None:
+    if vms is None:
         return None
-    cores = per_vcpu.with_columns(cores=pl.col("used_pct") * pl.col("vcpus") / 100)
-    table, left_out = ranking(with_labels(cores, "vm", "group_id"), "vm", "cores", "VMs", order="mean")
+    cores = completed(vms, "used_pct", "vcpus").with_columns(cores=pl.col("used_pct") * pl.col("vcpus") / 100)
+    table, left_out = ranking(with_labels(cores, "instance"), "instance", "cores", "VMs", order="mean")
     if table.is_empty():
         return None
     return marks.ranked(
@@ -210,22 +210,21 @@ def _binned(value: pl.Expr, edges: list[int], labels: list[str]) -> pl.Expr:
     return label
 
 
-def _kind(per_vcpu: pl.LazyFrame, wait: str) -> Wait:
+def _kind(vms: pl.LazyFrame, wait: str) -> Wait:
     """The wait as this capture can show it: without %MLMTD, ready time includes it."""
     kind = WAITS[wait]
-    if wait == "ready" and per_vcpu.select(pl.col(kind.column).is_null().all()).collect().item():
-        return kind._replace(column="ready_pct", meaning="ready to run, no physical CPU free or a limit reached")
+    if wait == "ready" and vms.select(pl.col(WAITS["limited"].column).is_null().all()).collect().item():
+        return kind._replace(meaning="ready to run, no physical CPU free or a limit reached")
     return kind
 
 
-def helpers(per_vcpu: pl.LazyFrame) -> str:
+def helpers(vms: pl.LazyFrame) -> str:
     """A note if waits are the group's sum over its vCPUs; empty if they come from the vCPUs themselves.
 
-    `per_vcpu`: `scheduling.per_vcpu`.
+    `vms`: the table `vm`.
     """
-    if "ready_from" not in per_vcpu.collect_schema().names():
-        return ""
-    each = per_vcpu.group_by("group_id").agg((pl.col("ready_from") == FROM_GROUP).any().alias("grouped")).collect()
+    waiting = vms.filter(pl.col("vcpus").is_not_null())
+    each = waiting.group_by("instance").agg((pl.col("group_waits") == 1).any().alias("grouped")).collect()
     grouped = int(each["grouped"].sum())
     if not grouped:
         return ""

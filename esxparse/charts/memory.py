@@ -1,6 +1,6 @@
 """Memory: what the host's memory holds, and whether ESXi had to take some back.
 
-All builders take frames of `esxparse.metrics.memory`. esxtop's MB are MiB.
+All builders take the derived table `host`. esxtop's MB are MiB.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MIB_PER_GIB: Final = 1024
 def host(memory: pl.LazyFrame | None) -> alt.LayerChart | None:
     """Who holds the host's memory over time, with the least free memory ESXi wants to keep.
 
-    `memory`: `memory.host`: `time, other_mib, vmkernel_mib, free_mib, minfree_mib`.
+    `memory`: the table `host`: `time, other_mib, vmkernel_mib, free_mib, minfree_mib`.
     """
     long = _long(memory, _HOLDERS, scale=_MIB_PER_GIB)
     if long is None or memory is None:
@@ -54,8 +54,8 @@ def host(memory: pl.LazyFrame | None) -> alt.LayerChart | None:
 def reclaimed(memory: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
     """Memory reclaimed from VMs by ballooning, swapping and compression; None where it was never needed.
 
-    `memory`: `memory.host`: `time, balloon_mib, swap_used_mib, compressed_mib`. `levels`: threshold for each of them,
-    MiB.
+    `memory`: the table `host`: `time, balloon_mib, swap_used_mib, compressed_mib`. `levels`: threshold for each of
+    them, MiB.
     """
     return _lines(memory, _RECLAIMED, "Memory reclaimed from VMs", "MiB", levels)
 
@@ -63,7 +63,7 @@ def reclaimed(memory: pl.LazyFrame | None, levels: Levels | None = None) -> alt.
 def swapping(memory: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
     """Swap traffic over time; None where there was none.
 
-    `memory`: `memory.host`: `time, swap_in_mib_per_s, swap_out_mib_per_s`. `levels`: threshold, MiB/s.
+    `memory`: the table `host`: `time, swap_in_mib_per_s, swap_out_mib_per_s`. `levels`: threshold, MiB/s.
     """
     return _lines(memory, _SWAPPING, "Swapping now", "MiB/s", levels)
 

@@ -1,7 +1,6 @@
 """Power: what the host draws, what it gets for it, and how deeply its CPUs sleep.
 
-`host` and `against_use` take frames of `esxparse.metrics.power` and `esxparse.metrics.host_cpu`; `c_states` and `clock`
-the table `pcpu_power_state` as read.
+`host` and `against_use` take the derived table `host`; `c_states` and `clock` the table `pcpu_power_state` as read.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from esxparse.charts import marks
 from esxparse.charts.reduce import over_time
 from esxparse.charts.theme import SERIES, colour
 from esxparse.metrics import over_time as time_weighted
+from esxparse.metrics.frames import completed
 
 if TYPE_CHECKING:
     import altair as alt
@@ -23,14 +23,15 @@ _C_STATE: Final = re.compile(r"pct_c_state_c(\d+)")
 _APERF: Final = "pct_of_aperf_per_mperf"
 
 
-def host(power: pl.LazyFrame | None) -> alt.LayerChart | None:
+def host(host: pl.LazyFrame | None) -> alt.LayerChart | None:
     """Power drawn by the host over time, with its cap where one is set.
 
-    `power`: `power.host`: `time, watts, cap_watts`.
+    `host`: the table `host`: `time, watts`.
     """
-    if power is None:
+    if host is None:
         return None
-    drawn = time_weighted.with_covered(power).filter(pl.col("watts") > 0).with_columns(label=pl.lit("Host"))
+    known = time_weighted.with_covered(completed(host, "watts"))
+    drawn = known.filter(pl.col("watts") > 0).with_columns(label=pl.lit("Host"))
     reduced = over_time(drawn, ["watts"], ["label"])
     if reduced.frame.is_empty():
         return None
@@ -47,22 +48,15 @@ def host(power: pl.LazyFrame | None) -> alt.LayerChart | None:
     )
 
 
-def against_use(power: pl.LazyFrame | None, pcpu: pl.LazyFrame | None) -> alt.Chart | None:
+def against_use(host: pl.LazyFrame | None) -> alt.Chart | None:
     """Power against the host's util, one point per sample: the power curve of this server.
 
-    `power`: `power.host`: `time, watts`. `pcpu`: `host_cpu.pcpu`: `time, pcpu, util_pct`; rows with null `pcpu` are the
-    host.
+    `host`: the table `host`: `time, watts, util_pct`.
     """
-    if power is None or pcpu is None:
+    if host is None:
         return None
-    # Samples that share a time are one point, their mean: which watts are of which load is not told.
-    total = (
-        pcpu.filter(pl.col("pcpu").is_null(), pl.col("util_pct").is_not_null())
-        .group_by("time")
-        .agg(pl.col("util_pct").mean())
-    )
-    drawn = power.filter(pl.col("watts") > 0).group_by("time").agg(pl.col("watts").mean())
-    joined = drawn.join(total, on="time").sort("time").collect()
+    known = completed(host, "watts", "util_pct").filter(pl.col("watts") > 0, pl.col("util_pct").is_not_null())
+    joined = known.select("time", "watts", "util_pct").sort("time").collect()
     if joined.is_empty():
         return None
     return marks.against(

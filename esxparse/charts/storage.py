@@ -1,6 +1,7 @@
 """Disk: where the latency of each device comes from, how it moves, and what load stands behind it.
 
-All builders take frames of `esxparse.metrics.storage`. A mean of latencies is weighted by good I/Os everywhere.
+All builders take the derived tables `device` and `nfs`, or `metrics.storage.summary` of them.
+A mean of latencies is weighted by good I/Os everywhere.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from esxparse.charts import marks
 from esxparse.charts.marks import Levels
 from esxparse.charts.reduce import MAX_RANKED, kept, leaders, over_time, rounded, with_labels
 from esxparse.charts.theme import colour
+from esxparse.metrics.frames import completed
 
 _PARTS: Final = {"davg_ms": "DAVG", "kavg_ms": "KAVG", "unsplit_ms": "GAVG, not split"}
 _PART_HUES: Final = {"davg_ms": "blue", "kavg_ms": "orange", "unsplit_ms": "rest"}
@@ -24,16 +26,16 @@ def latency_split(summary: pl.LazyFrame | None, levels: Levels | None = None) ->
 
     Devices without the two parts (NFS volumes) get one bar of GAVG in a colour of its own.
 
-    `summary`: `storage.summary`: `device, gavg_ms, davg_ms, kavg_ms, max_gavg_ms, mean_iops`. `levels`: threshold of
+    `summary`: `storage.summary`: `instance, gavg_ms, davg_ms, kavg_ms, max_gavg_ms, mean_iops`. `levels`: threshold of
     GAVG, ms.
     """
     if summary is None:
         return None
     split = pl.col("davg_ms").is_not_null() & pl.col("kavg_ms").is_not_null()
     table = (
-        with_labels(summary.filter(pl.col("gavg_ms").is_not_null(), pl.col("mean_iops") > 0), "device")
+        with_labels(summary.filter(pl.col("gavg_ms").is_not_null(), pl.col("mean_iops") > 0), "instance")
         .with_columns(unsplit_ms=pl.when(~split).then("gavg_ms"))
-        .sort("gavg_ms", "device", descending=[True, False])
+        .sort("gavg_ms", "instance", descending=[True, False])
         .collect()
     )
     if table.is_empty():
@@ -44,7 +46,7 @@ def latency_split(summary: pl.LazyFrame | None, levels: Levels | None = None) ->
     long = (
         table.unpivot(
             there,
-            index=["label", "device", "gavg_ms", "max_gavg_ms", "mean_iops"],
+            index=["label", "instance", "gavg_ms", "max_gavg_ms", "mean_iops"],
             variable_name="part",
             value_name="ms",
         )
@@ -59,7 +61,7 @@ def latency_split(summary: pl.LazyFrame | None, levels: Levels | None = None) ->
     scale = alt.Scale(domain=[0, top], nice=False)
     title = "milliseconds per command"
     tips = [
-        alt.Tooltip("device:N", title="Device"),
+        alt.Tooltip("instance:N", title="Device"),
         alt.Tooltip("part:N", title="Part"),
         marks.number_tip("ms", "mean, ms"),
         marks.number_tip("gavg_ms", "GAVG mean, ms"),
@@ -85,12 +87,12 @@ def latency_split(summary: pl.LazyFrame | None, levels: Levels | None = None) ->
         )
     )
     ticks = (
-        alt.Chart(rounded(table.select("label", "device", "max_gavg_ms")))
+        alt.Chart(rounded(table.select("label", "instance", "max_gavg_ms")))
         .mark_tick(color=colour("ink"), thickness=2, height=alt.RelativeBandSize(0.62))
         .encode(
             marks.label_y(labels),
             alt.X("max_gavg_ms:Q", title=title, scale=scale),
-            tooltip=[alt.Tooltip("device:N", title="Device"), marks.number_tip("max_gavg_ms", "GAVG highest, ms")],
+            tooltip=[alt.Tooltip("instance:N", title="Device"), marks.number_tip("max_gavg_ms", "GAVG highest, ms")],
         )
     )
     left_out = f"{MAX_RANKED} of {total} devices" if total > MAX_RANKED else ""
@@ -107,12 +109,14 @@ def latency_over_time(latency: pl.LazyFrame | None, levels: Levels | None = None
     """GAVG of the slowest devices over time.
 
     Args:
-        latency: `storage.latency`: `time, device, good_iops, gavg_ms`. Samples without good I/Os have no latency.
+        latency: The table `device`: `time, instance, good_iops, gavg_ms`. Samples without good I/Os have no latency.
         levels: Threshold of GAVG, ms.
     """
     if latency is None:
         return None
-    busy = latency.with_columns(gavg_ms=pl.when(pl.col("good_iops") > 0).then("gavg_ms"))
+    busy = completed(latency, "gavg_ms", "good_iops").with_columns(
+        gavg_ms=pl.when(pl.col("good_iops") > 0).then("gavg_ms")
+    )
     return _devices(
         busy, "gavg_ms", "Guest latency (GAVG) over time", "ms per command", "ms", levels=levels, weight="good_iops"
     )
@@ -121,7 +125,7 @@ def latency_over_time(latency: pl.LazyFrame | None, levels: Levels | None = None
 def iops(latency: pl.LazyFrame | None) -> alt.LayerChart | None:
     """Commands per second of the busiest devices over time.
 
-    `latency`: `storage.latency`: `time, device, iops`.
+    `latency`: the table `device`: `time, instance, iops`.
     """
     return _devices(latency, "iops", "Commands over time", "commands/s", "commands/s", order="mean")
 
@@ -129,18 +133,15 @@ def iops(latency: pl.LazyFrame | None) -> alt.LayerChart | None:
 def throughput(latency: pl.LazyFrame | None) -> alt.LayerChart | None:
     """Reads and writes together of the busiest devices over time.
 
-    `latency`: `storage.latency`: `time, device, read_mib_per_s, write_mib_per_s`, MiB.
+    `latency`: the table `device`: `time, instance, mib_per_s`.
     """
-    if latency is None:
-        return None
-    both = latency.with_columns(mib_per_s=pl.col("read_mib_per_s") + pl.col("write_mib_per_s"))
-    return _devices(both, "mib_per_s", "Throughput over time", "MiB/s, reads and writes", "MiB/s", order="mean")
+    return _devices(latency, "mib_per_s", "Throughput over time", "MiB/s, reads and writes", "MiB/s", order="mean")
 
 
 def queued(latency: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
     """Commands queued in the VMkernel over time; None where no command ever was.
 
-    `latency`: `storage.latency`: `time, device, queued`. `levels`: threshold, commands.
+    `latency`: the table `device`: `time, instance, queued`. `levels`: threshold, commands.
     """
     title = "Commands queued in the VMkernel"
     return _devices(latency, "queued", title, "commands", "commands", levels=levels, order="max", nonzero=True)
@@ -160,11 +161,11 @@ def _devices(
 ) -> alt.LayerChart | None:
     if latency is None:
         return None
-    named = with_labels(latency, "device")
+    named = with_labels(completed(latency, value), "instance")
     chosen = leaders(named, "label", value, order=order, nonzero=nonzero)
     if not chosen.chosen:
         return None
-    reduced = over_time(kept(named, chosen, "devices", "device"), [value], ["label", "full"], weight=weight)
+    reduced = over_time(kept(named, chosen, "devices", "instance"), [value], ["label", "full"], weight=weight)
     by = {"p95": "95th percentile", "mean": "mean", "max": "highest sample"}[order]
     return marks.over_time(
         reduced,

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
 from polars import selectors as cs
 
 from esxparse.derived.capture import Capture
 from esxparse.derived.catalogue import TABLES, Column
 from esxparse.derived.model import KEYS, VIEWS
-from esxparse.derived.panels import panel
+from esxparse.derived.panels import panel, rows
 from esxparse.derived.tables import capture_of, clock, columns, declared, sample_times, views_of
 from esxparse.errors import EsxparseError, MissingTableError, choose_from
-from esxparse.schema import TIME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -91,13 +89,5 @@ def table(rec: Recording, name: str, wanted: Sequence[str] | None = None) -> pl.
         if (frame := view.make(capture)) is not None
     ]
     made = panel(name, [*pl.collect_all(frames), *([clock(times)] if name == "host" else [])], times)
-    every = np.repeat(np.arange(len(times)), len(made.names))
-    absent = np.full((len(times), len(made.names)), np.nan)
-    rows = pl.DataFrame(
-        {
-            "time": pl.Series(times, dtype=TIME).gather(every),
-            "instance": pl.Series(list(made.names) * len(times), dtype=pl.String),
-        }
-    ).with_columns(pl.Series(column, made.values.get(column, absent).reshape(-1)) for column in chosen)
     known = pl.any_horizontal(pl.col(*chosen).is_not_null()) if chosen else pl.lit(value=True)
-    return rows.with_columns(pl.col(pl.Float64).fill_nan(None)).filter(known).lazy()
+    return rows(made, times, chosen).filter(known).lazy()

@@ -80,6 +80,18 @@ def panel(kind: str, frames: Sequence[pl.DataFrame], times: Sequence[Any]) -> Pa
     return Panel(kind, tuple(names), {name: values for name, values in made.items() if not np.isnan(values).all()})
 
 
+def rows(made: Panel, times: Sequence[Any], wanted: Sequence[str]) -> pl.DataFrame:
+    """`time`, `instance` and columns: one row per sample and object, sample after sample; null where unknown."""
+    size, width = len(times), len(made.names)
+    absent = np.full((size, width), np.nan)
+    keys = {
+        "time": pl.Series(times, dtype=TIME).gather(np.repeat(np.arange(size), width)),
+        "instance": pl.Series(list(made.names) * size, dtype=pl.String),
+    }
+    values = [pl.Series(name, made.values.get(name, absent).reshape(-1)).fill_nan(None) for name in wanted]
+    return pl.DataFrame(keys).with_columns(values)
+
+
 def _places(one: pl.DataFrame, times: Sequence[Any], names: Sequence[str]) -> tuple[Any, Any, Any]:
     """Sample and object of each row that is of a sample: the n-th row of an object at a time is of the n-th sample."""
     stamps = pl.DataFrame({"time": pl.Series(times, dtype=TIME)}).with_row_index("_row")

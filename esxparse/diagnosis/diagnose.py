@@ -92,7 +92,14 @@ def series_of(rec: Recording, times: Sequence[datetime] | None = None) -> Series
     """The series of a capture of esxtop, by which rules and cases judge it; `times`: what `sample_times` gives."""
     times = times or sample_times(rec)
     covered = over_time.weights(times)
-    return Series(panels(capture_of(rec), times), len(times), frozenset(rec.tables), covered, cut=is_cut(rec.notes))
+    return Series(
+        panels(capture_of(rec), times),
+        len(times),
+        frozenset(rec.tables),
+        covered,
+        times=times,
+        cut=is_cut(rec.notes),
+    )
 
 
 def unseen(one: Case | Rule, series: Series) -> str:

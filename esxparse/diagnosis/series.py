@@ -22,19 +22,24 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import polars as pl
+from polars.io.plugins import register_io_source
 
 from esxparse.derived.catalogue import TABLES
 from esxparse.derived.model import VIEWS
+from esxparse.derived.panels import rows
 from esxparse.derived.tables import CLOCK, columns, declared
 from esxparse.metrics import over_time
+from esxparse.schema import TIME
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from numpy.typing import NDArray
 
     from esxparse.derived.panels import Panel
@@ -112,13 +117,15 @@ class Series:
         tables: Collection[str] = (),
         covered: Matrix | None = None,
         *,
+        times: Sequence[datetime] = (),
         cut: bool = False,
     ) -> None:
-        """`panels`: by kind. `samples`, `tables`: of the capture. `covered`: from `over_time.weights`.
+        """`panels`: by kind. `samples`, `tables`, `times`: of the capture. `covered`: from `over_time.weights`.
 
         `cut`: whether a spreadsheet may have cut columns off.
         """
         self.panels, self.samples, self.tables, self.covered, self.cut = panels, samples, tables, covered, cut
+        self.times = times
         self._made: dict[tuple[str, str], Matrix | None] = {}
 
     def matrix(self, kind: str, name: str) -> Matrix | None:
@@ -150,6 +157,27 @@ class Series:
         else:
             made = _OVER[how](inner, axis=1)[:, None]
         return np.broadcast_to(made, wide)
+
+    def table(self, kind: str) -> pl.LazyFrame | None:
+        """The derived table of a kind, as `rec["vm"]` gives it, without a second look at the capture.
+
+        Null where nothing is told; None where the capture has no such objects.
+        """
+        if kind not in self.panels:
+            return None
+
+        schema = {"time": TIME, "instance": pl.String()} | dict.fromkeys(declared()[kind], pl.Float64())
+
+        def read(
+            with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _batch_size: int | None
+        ) -> Iterator[pl.DataFrame]:
+            asked = list(schema) if with_columns is None else with_columns
+            named = dict.fromkeys([*asked, *(() if predicate is None else predicate.meta.root_names())])
+            made = rows(self.panels[kind], self.times, [name for name in named if name not in {"time", "instance"}])
+            made = made if predicate is None else made.filter(predicate)
+            yield made.select(asked).head(made.height if n_rows is None else n_rows)
+
+        return register_io_source(read, schema=schema, is_pure=True)
 
     def frame(self, kind: str, names: Iterable[str]) -> pl.LazyFrame:
         """One row per sample and object, sample after sample; null where nothing is told."""

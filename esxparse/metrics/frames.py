@@ -60,6 +60,16 @@ def column(there: Collection[str], name: str) -> pl.Expr:
     return pl.lit(None, dtype=pl.Float64).alias(name)
 
 
+def completed(frame: pl.LazyFrame, *wanted: str) -> pl.LazyFrame:
+    """Give the frame with nulls in columns that it lacks: a derived table has only what its capture can give.
+
+    >>> completed(pl.LazyFrame({"gavg_ms": [1.0]}), "gavg_ms", "kavg_ms").collect().row(0)
+    (1.0, None)
+    """
+    there = names(frame)
+    return frame.with_columns(column(there, name) for name in wanted if name not in there)
+
+
 def renamed(there: Collection[str], columns: Mapping[str, str]) -> list[pl.Expr]:
     """Give one expression for each `metric name -> counter column`; see `column`."""
     return [column(there, counter).alias(metric) for metric, counter in columns.items()]

@@ -28,7 +28,7 @@ import polars as pl
 from esxparse import toml
 
 from . import over_time
-from .frames import column, finite, first_true, names, renamed, weighted_mean
+from .frames import column, completed, finite, first_true, names, renamed, weighted_mean
 
 _RATES, _LATENCIES = (toml.beside(__file__, "counters.toml")["storage"][kind] for kind in ("rates", "latencies"))
 _QUEUE = {"active": "active_commands", "queued": "queued_commands"}
@@ -141,12 +141,16 @@ def left_out() -> pl.Expr:
     ).alias("left_out")
 
 
-def summary(latency: pl.LazyFrame, busy_above: float = 0.0) -> pl.LazyFrame:
+_SUMMED: Final = ("iops", "good_iops", "read_mib_per_s", "write_mib_per_s", "gavg_all_ms", "queued", "failed_per_s")
+
+
+def summary(latency: pl.LazyFrame, busy_above: float = 0.0, by: str = "device") -> pl.LazyFrame:
     """Sum up each device over time, latencies weighted by good I/Os.
 
-    Needs the columns of `latency`, the function. Returns one row per device, sorted by its name:
+    Needs the columns of `latency`, the function, or those of the derived tables `device` and `nfs`, whose names are
+    in `by="instance"`. Returns one row per device, sorted by its name:
 
-    device
+    device         as `by` says
     samples        i64  number of samples
     busy_samples   i64  samples with more than `busy_above` good I/Os per second and a latency
     mean_iops, max_iops  commands per second over time, idle samples counted as 0, samples without a rate not at all
@@ -171,14 +175,14 @@ def summary(latency: pl.LazyFrame, busy_above: float = 0.0) -> pl.LazyFrame:
     >>> summary(table).select("mean_iops", "mean_mib_per_s", "gavg_ms", "davg_ms", "kavg_ms").collect().rows()
     [(500.0, 4.0, 2.0, 1.4, 0.6)]
     """
-    latency = finite(latency)
+    latency = completed(finite(latency), *_LATENCIES, *_SUMMED)
     iops, good = pl.col("iops"), pl.col("good_iops")
     gavg, failed = pl.col("gavg_ms"), pl.col("failed_per_s")
     busy = pl.when(good > busy_above).then(gavg)
     done = good * over_time.seconds()
     return (
         over_time.with_covered(latency)
-        .group_by("device")
+        .group_by(by)
         .agg(
             pl.len().cast(pl.Int64).alias("samples"),
             busy.count().cast(pl.Int64).alias("busy_samples"),
@@ -193,7 +197,7 @@ def summary(latency: pl.LazyFrame, busy_above: float = 0.0) -> pl.LazyFrame:
             weighted_mean(pl.col("gavg_all_ms"), iops * over_time.seconds()).alias("gavg_all_ms"),
             left_out(),
         )
-        .sort("device")
+        .sort(by)
     )
 
 

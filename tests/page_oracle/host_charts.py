@@ -201,8 +201,8 @@ def disk_charts(host: Host, rules: dict) -> list[Rows]:
         ),
     )
     return [
-        Rows("Latency of each device", ("device", "part"), split, ordered=False),
-        Rows("Latency of each device", ("device",), ticks, ordered=False),
+        Rows("Latency of each device", ("instance", "part"), split, ordered=False),
+        Rows("Latency of each device", ("instance",), ticks, ordered=False),
         limits.lines(rules["disk.gavg"], "ms", "Latency of each device|Guest latency.*"),
         limits.lines(rules["disk.queued"], "commands", "Commands queued.*"),
         *(

@@ -1,4 +1,4 @@
-"""Header, tiles, and lists of every VM, device and port, worst first; each takes a frame of `esxparse.metrics`."""
+"""Header, tiles, and lists of every VM, device and port, worst first; each takes a derived table, or sums of it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from esxparse.metrics import over_time
+from esxparse.metrics.frames import completed
 from esxparse.recording import counted
 from esxparse.reports import page
 from esxparse.reports.blocks import (
@@ -59,41 +60,43 @@ def recorded(rec: Recording, vms: pl.LazyFrame | None) -> Block:
     return tiles(items)
 
 
-def vm_cpu(per_vcpu: pl.LazyFrame | None) -> Block:
+_OF_CPU: Final = ("used_pct", "run_pct", "contention_pct", "costop_pct", "max_limited_pct", "swap_wait_pct")
+_WAITS_OF: Final = {1.0: "group", 0.0: "vCPU worlds"}
+
+
+def vm_cpu(vms: pl.LazyFrame | None) -> Block:
     """Each VM's waits and use, per vCPU.
 
-    `per_vcpu`: `scheduling.per_vcpu`.
+    `vms`: the table `vm`.
     """
-    if per_vcpu is None:
+    if vms is None:
         return NOTHING
     column = pl.col
+    vms = completed(vms, "vcpus", *_OF_CPU, "group_waits")
     frame = (
-        over_time.with_covered(per_vcpu)
-        .group_by("group_id", "vm", "vcpus")
+        over_time.with_covered(vms.filter(column("vcpus").is_not_null()))
+        .group_by(vm="instance", vcpus=column("vcpus").cast(pl.Int64))
         .agg(
             used=over_time.mean(column("used_pct")),
             run=over_time.mean(column("run_pct")),
             ready=over_time.quantile(column("contention_pct"), 0.95),
             ready_max=column("contention_pct").max(),
-            ready_with_limits=over_time.quantile(column("ready_pct"), 0.95),
             costop=over_time.quantile(column("costop_pct"), 0.95),
             limited=over_time.quantile(column("max_limited_pct"), 0.95),
             swap_wait=over_time.quantile(column("swap_wait_pct"), 0.95),
-            waits_of=column("ready_from").unique().sort(descending=True).str.join(" and "),
+            waits_of=column("group_waits").unique().sort().replace_strict(_WAITS_OF, default=None).str.join(" and "),
         )
-        .sort(["ready", "ready_with_limits", "vm", "group_id"], descending=[True, True, False, False], nulls_last=True)
+        .sort(["ready", "vm"], descending=[True, False], nulls_last=True)
         .collect()
     )
-    if frame["ready"].null_count() < frame.height:
-        frame = frame.drop("ready_with_limits")
+    limited = frame["limited"].null_count() < frame.height
     columns = [
         Column("vm", "VM", fit="name"),
         Column("vcpus", "vCPUs", digits=None),
         Column("used", "Used, mean", "%"),
         Column("run", "Run, mean", "%"),
-        Column("ready", "Ready, p95", "%"),
-        Column("ready_max", "Ready, highest", "%"),
-        Column("ready_with_limits", "Ready and limited, p95", "%"),
+        Column("ready", "Ready, p95" if limited else "Ready and limited, p95", "%"),
+        Column("ready_max", "Ready, highest" if limited else "Ready and limited, highest", "%"),
         Column("costop", "Co-stop, p95", "%"),
         Column("limited", "Limited, p95", "%"),
         Column("swap_wait", "Swap wait, p95", "%"),
@@ -102,15 +105,15 @@ def vm_cpu(per_vcpu: pl.LazyFrame | None) -> Block:
     return table(frame, columns, "VMs, per vCPU, most ready time first; used and run are the VM's total / vCPUs")
 
 
-def quiet_waits(per_vcpu: pl.LazyFrame | None) -> Block:
+def quiet_waits(vms: pl.LazyFrame | None) -> Block:
     """One sentence on the waits that no VM had at any time: a chart of nothing would only ask for attention.
 
-    `per_vcpu`: `scheduling.per_vcpu`.
+    `vms`: the table `vm`.
     """
-    if per_vcpu is None:
+    if vms is None:
         return NOTHING
     names = {"costop_pct": "co-stop", "max_limited_pct": "time held back by a limit", "swap_wait_pct": "swap wait"}
-    highest = per_vcpu.select(pl.col(list(names)).max()).collect().row(0, named=True)
+    highest = completed(vms, *names).select(pl.col(list(names)).max()).collect().row(0, named=True)
     quiet = [word for column, word in names.items() if highest[column] == 0]
     if not quiet:
         return NOTHING
@@ -119,26 +122,28 @@ def quiet_waits(per_vcpu: pl.LazyFrame | None) -> Block:
 
 
 _SIZES: Final = ("granted_mib", "consumed_mib", "active_mib", "overhead_mib")
+_RECLAIMED: Final = ("balloon_mib", "swapped_mib", "compressed_mib", "swap_in_mib_per_s", "swap_out_mib_per_s")
 
 
-def vm_memory(memory: pl.LazyFrame | None) -> Block:
+def vm_memory(vms: pl.LazyFrame | None) -> Block:
     """Each VM's memory: what it was given, what it touches, what was taken back.
 
-    `memory`: `memory.vms`.
+    `vms`: the table `vm`.
     """
-    if memory is None:
+    if vms is None:
         return NOTHING
     column = pl.col
     frame = (
-        over_time.with_covered(memory)
-        .group_by("group_id", "vm")
+        over_time.with_covered(completed(vms, "size_mib", *_SIZES, *_RECLAIMED, "numa_local_pct"))
+        .group_by(vm="instance")
         .agg(
             column("size_mib").max(),
             *(over_time.mean(column(name)).alias(name) for name in _SIZES),
-            column("balloon_mib", "swapped_mib", "compressed_mib", "swap_in_mib_per_s", "swap_out_mib_per_s").max(),
+            column(*_RECLAIMED).max(),
             column("numa_local_pct").min(),
         )
-        .sort(["consumed_mib", "vm", "group_id"], descending=[True, False, False], nulls_last=True)
+        .filter(pl.any_horizontal(column("size_mib", *_SIZES).is_not_null()))
+        .sort(["consumed_mib", "vm"], descending=[True, False], nulls_last=True)
         .collect()
     )
     columns = [
@@ -158,15 +163,15 @@ def vm_memory(memory: pl.LazyFrame | None) -> Block:
     return table(frame, columns, "VMs by consumed memory")
 
 
-def reclaimed(memory: pl.LazyFrame | None) -> Block:
+def reclaimed(host: pl.LazyFrame | None) -> Block:
     """One sentence where the host never had to take memory back; nothing where charts show that it did.
 
-    `memory`: `memory.host`.
+    `host`: the table `host`.
     """
     columns = ["balloon_mib", "swap_used_mib", "compressed_mib", "swap_in_mib_per_s", "swap_out_mib_per_s"]
-    if memory is None:
+    if host is None:
         return NOTHING
-    highest = memory.select(pl.col(columns).max()).collect().row(0)
+    highest = completed(host, *columns).select(pl.col(columns).max()).collect().row(0)
     if all(value is None for value in highest):
         return note("This capture has no counters for ballooned, swapped or compressed memory.")
     if any(highest):
@@ -181,10 +186,10 @@ def devices(summary: pl.LazyFrame | None) -> Block:
     """
     if summary is None:
         return NOTHING
-    every = summary.sort(["gavg_ms", "device"], descending=[True, False], nulls_last=True).collect()
+    every = summary.sort(["gavg_ms", "instance"], descending=[True, False], nulls_last=True).collect()
     frame, apart = every.filter(pl.col("left_out").is_null()), every.filter(pl.col("left_out").is_not_null())
     columns = [
-        Column("device", "Device", mono=True),
+        Column("instance", "Device", mono=True),
         Column("mean_iops", "Commands, mean", "1/s"),
         Column("max_iops", "Commands, highest", "1/s"),
         Column("mean_mib_per_s", "Throughput, mean", "MiB/s", 2),
@@ -202,7 +207,7 @@ def devices(summary: pl.LazyFrame | None) -> Block:
     if apart.is_empty():
         return table(frame, columns, caption)
     others = [
-        Column("device", "Device", mono=True),
+        Column("instance", "Device", mono=True),
         Column("left_out", "Reason"),
         Column("mean_iops", "Commands, mean", "1/s", 2),
         Column("failed_per_s", "Failed, mean", "1/s", 2),

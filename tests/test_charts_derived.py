@@ -1,0 +1,67 @@
+"""Charts of derived tables, as people call them on a capture: `charts.cpu.wait_ranked(rec["vm"], "ready")`."""
+
+from __future__ import annotations
+
+import dataclasses
+from contextlib import suppress
+
+import polars as pl
+import pytest
+
+import esxparse as ex
+from esxparse import charts
+from esxparse.diagnosis.diagnose import series_of
+from esxparse.metrics import storage
+
+DRAWN = {
+    "ready": lambda rec: charts.cpu.wait_ranked(rec["vm"], "ready"),
+    "ready over time": lambda rec: charts.cpu.wait_over_time(rec["vm"], "ready"),
+    "used": lambda rec: charts.cpu.used_ranked(rec["vm"]),
+    "host": lambda rec: charts.cpu.host(rec["host"]),
+    "heat": lambda rec: charts.cpu.pcpu_heat(rec["pcpu"]),
+    "memory": lambda rec: charts.memory.host(rec["host"]),
+    "latency": lambda rec: charts.storage.latency_split(storage.summary(rec["device"], by="instance")),
+    "volumes": lambda rec: charts.storage.latency_split(storage.summary(rec["nfs"], by="instance")),
+    "iops": lambda rec: charts.storage.iops(rec["device"]),
+    "throughput": lambda rec: charts.storage.throughput(rec["device"]),
+    "watts": lambda rec: charts.power.host(rec["host"]),
+    "watts against use": lambda rec: charts.power.against_use(rec["host"]),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_derived_table_is_drawn(busy_host, name):
+    assert DRAWN[name](busy_host).to_dict()["title"]["text"]
+
+
+@pytest.mark.parametrize("lacking", ["vcpu", "group_cpu", "physical_cpu", "memory", "power"])
+def test_what_a_capture_lacks_is_no_chart_and_no_error(busy_host, lacking):
+    part = dataclasses.replace(
+        busy_host, tables={name: busy_host.tables[name] for name in busy_host if name != lacking}
+    )
+    for draw in DRAWN.values():
+        with suppress(ex.MissingTableError):
+            draw(part)
+    empty = {"physical_cpu": "heat", "memory": "memory", "power": "watts"}.get(lacking)
+    assert empty is None or DRAWN[empty](part) is None
+    assert DRAWN["iops"](part) is not None
+
+
+def test_a_capture_with_some_counters_is_drawn_as_far_as_they_go(busy_host_file, tmp_path):
+    ex.slice(
+        busy_host_file, tmp_path / "part.csv", counters=["% Ready", "Average Guest MilliSec/Command", "Commands/sec"]
+    )
+    rec = ex.open(tmp_path / "part.csv")
+    assert "or a limit reached" in " ".join(DRAWN["ready"](rec).to_dict()["title"]["subtitle"])
+    assert DRAWN["latency"](rec) is not None
+    assert DRAWN["used"](rec) is DRAWN["throughput"](rec) is None
+
+
+def test_the_series_of_a_diagnosis_have_the_same_tables(busy_host):
+    series = series_of(busy_host)
+    for name in busy_host.derived:
+        told = busy_host[name].collect()
+        unknown = pl.all_horizontal(pl.col(*told.columns[2:]).is_null())
+        known = series.table(name).select(told.columns).filter(~unknown).collect()
+        assert known.equals(told), name
+    assert series.table("vsan") is None
