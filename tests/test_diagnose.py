@@ -327,3 +327,17 @@ def test_series_are_read_where_their_tables_are(busy_host):
 def test_a_clause_without_its_number_is_left_out(values, words):
     text = "waited {ready:.0f} %; PCPUs were {busy:.0f} % busy. %RUN rose most in {asker}."
     assert engine.said(text, values) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("PCPUs were {busy:.0f} % busy, in the busiest node {node:.0f} %", "PCPUs were 93 % busy"),
+        ("It was full: {busy:.0f} Mbit/s, {node:.0f} % of {speed}.", "It was full: 93 Mbit/s."),
+        ("All of it, up to {node:.0f} %; look at {busy:.0f}.", "All of it; look at 93."),
+        ("It runs more ({busy:.0f} %, before {node:.0f})", "It runs more (93 %, before ?)"),
+        ("Clocks {busy:.0f} %, {node:.0f} % in P9: the policy.", "Clocks 93 %, ? % in P9: the policy."),
+    ],
+)
+def test_an_end_of_a_clause_without_its_number_is_left_out(text, words):
+    assert engine.said(text, {"busy": 93.0, "node": None, "speed": None}) == words

@@ -211,17 +211,29 @@ def _who(series: Series, inside: NDArray[np.bool_], kind: str, by: str, not_this
 
 
 def said(text: str, values: Mapping[str, float | str | None]) -> str:
-    """Fill a text with values, without the clauses that name a missing one; the first clause stays."""
-    first, *others = _CLAUSE.split(text)
-    kept = [first, *(one for one in others if not any(values.get(name, "") is None for name in _names_in(one)))]
+    """Fill a text with values, without the clauses that name a missing one; the first clause stays.
+
+    A clause that ends with ", " and what is missing loses that end.
+    """
+    first, *others = (_without_end(one, values) for one in _CLAUSE.split(text))
+    kept = [first, *(one for one in others if not _is_missing(one, values))]
     joined = " ".join(kept)
     if kept[-1] is not (others or [first])[-1]:
         joined = joined.removesuffix(";") + ("." if text.rstrip().endswith(".") and not joined.endswith(".") else "")
     return _Words().vformat(joined, (), values)
 
 
-def _names_in(text: str) -> list[str]:
-    return [name for _, name, _, _ in string.Formatter().parse(text) if name]
+def _without_end(clause: str, values: Mapping[str, float | str | None]) -> str:
+    rest, comma, last = clause.rpartition(", ")
+    # A bracket or a conclusion goes with what stands before.
+    if not comma or ")" in last or ": " in last or not _is_missing(last, values):
+        return clause
+    return rest + (clause[-1] if clause[-1] in ".;" else "")
+
+
+def _is_missing(text: str, values: Mapping[str, float | str | None]) -> bool:
+    """Whether it names a value that is not told."""
+    return any(values.get(name, "") is None for _, name, _, _ in string.Formatter().parse(text) if name)
 
 
 class _Words(string.Formatter):
