@@ -211,7 +211,7 @@ def run_of(run: Fields) -> Run:
     sizes = {row["bytes"] for row in run["requests"]}
     parts = [f"{size} bytes" for size in sorted(sizes - {None})] if distinct(sizes) == 1 else []
     # If those below the title cannot be read, the last ones are of an interval.
-    last = next(reversed(run["intervals"][run["before_title"] or 0 :]), {})
+    last: Fields = next(reversed(run["intervals"][run["before_title"] or 0 :]), {})
     figures = [
         higher("iops", last.get("iops"), "1/s"),
         higher("throughput", scaled(last.get("bytes_per_s"), 2**-20), "MiB/s"),

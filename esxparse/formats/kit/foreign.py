@@ -3,8 +3,8 @@
 A pattern for numbers that meets `1.234,5` would stop in its middle and find 1.234. So readers of tools with one form of
 numbers get a text without such numbers: each of their characters is a question mark there, and a warning lists them.
 
-`1.234` alone may be a number with three decimals. It is not if the tool prints a whole number there, nor in a string of
-JSON: a tool that writes JSON writes its numbers without quotes.
+`1.234` alone may be a number with three decimals. It is not if the tool prints a whole number there. A tool that writes
+JSON writes its numbers without quotes: those in strings are read with the marks that all of them show, or left out.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from esxparse.errors import EsxparseError
+from esxparse.formats.kit.marks import COMMA, Marks, is_ambiguous, marks_of, settles
 from esxparse.recording import Note, counted
 
 _BLANKS = "\u00a0\u202f\u2009"
@@ -43,13 +45,10 @@ _COMMAND = (
 )
 """A command below a prompt, as `set -x` prints it, or with an option: `0,11` is a list there."""
 _JSON = re.compile(r"\s*(?:\{|\[\s*\{)")
-_STRING = re.compile(rf'(?<=[:\[,\s])"(?P<value>[+-]?\d+[.,\'\u2019 {_BLANKS}]\d[^"\n]{{0,40}})"(?!\s*:)')
+_STRING = re.compile(rf'(?<=[:\[,\s])"(?P<value>[+-]?\d[\d.,\'\u2019 {_BLANKS}]*(?:[eE][+-]?\d+)?)"(?!\s*:)')
 _KEY = re.compile(r'"(?P<key>[^"\\\n]*)"\s*:\s*\Z')
 _LONGEST_KEY = 120
-_FOREIGN = re.compile(
-    rf"[+-]?(?:{'|'.join([*_GROUPED, _WITH_COMMA, _THOUSANDS['.']])}|\d{{1,3}}(?: \d{{3}})+(?:[.,]\d+)?)"
-    r"(?:[eE][+-]?\d+)?"
-)
+_MARK = re.compile(rf"[.,'\u2019 {_BLANKS}]")
 _NAMES = re.compile(
     r"(?:name|version|release|revision|model|serial|part|number|list|cores|cpus|zones|hosts?|id)\Z", re.IGNORECASE
 )
@@ -73,7 +72,7 @@ class Form:
 def leave_out(text: str, form: Form) -> tuple[str, list[Note]]:
     """Replace the numbers that the tool does not write, and warn about them."""
     if form.json or _JSON.match(text):
-        return _without_strings(text, form)
+        return _of_strings(text, form)
     groups = _groups(text, form)
     if not (groups or _MARKED.search(text)):
         return text, []
@@ -111,24 +110,42 @@ def _groups(text: str, form: Form) -> list[str]:
     ]
 
 
-def _without_strings(text: str, form: Form) -> tuple[str, list[Note]]:
-    """The text of a JSON document without numbers in strings that no tool writes so."""
+def _of_strings(text: str, form: Form) -> tuple[str, list[Note]]:
+    """The text of a JSON document with the numbers in its strings as JSON writes them; without ambiguous ones."""
     kept = re.compile(form.keep or "(?!)")
-    found: list[tuple[str, str, int]] = []
-
-    def hide(match: re.Match[str]) -> str:
+    found = []
+    for match in _STRING.finditer(text):
         key = _KEY.search(text[max(0, match.start() - _LONGEST_KEY) : match.start()])
         name = key["key"] if key else ""
-        if not _FOREIGN.fullmatch(match["value"]) or _NAMES.search(name) or kept.fullmatch(name):
-            return match[0]
-        found.append((match["value"], name, match.start()))
-        return f'"{"?" * len(match["value"])}"'
+        if _MARK.search(match["value"]) and not _NAMES.search(name) and not kept.fullmatch(name):
+            found.append((match, name))
+    first: dict[str, int] = {}
+    for match, _ in found:
+        first.setdefault(match["value"], match.start())
 
-    hidden = _STRING.sub(hide, text)
-    if not found:
-        return text, []
-    value, name, at = found[0]
-    return hidden, [note(len(found), value, text.count("\n", 0, at) + 1, name)]
+    def where(value: str) -> tuple[int, int]:
+        at = first[value]
+        return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+
+    try:
+        marks = marks_of(first, where)
+    except EsxparseError:
+        marks = None
+    instead = {value: marks.plain(value) if marks else _hidden(value) for value in first}
+    pieces, end = [], 0
+    for match, _ in found:
+        pieces += [text[end : match.start("value")], instead[match["value"]]]
+        end = match.end("value")
+    if marks:
+        return "".join([*pieces, text[end:]]), list(marks.notes)
+    gone = [(match, name) for match, name in found if "?" in instead[match["value"]]]
+    value, name = gone[0][0]["value"], gone[0][1]
+    return "".join([*pieces, text[end:]]), [note(len(gone), value, where(value)[0], name)]
+
+
+def _hidden(value: str) -> str:
+    """A number as JSON writes it; question marks if it has a decimal comma, or may have one."""
+    return "?" * len(value) if is_ambiguous(value) or settles(value) == COMMA else Marks().plain(value)
 
 
 def note(count: int, first: str, line: int, of: str = "") -> Note:
