@@ -29,7 +29,7 @@ _GROUPED = (
     _POINTED,
     _PARTED,
 )
-_SPACED = r"(?:(?<=[^\d]:)[ \t]+|(?<=[=>\[()])[ \t]*)\d{1,3}(?: \d{3})+(?:[.,]\d+)?(?![ \t]*[\d.]|[,:]\d)"
+_SPACED = r"(?:(?<=[^\d]:)[ \t]+|(?<=[=>\[();\"])[ \t]*)\d{1,3}(?: \d{3})+(?:[.,]\d+)?(?![ \t]*[\d.]|[,:]\d)"
 """Digits in groups with blanks, behind a label: elsewhere they may be numbers of their own."""
 _WITH_COMMA = r"(?:\d{1,3}[ ])?\d+,\d+"
 _WITH_POINT = r"\d+\.\d+"
@@ -119,6 +119,8 @@ def _of_strings(text: str, form: Form) -> tuple[str, list[Note]]:
         name = key["key"] if key else ""
         if _MARK.search(match["value"]) and not _NAMES.search(name) and not kept.fullmatch(name):
             found.append((match, name))
+    if not found:
+        return text, []
     first: dict[str, int] = {}
     for match, _ in found:
         first.setdefault(match["value"], match.start())
