@@ -35,6 +35,12 @@ STAMP = r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?"  # a time stamp as esxtop wr
 STAMP_BYTES = 48  # bytes that hold a time stamp with its quotes, or a header's mark
 JOINT = re.compile(rb'"(?=\(PDH-CSV |' + STAMP.encode() + rb'",)')
 """The beginning of a header or a row. Within a line it shows that a line end was lost there."""
+PREFIX = re.compile(
+    rb'(?!\xef\xbb\xbf|\xff\xfe|\xfe\xff)(?:[^",\0\n]{0,79}[^"\0\n]|"\d{0,9}",)(?="(?:\(PDH-CSV |'
+    + STAMP.encode()
+    + rb'",))'
+)
+"""What `grep -n`, a data frame or a mail puts before a row or a header: `12:`, `cap.csv:`, `0,`, `> `. It is no row."""
 ROW = re.compile(r'"?(?:\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}[ T])?\d{1,2}:\d\d[^",;\t\n]{0,20}"?[,;\t]')
 """How a row begins, whatever program saved it."""
 CONTINUED = ", continued"

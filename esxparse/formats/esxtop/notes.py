@@ -70,6 +70,12 @@ class Met:
         """The note on lines with nothing in them."""
         return self.note(f"{counted(self.count, 'blank line')}: ignored ({self})", None, "info")
 
+    def prefixed(self) -> list[Note]:
+        """The note on rows and headers with text before them."""
+        lines = counted(self.count, "line")
+        message = f"{lines} with text such as {self.text!r} before the row or header: that text is ignored ({self})"
+        return self.note(message, severity="info")
+
     def wrong_count(self, expected: int) -> list[Note]:
         """The note on rows with too few or too many cells."""
         shown = _list(sorted(set(self.cells)), ",")

@@ -95,6 +95,15 @@ def _line_notes(found: Segment, whole: Flags, torn: Integers, rows: int) -> list
     return notes + Met(len(wrong), lines, [there for _, there in wrong]).wrong_count(cells)
 
 
+def _prefix_notes(found: Segment) -> list[Note]:
+    """The note on text before rows and headers of a capture, on their lines."""
+    end = found.other.start if found.other else np.inf
+    prefixes = [(line, text) for line, at, text in found.body.prefixes if at < end]
+    met = Met.of(np.array([line for line, _ in prefixes], dtype=np.int64) + found.first_line)
+    met.text = prefixes[0][1].decode(errors="replace") if prefixes else ""
+    return met.prefixed()
+
+
 def _rows_after(body: Body, other: Other) -> int:
     """How many rows, whole or not, follow the header of another capture; headers are none."""
     rows = len(body.cells) - other.row - sum(row >= other.row for row in body.headers)
@@ -197,6 +206,7 @@ def judge(found: Segment, order: DateOrder | None) -> tuple[Samples, list[Note]]
         command = f"open it with segment={found.number + 1}"
         difference, after = other.difference(found.header), _rows_after(body, other)
         notes.append(another_capture(other.line + found.first_line, difference, after, command))
+    notes += _prefix_notes(found)
     notes += _line_notes(found, whole, np.append(torn, headers).astype(np.int64), rows)
 
     keep = np.flatnonzero(whole)

@@ -116,6 +116,8 @@ def _copy(source: Lines, headers: Headers, rows: Rows, out: BinaryIO, segment: i
     while line := source.line():
         text = line.rstrip(b"\r\n")
         rows.line += not source.on_one_line
+        if source.prefix:
+            rows.prefixed.add(rows.line, text=source.prefix.decode(errors="replace"))
         if stands_in(text, rows.expected - 1):
             if text == source.header:
                 rows.again.add(rows.line)

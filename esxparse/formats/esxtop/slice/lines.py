@@ -77,6 +77,8 @@ class Lines:
         self.rest = io.BytesIO(head[begun.rows :])
         self.done = begun.rows
         """Bytes read."""
+        self.prefix = b""
+        """What preceded the last line given, on that line."""
         self.on_one_line = False
         """Whether the last line given was glued to the one before it."""
         self.glued = self._whole_line() if begun.same_line else b""
@@ -97,6 +99,9 @@ class Lines:
         line, self.glued = (self.glued or self._whole_line()).removeprefix(grammar.BOM), b""
         if line.rstrip(b"\r\n") in grammar.MARKS:
             line = b"\n"
+        prefix = grammar.PREFIX.match(line)
+        self.prefix = prefix[0] if prefix else b""
+        line = line[len(self.prefix) :]
         if _may_have_joint(line):
             joint = grammar.JOINT.search(line, 1)
             if joint:
