@@ -122,7 +122,7 @@ class _Judged:
             "objects": {name: len(shape.instances) for name, shape in shapes.items()},
             "vms": self._vms(),
             "pcpus": sum((instance or "").isdecimal() for instance in pcpus) or None,
-            "next_segment": self.segment.number + 1 if self.segment.other else None,
+            "next_segment": self.segment.number + 1 if self.segment.rows_after else None,
             "release": guessed,
             "release_evidence": evidence,
         }

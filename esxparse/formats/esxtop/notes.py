@@ -66,6 +66,10 @@ class Met:
         headers = counted(self.count, "header")
         return self.note(f"{headers} with a damaged beginning: left out, rows below are read as those above ({self})")
 
+    def without_rows(self) -> list[Note]:
+        """The note on headers that another header follows at once."""
+        return self.note(f"{counted(self.count, 'header')} without rows, above another header: ignored ({self})")
+
     def blank(self) -> list[Note]:
         """The note on lines with nothing in them."""
         return self.note(f"{counted(self.count, 'blank line')}: ignored ({self})", None, "info")
@@ -111,6 +115,8 @@ def times(count: int) -> str:
 
 def another_capture(line: int, difference: str, rows: int, command: str) -> Note:
     """The note on a header that differs, before `rows` more rows of the file; `command` reads the next capture."""
+    if not rows:
+        return Note(f"a header {difference} and without rows: ignored", line=line, column=1, severity="warning")
     kept = f"{counted(rows, 'row')} from here on {'is' if rows == 1 else 'are'} kept apart"
     message = f"another capture {difference} begins here, {kept}: {command}"
     return Note(message, line=line, column=1, severity="warning", rows=rows)

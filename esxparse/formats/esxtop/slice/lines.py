@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from esxparse.errors import DamagedError, EsxparseError, UnknownFormatError, UnreadableError
 from esxparse.formats import memory
 from esxparse.formats.esxtop import grammar, header, resaved
+from esxparse.formats.esxtop.notes import Met
 from esxparse.formats.source import problem, resolve
 from esxparse.recording import Note
 
@@ -81,10 +82,14 @@ class Lines:
         """What preceded the last line given, on that line."""
         self.on_one_line = False
         """Whether the last line given was glued to the one before it."""
+        self._ahead: list[bytes] = []
+        """Lines that were looked at already."""
         self.glued = self._whole_line() if begun.same_line else b""
         """What is left of a line that held more than one row."""
 
     def _whole_line(self) -> bytes:
+        if self._ahead:
+            return self._ahead.pop(0)
         line = self.rest.readline()
         if not line.endswith(b"\n"):
             with _reading(self.name):
@@ -109,8 +114,9 @@ class Lines:
         return line
 
     def skip(self, segments: int) -> None:
-        """Goes on to the header of a later one of several captures that were glued together."""
-        for passed in range(segments):
+        """Goes on to the header of a later one of several captures that were glued together; each has rows."""
+        passed, without_rows = 0, Met()
+        while passed < segments:
             cells = len(header.parse(self.header, self.number).owners)
             while line := self.line():
                 self.number += not self.on_one_line
@@ -127,6 +133,22 @@ class Lines:
                 captures = f"the file holds {passed + 1} captures with different columns"
                 msg = f"there is no segment {segments + 1}: {captures}"
                 raise EsxparseError(msg)
+            if self._is_without_rows():
+                without_rows.add(self.number)
+            else:
+                passed += 1
+        self.notes += without_rows.without_rows()
+
+    def _is_without_rows(self) -> bool:
+        """Whether another header follows that of the capture, and no row is between them."""
+        ahead: list[bytes] = []
+        found = self.glued
+        while not found and (line := self._whole_line()):
+            ahead.append(line)
+            text = line.removeprefix(grammar.BOM).rstrip(b"\r\n")
+            found = b"" if text in grammar.MARKS or text.endswith(self.header) else text
+        self._ahead = ahead
+        return grammar.MARK in found[: grammar.STAMP_BYTES + len(grammar.MARK)]
 
 
 @contextmanager
