@@ -287,6 +287,7 @@ def _in_place(source: Source, path: Path, window: Window, segment: int, dates: t
         body.stop[kept],
         found.samples.lines,
         [body.stamps[row] for row in kept.tolist()],
+        np.isin(body.start[kept], [at + len(text) for _, at, text in body.prefixes]),
         source.scratch,
     )
     made = [
