@@ -141,6 +141,15 @@ def _cut(line: str, rng: random.Random) -> str:
     return line[: rng.randrange(30, line.rindex('","') - 2)]
 
 
+def _headers_without_rows(base: Base, other: Base, moved: Base) -> Iterator[Text]:
+    lines, header = base.lines, base.header
+    yield Text("a header without rows after it", _joined([header, *lines, other.header]))
+    yield Text("a header without rows before it", _joined([other.header, header, *lines]))
+    yield Text("half a header before it", _joined([header[: len(header) // 2], header, *lines]), whole=False)
+    between = [other.header, moved.header, header, *base.later(3).lines]
+    yield Text("headers without rows between", _joined([header, *lines, *between]))
+
+
 def texts(base: Base, other: Base, moved: Base, rng: random.Random) -> Iterator[Text]:
     """One text for each kind of damage, drawn at random."""
     lines, header = base.lines, base.header
@@ -192,10 +201,7 @@ def texts(base: Base, other: Base, moved: Base, rng: random.Random) -> Iterator[
         "there and back again",
         _joined([header, *lines, other.header, *other.lines, header, *later, moved.header, *moved.lines]),
     )
-    yield Text("a header without rows after it", _joined([header, *lines, other.header]))
-    yield Text("a header without rows before it", _joined([other.header, header, *lines]))
-    yield Text("half a header before it", _joined([header[: len(header) // 2], header, *lines]), whole=False)
-    yield Text("headers without rows between", _joined([header, *lines, other.header, moved.header, header, *later]))
+    yield from _headers_without_rows(base, other, moved)
     yield Text("reversed", _joined([*reversed(lines), header]))
     yield Text("reversed, started again", _joined([*reversed(later), header, *reversed(lines), header]))
     yield Text("reversed, of two captures", _joined([*reversed(other.lines), other.header, *reversed(lines), header]))
