@@ -268,7 +268,8 @@ def _dressed(text: Text, rng: random.Random) -> Variant:
         "zip",
     ]
     ways += ["no quotes", "semicolons", "tabs", "a mark"] if text.whole else []
-    prefixed = text.whole and "\n\n" not in text.text
+    # With text before a row, a header is found above its rows only.
+    prefixed = text.whole and text.text.startswith('"(PDH') and "\n\n" not in text.text
     ways += ["line numbers", "the file's name", "an index", "an index in quotes"] if prefixed else []
     way = rng.choice(ways)
     encoding = rng.choice(["utf-16-le", "utf-16-be"])

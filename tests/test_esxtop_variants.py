@@ -159,6 +159,19 @@ def test_headers_without_rows_are_no_captures(tmp_path):
     assert ex.open(tmp_path / "slice.csv").meta["host"] == "esx-99"
 
 
+def test_a_row_cut_in_its_time_stamp_before_a_header_is_counted(tmp_path):
+    base = busy_host()
+    moved = base.later(2, "esx-99")
+    lines = [base.header, *base.lines, base.lines[-1][:5] + moved.header, *moved.lines]
+    text = "".join(f"{line}\n" for line in lines)
+    variant = Variant("cut in the time stamp", text.encode(), 2 * SAMPLES + 1)
+    file = compose.write(tmp_path, variant.content, "capture.csv")
+    numbers, compared = base.numbers() | moved.numbers(), Counter()
+    opened(variant, file, numbers, compared)
+    sliced(variant, file, numbers, compared)
+    assert compared["right"]
+
+
 def test_a_quotation_of_a_capture_is_refused_by_every_path(tmp_path):
     base = busy_host()
     text = "".join(f"> {line}\n" for line in (base.header, *base.lines))

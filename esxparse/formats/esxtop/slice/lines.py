@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from esxparse.formats.source import Source
 
 _YEAR = 5  # bytes within which a row has the first slash of its time stamp
-_BEGINNING = 16  # bytes of a line within which a header has its mark
 _BUFFER = 2 << 20
 
 
@@ -38,7 +37,8 @@ def _reading(name: str) -> Iterator[None]:
 def _may_have_joint(line: bytes) -> bool:
     """Whether a row or a header may begin within a line: a time stamp has two slashes, and no number has one."""
     if grammar.MARK in line:
-        return grammar.MARK not in line[:_BEGINNING]
+        # A row that was cut within its time stamp has a few bytes.
+        return line.find(grammar.MARK) > 1
     slashes = line.count(b"/")
     return slashes > 2 or (slashes == 2 and b"/" not in line.lstrip(b'"')[:_YEAR])  # noqa: PLR2004
 
