@@ -116,7 +116,9 @@ def times(count: int) -> str:
 def another_capture(line: int, difference: str, rows: int, command: str) -> Note:
     """The note on a header that differs, before `rows` more rows of the file; `command` reads the next capture."""
     if not rows:
-        return Note(f"a header {difference} and without rows: ignored", line=line, column=1, severity="warning")
+        return Note(
+            f"another capture {difference} begins here and has no rows", line=line, column=1, severity="warning"
+        )
     kept = f"{counted(rows, 'row')} from here on {'is' if rows == 1 else 'are'} kept apart"
     message = f"another capture {difference} begins here, {kept}: {command}"
     return Note(message, line=line, column=1, severity="warning", rows=rows)
