@@ -104,10 +104,9 @@ def _groups(text: str, form: Form) -> list[str]:
     """Patterns of grouped numbers, each by a mark that groups a number where the tool prints a whole one."""
     if not form.integers:
         return []
-    marks = {**_THOUSANDS, " ": _BLANK_GROUPS}
-    return [
-        pattern for mark, pattern in marks.items() if re.search(rf"(?m)(?:{form.integers}){pattern}(?!\d){_END}", text)
-    ]
+    # Most files have no such number anywhere, which takes a fifth of the time to see.
+    there = [pattern for pattern in (*_THOUSANDS.values(), _BLANK_GROUPS) if re.search(rf"{pattern}(?!\d)", text)]
+    return [pattern for pattern in there if re.search(rf"(?m)(?:{form.integers}){pattern}(?!\d){_END}", text)]
 
 
 def _of_strings(text: str, form: Form) -> tuple[str, list[Note]]:
