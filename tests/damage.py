@@ -141,6 +141,15 @@ def _cut(line: str, rng: random.Random) -> str:
     return line[: rng.randrange(30, line.rindex('","') - 2)]
 
 
+def _headers_without_rows(base: Base, other: Base, moved: Base) -> Iterator[Text]:
+    lines, header = base.lines, base.header
+    yield Text("a header without rows after it", _joined([header, *lines, other.header]))
+    yield Text("a header without rows before it", _joined([other.header, header, *lines]))
+    yield Text("half a header before it", _joined([header[: len(header) // 2], header, *lines]), whole=False)
+    between = [other.header, moved.header, header, *base.later(3).lines]
+    yield Text("headers without rows between", _joined([header, *lines, *between]))
+
+
 def texts(base: Base, other: Base, moved: Base, rng: random.Random) -> Iterator[Text]:
     """One text for each kind of damage, drawn at random."""
     lines, header = base.lines, base.header
@@ -192,7 +201,7 @@ def texts(base: Base, other: Base, moved: Base, rng: random.Random) -> Iterator[
         "there and back again",
         _joined([header, *lines, other.header, *other.lines, header, *later, moved.header, *moved.lines]),
     )
-    yield Text("a header without rows after it", _joined([header, *lines, other.header]))
+    yield from _headers_without_rows(base, other, moved)
     yield Text("reversed", _joined([*reversed(lines), header]))
     yield Text("reversed, started again", _joined([*reversed(later), header, *reversed(lines), header]))
     yield Text("reversed, of two captures", _joined([*reversed(other.lines), other.header, *reversed(lines), header]))
@@ -259,12 +268,18 @@ def _dressed(text: Text, rng: random.Random) -> Variant:
         "zip",
     ]
     ways += ["no quotes", "semicolons", "tabs", "a mark"] if text.whole else []
+    # With text before a row, a header is found above its rows only.
+    prefixed = text.whole and text.text.startswith('"(PDH') and "\n\n" not in text.text
+    ways += ["line numbers", "the file's name", "an index", "an index in quotes"] if prefixed else []
     way = rng.choice(ways)
     encoding = rng.choice(["utf-16-le", "utf-16-be"])
     mark = rng.choice(["\ufeff", ""])
     if way in {"no quotes", "semicolons", "tabs"}:
         separator = {"no quotes": ",", "semicolons": ";", "tabs": "\t"}[way]
         content = _spreadsheet(content, separator, "%Y-%m-%d %H:%M:%S", rng)
+    prefix = {"line numbers": "{}:", "the file's name": "esx-01.csv:", "an index": "{},", "an index in quotes": '"{}",'}
+    if way in prefix:
+        content = "".join(prefix[way].format(at) + line for at, line in enumerate(content.splitlines(keepends=True)))
     data = content.encode()
     if way == "CRLF":
         data = content.replace("\n", "\r\n").encode()

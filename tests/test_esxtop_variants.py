@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import nullcontext
 
 import compose
 import pytest
-from damage import Base, variants
+from damage import Base, Variant, variants
 from polars import selectors
 from search import SEARCHING
 
@@ -18,9 +17,12 @@ ROUTINE, ALL = 20, 170
 SAMPLES = 24
 
 
+def busy_host():
+    return Base.of((ex.datasets_dir() / "busy-host" / "busy-host.csv").read_text(encoding="utf-8"), SAMPLES)
+
+
 def bases():
-    busy = (ex.datasets_dir() / "busy-host" / "busy-host.csv").read_text(encoding="utf-8")
-    yield "simulated", lambda: Base.of(busy, SAMPLES)
+    yield "simulated", busy_host
     yield "real", lambda: Base.of(compose.real_data("esxtop", "esxi65_all_counters.csv").read_text(), SAMPLES)
 
 
@@ -50,7 +52,7 @@ def collected(rec):
 
 
 def segments(file, **options):
-    """The captures of a file; of one without rows its notes are not to be had."""
+    """The captures of a file, one after another."""
     number = 1
     while number:
         rec = ex.open(file, segment=number, **options)
@@ -66,12 +68,10 @@ def opened(variant, file, numbers, compared, **options):
         list(map(str, whole.notes)),
     )
     rows = 0
-    ends_early = "a header without rows" in variant.name
-    with pytest.raises(ex.DamagedError, match=r"no rows|no usable row") if ends_early else nullcontext():
-        for rec in segments(file, **options):
-            compared += check_numbers(collected(rec), numbers, variant.name)
-            rows += rec.meta["samples"] + lost(rec.notes, apart=False)
-    assert ends_early or rows == variant.rows, variant.name
+    for rec in segments(file, **options):
+        compared += check_numbers(collected(rec), numbers, variant.name)
+        rows += rec.meta["samples"] + lost(rec.notes, apart=False)
+    assert rows == variant.rows, variant.name
 
 
 def sliced(variant, file, numbers, compared):
@@ -115,3 +115,76 @@ def test_damaged_variants_keep_right_numbers_and_count_lost_rows(tmp_path, base,
         in_a_lake(variant, file, numbers, compared)
     record_property("compared", dict(compared))
     assert compared["right"] > 9 * compared["null"]
+
+
+PREFIXES = {"grep -n": "{}:", "grep -H": "esx-01.csv:", "cat -n": "{:6d}\t", "an index": "{},"}
+
+
+@pytest.mark.parametrize("prefix", PREFIXES.values(), ids=PREFIXES)
+def test_text_before_each_row_is_ignored_and_counted_as_no_row(tmp_path, prefix):
+    base = busy_host()
+    lines = [base.header, *base.lines, base.header, *base.later(3).lines]
+    text = "".join(f"{prefix.format(at)}{line}\n" for at, line in enumerate(lines, 1))
+    variant = Variant(prefix, text.encode(), 2 * SAMPLES)
+    file = compose.write(tmp_path, variant.content, "capture.csv")
+    numbers, compared = base.numbers() | base.later(3).numbers(), Counter()
+    for lazy in (False, True):
+        opened(variant, file, numbers, compared, lazy=lazy)
+    sliced(variant, file, numbers, compared)
+    converted(variant, file, numbers, compared)
+    in_a_lake(variant, file, numbers, compared)
+    assert compared["right"]
+    notes = [note for note in ex.open(file).notes if "before the row or header" in note.message]
+    assert [(note.line, note.rows) for note in notes] == [(2, 0)]
+    assert f"{2 * SAMPLES + 1} lines with text such as {prefix.format(2)!r}" in notes[0].message
+
+
+def test_headers_without_rows_are_no_captures(tmp_path):
+    base = busy_host()
+    part, moved = base.columns([3, 4, 5]), base.later(3, "esx-99")
+    lines = [part.header, base.header, *base.lines, part.header, moved.header, *moved.lines, part.header]
+    file = compose.write(tmp_path, "".join(f"{line}\n" for line in lines).encode(), "capture.csv")
+    first, second = segments(file)
+    assert [rec.meta["samples"] for rec in (first, second)] == [SAMPLES, SAMPLES]
+    assert second.meta["host"] == "esx-99"
+    messages = {note.message: note.line for rec in (first, second) for note in rec.notes if note.severity == "warning"}
+    assert messages["1 header without rows, above another header: ignored (line 1)"] == 1
+    assert messages[f"1 header without rows, above another header: ignored (line {SAMPLES + 3})"] == SAMPLES + 3
+    assert messages["another capture with other columns begins here and has no rows"] == len(lines)
+    made = ex.convert(file, tmp_path / "converted")
+    assert [one.folder.name for one in (made, *made.others)] == ["capture", "capture-segment2"]
+    assert not made.unreadable
+    part_of = slice_capture(file, tmp_path / "slice.csv", segment=2)
+    assert part_of.samples == SAMPLES
+    assert ex.open(tmp_path / "slice.csv").meta["host"] == "esx-99"
+
+
+def test_a_row_cut_in_its_time_stamp_before_a_header_is_counted(tmp_path):
+    base = busy_host()
+    moved = base.later(2, "esx-99")
+    lines = [base.header, *base.lines, base.lines[-1][:5] + moved.header, *moved.lines]
+    text = "".join(f"{line}\n" for line in lines)
+    variant = Variant("cut in the time stamp", text.encode(), 2 * SAMPLES + 1)
+    file = compose.write(tmp_path, variant.content, "capture.csv")
+    numbers, compared = base.numbers() | moved.numbers(), Counter()
+    opened(variant, file, numbers, compared)
+    sliced(variant, file, numbers, compared)
+    assert compared["right"]
+
+
+def test_a_quotation_of_a_capture_is_refused_by_every_path(tmp_path):
+    base = busy_host()
+    text = "".join(f"> {line}\n" for line in (base.header, *base.lines))
+    file = compose.write(tmp_path, text.encode(), "mail.csv")
+    paths = [
+        lambda: ex.open(file),
+        lambda: slice_capture(file, tmp_path / "slice.csv"),
+        lambda: ex.convert(file, tmp_path / "converted"),
+    ]
+    for path in paths:
+        with pytest.raises(ex.EsxparseError, match="quotes esxtop batch capture"):
+            path()
+    assert not (tmp_path / "slice.csv").exists()
+    assert ex.lake(tmp_path / "lake").add([file]) == []
+    assert ex.open(file, format="esxtop").meta["samples"] == SAMPLES
+    assert slice_capture(file, tmp_path / "slice.csv", format="esxtop").samples == SAMPLES

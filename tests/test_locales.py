@@ -18,7 +18,7 @@ from esxparse.formats.kit.foreign import Form, leave_out
 
 LOCALES = {"1.234,5": (".", ","), "1 234,5": ("\u202f", ","), "1,234.5": (",", ".")}
 """Thousands separator and decimal mark, by how they write one number."""
-OTHER_LOCALES = {"1'234.5": ("'", "."), "1234,5": ("", ",")}
+OTHER_LOCALES = {"1'234.5": ("'", "."), "1234,5": ("", ","), "1 234,5 (ASCII)": (" ", ",")}
 
 AWARE = {
     "iometer-1.1.0.csv": "CSV that a spreadsheet opens and saves",
@@ -49,8 +49,8 @@ def localised(number, locale):
     return "-" * number.startswith("-") + grouped + (decimal if point else "") + fraction
 
 
-def rewritten(name, text, locale, separator):
-    """The file as a spreadsheet of a locale saves it, cell by cell."""
+def rewritten(name, text, locale, separator, counts=bool):
+    """The file as a spreadsheet of a locale saves it, cell by cell; of its numbers those that count."""
     lines = text.splitlines()
     before = max(",;\t", key=lines[-1].count)
     out = io.StringIO()
@@ -61,7 +61,8 @@ def rewritten(name, text, locale, separator):
         if line.startswith(("#", "'")) or len(cells) < 2:
             out.write(line.replace(before, separator) + "\n")
         else:
-            writer.writerow([localised(cell, locale) if _NUMBER.fullmatch(cell.strip()) else cell for cell in cells])
+            numbers = [cell for cell in cells if _NUMBER.fullmatch(cell.strip()) and counts(cell)]
+            writer.writerow([localised(cell, locale) if cell in numbers else cell for cell in cells])
     return out.getvalue()
 
 
@@ -96,7 +97,9 @@ OTHERS = sorted(
     if path.name not in AWARE and path.suffix not in {".json", ".jsonl", ".pcapng"} and path.name != "perf-plain.txt"
 )
 """Samples of the other tools. That of perf has thousands separators of its own."""
-_IN_TEXT = re.compile(r"(?<![\w.,:/\\+#@-])\d+(?:\.\d+)?(?![\d.,:/\\]|-\d|\w*[./:_-]?\d)(?!\w{0,3}\[)")
+_IN_TEXT = re.compile(
+    r"(?<![\w.,:/\\+#@-])(?<![A-Z][a-z]{2} )\d+(?:\.\d+)?(?![\d.,:/\\*]|-\d|\w*[./:_-]?\d)(?!\w{0,3}\[)"
+)
 """A number that stands alone or before its unit: no part of a date, an address, a version or a name."""
 _PLACES = {"run", "repetition", "sample", "interval_s"}
 """Columns that count rows or follow from the rows before."""
@@ -163,6 +166,167 @@ def test_a_number_with_foreign_marks_never_becomes_a_shorter_one(tmp_path, name,
         missing = any(found.total() > after.get(place, Counter()).total() for place, found in before.items())
         empty = any(found[None] > before.get(place, Counter())[None] for place, found in after.items())
         assert warned or not (missing or empty), written[:9]
+
+
+EVERY = sorted(path.name for path in (ex.datasets_dir() / "formats").iterdir() if path.suffix != ".pcapng")
+WAYS = {
+    "all numbers": bool,
+    "decimals alone": lambda number: "." in number,
+    "whole numbers alone": lambda number: "." not in number and len(number) > 3,
+}
+_OF_JSON = re.compile(r"(?<=[:\[, ])-?\d+(?:\.\d+)?(?=\s*[,\]}\n])")
+_GROUPED = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w.,]*\d)")
+"""Numbers of JSON, and numbers that a sample groups itself: they are rewritten with all others."""
+TWO_MEANINGS = {
+    ("vcenter-chart.csv", "1.234,5", "whole numbers alone"): "1.204 beside 31.25",
+    ("vcenter-getstat.csv", "1.234,5", "whole numbers alone"): "30.000 beside 31.42",
+}
+"""Rewritings in which a point groups one number and precedes the decimals of another: no program writes that."""
+
+
+def in_a_locale(name, text, locale, way):
+    """A sample with the numbers that `way` counts as a locale writes them; in JSON they become strings."""
+    counts = WAYS[way]
+
+    def written(match):
+        return localised(match[0], locale) if counts(match[0]) or "," in match[0] else match[0]
+
+    if name.endswith((".json", ".jsonl")):
+        return _OF_JSON.sub(lambda match: f'"{written(match)}"' if counts(match[0]) else match[0], text)
+    if name.endswith(".csv") and "," in LOCALES.get(locale, OTHER_LOCALES.get(locale)):
+        return rewritten(name, text, locale, ";", lambda number: counts(number) or "," in number)
+    pattern = rf"{_GROUPED.pattern}|{_IN_TEXT.pattern}" if name == "perf-plain.txt" else _IN_TEXT.pattern
+    return re.sub(pattern, written, text)
+
+
+def other_numbers(plain, rec):
+    """Numbers that a recording has in other places than the sample, and whether it lacks some."""
+    wrong, lacks = [], False
+    for table in {*plain, *rec}:
+        if table not in plain or table not in rec:
+            wrong += [table] if table in rec else []
+            lacks |= table in plain
+            continue
+        before, after = plain[table].collect(), rec[table].collect()
+        lacks |= before.height > after.height
+        for column, kind in before.schema.items():
+            if not kind.is_numeric() or column in _PLACES:
+                continue
+            known, found = before[column].to_list(), after[column].to_list() if column in after.columns else []
+            pairs = zip(known, found, strict=True) if len(known) == len(found) else ((known, value) for value in found)
+            for at, value in pairs:
+                lacks |= value is None and at is not None
+                if value is not None and not is_known(value, at if isinstance(at, list) else [at]):
+                    wrong.append((table, column, at, value))
+            lacks |= not found and any(value is not None for value in known)
+    return wrong, lacks
+
+
+@pytest.mark.search
+@pytest.mark.parametrize("name", EVERY)
+def test_a_sample_in_any_locale_has_the_same_numbers_or_a_warning(tmp_path, name):
+    sample, file = ex.datasets_dir() / "formats" / name, tmp_path / name
+    text, form = sample.read_text(encoding="utf-8-sig"), "results_csv" if name.startswith("results") else None
+    plain = ex.open(sample, format=form)
+    usual = {note.message for note in plain.notes}
+    for locale in (*LOCALES, *OTHER_LOCALES):
+        for way in WAYS:
+            changed = in_a_locale(name, text, locale, way)
+            if changed == text or (name, locale, way) in TWO_MEANINGS:
+                continue
+            file.write_text(changed, encoding="utf-8")
+            try:
+                rec = ex.open(file, format=form)
+            except ex.EsxparseError:
+                continue
+            wrong, lacks = other_numbers(plain, rec)
+            assert not wrong, (locale, way, wrong[:4])
+            warned = any(note.severity == "warning" and note.message not in usual for note in rec.notes)
+            assert warned or not lacks, (locale, way)
+
+
+JSON_STRINGS = [
+    (["1.234,5", "2.490"], ["1234.5", "2490"]),
+    (["0.5", "2.490"], ["0.5", "2.490"]),
+    (["1,234.5", "2,490"], ["1234.5", "2490"]),
+    (["1 234", "12"], ["1234", "12"]),
+    (["2.490", "12"], ["?????", "12"]),
+    (["0,5", "0.5", "2.490"], ["???", "0.5", "?????"]),
+    (["10.0.0.1", "0,1,2", "2.490"], ["10.0.0.1", "0,1,2", "?????"]),
+]
+
+
+@pytest.mark.parametrize(("written", "read"), JSON_STRINGS)
+def test_strings_of_json_are_read_with_the_marks_that_all_of_them_show(written, read):
+    text = "".join(f'{{"watts": "{one}", "SerialNumber": "2.490"}}\n' for one in written)
+    found, notes = leave_out(text, Form())
+    assert found == "".join(f'{{"watts": "{one}", "SerialNumber": "2.490"}}\n' for one in read)
+    warnings = [note for note in notes if note.severity == "warning"]
+    assert bool(warnings) == any("?" in one for one in read)
+    assert not warnings or "of 'watts'" in warnings[0].message
+
+
+GROUPED = [
+    ("elbencho-results.txt", "2655        2653", "2.655       2.653"),
+    ("elbencho-results.txt", "2655        2653", "2 655       2 653"),
+    ("elbencho-results.txt", "50%<=8192 75%<=9742", "50%<=8 192 75%<=9 742"),
+    ("fio-normal.txt", "95.00th=[ 1057]", "95.00th=[ 1.057]"),
+    ("fio-terse-v5.txt", ";2192;", ";2.192;"),
+    ("cpuinfo-guest.txt", "28160 KB", "28.160 KB"),
+    ("diskspd-2.0.21.xml", "<BlockSize>8192<", "<BlockSize>8.192<"),
+    ("hpcc-hpccoutf.txt", "RandomAccess_N=32768", "RandomAccess_N=32.768"),
+    ("netperf-keyval.txt", "LOCAL_SEND_SIZE=16384", "LOCAL_SEND_SIZE=16.384"),
+    ("sysbench-oltp.txt", "228564", "228.564"),
+    ("redis-report.txt", "2000 requests completed", "2.000 requests completed"),
+    ("turbostat-samples.txt", "\t2800\t", "\t2.800\t"),
+    ("vdbench-skew.html", "    4096  70.00", "   4.096  70.00"),
+    ("vdbench-flatfile.html", "       4096    70.0000", "      4.096    70.0000"),
+    ("linpack-mkl.txt", "2000   2000   4  ", "2 000  2 000  4  "),
+]
+"""Samples with a whole number, and the same with its digits in groups: nothing else in the file shows the marks."""
+
+
+@pytest.mark.parametrize(("name", "plain", "grouped"), GROUPED)
+def test_a_grouped_whole_number_is_not_a_small_one(tmp_path, name, plain, grouped):
+    sample = ex.datasets_dir() / "formats" / name
+    text = sample.read_text(encoding="utf-8-sig")
+    assert plain in text
+    file = tmp_path / name
+    file.write_text(text.replace(plain, grouped), encoding="utf-8")
+    rec = ex.open(file)
+    assert not other_numbers(ex.open(sample), rec)[0]
+    assert any(note.severity == "warning" for note in rec.notes)
+
+
+def test_a_number_that_may_be_either_is_left_out_where_perf_output_has_two_locales(tmp_path):
+    text = (ex.datasets_dir() / "formats" / "perf-plain.txt").read_text()
+    file = tmp_path / "perf.txt"
+    file.write_text(re.sub(r"(#\s+\d+)\.(\d+)", r"\1,\2", text))
+    events = {row["event"]: row for row in ex.open(file)["events"].collect().to_dicts()}
+    assert events["task-clock"]["value"] == 58211.38
+    assert events["page-faults"]["value"] == 1_049_083
+    # 1,204 may be 1.204 in this file, and 20,683 may be 20683.
+    assert events["context-switches"]["value"] is None
+    assert events["context-switches"]["metric_value"] is None
+
+
+def test_statistics_that_cannot_be_read_are_not_replaced_by_those_of_an_interval(tmp_path):
+    text = (ex.datasets_dir() / "formats" / "ioping-runs.txt").read_text()
+    file = tmp_path / "ioping.txt"
+    file.write_text(text.replace("4 requests completed in 1.01 ms", "4 requests completed in 1,01 ms"))
+    plain, rec = (
+        ex.open(one)["benchmark_results"].collect() for one in (ex.datasets_dir() / "formats" / "ioping-runs.txt", file)
+    )
+    assert 3950.0 in set(plain["value"])
+    assert set(rec["value"]) < set(plain["value"])
+
+
+def test_raw_lines_with_blanks_between_digits_are_left_out_with_a_warning(tmp_path):
+    text = (ex.datasets_dir() / "formats" / "ioping-runs.txt").read_text()
+    file = tmp_path / "ioping.txt"
+    file.write_text(text.replace("2 510251 3920", "2 510 251 3 920"))
+    (note,) = [note for note in ex.open(file).notes if note.unused and note.severity == "warning"]
+    assert note.line == 4
 
 
 @pytest.mark.parametrize("name", ["vscsistats-web.csv", "vscsistats-web-printed.txt"])

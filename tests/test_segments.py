@@ -64,14 +64,16 @@ def test_convert_writes_every_segment_and_leaves_what_is_there(capture, tmp_path
     assert ex.convert(capture, tmp_path / "first", segment=1).others == ()
 
 
-def test_convert_goes_on_after_a_segment_without_rows_or_in_no_window(tmp_path):
+def test_convert_passes_over_a_header_without_rows_and_a_segment_in_no_window(tmp_path):
     empty = SECOND.split("\n", 1)[0] + "\n"
     capture = compose.write(tmp_path, FIRST + empty + THIRD)
     made = ex.convert(capture, tmp_path / "lake")
-    assert [one.folder.name for one in made.others] == ["capture-segment3"]
-    assert len(made.unreadable) == 1
+    assert [one.folder.name for one in made.others] == ["capture-segment2"]
+    assert not made.unreadable
+    (passed,) = [note for note in ex.open(made.others[0].folder).notes if "without rows" in note.message]
+    assert (passed.severity, passed.line) == ("warning", FIRST.count("\n") + 1)
     late = ex.convert(capture, tmp_path / "late", start="2026-03-02T10:00")
-    assert late.folder.name == "capture-segment3"
+    assert late.folder.name == "capture-segment2"
     assert free(ex.open(late.folder)) == FREE
     with pytest.raises(ex.EsxparseError, match="no sample in the requested window"):
         ex.convert(capture, tmp_path / "never", start="2027-01-01")

@@ -331,10 +331,20 @@ def open_source(
         chosen["window"] = opening.window
     with own_errors(source.name, reader.title):
         rec = reader.reading.read(replace(source, looked_at=source.head, numbers=reader.numbers), **chosen)
-        recognised = reader.recognise(source.head)
-        if opening.format is None or not recognised:
-            quoted.refuse(rec, source, reader.title, recognised=recognised)
+        refuse_quoted(rec, source, opening)
         return rec if "window" in reader.options else replace(rec, tables=cut(rec.tables, opening.window))
+
+
+def refuse_quoted(rec: Recording, source: Source, opening: Opening) -> None:
+    """Refuses a recording that is quoted in a text or program, unless its format was set.
+
+    Raises:
+        UnknownFormatError: It is.
+    """
+    reader = reader_of(rec.format)
+    recognised = reader.recognise(source.head)
+    if opening.format is None or not recognised:
+        quoted.refuse(rec, source, reader.title, recognised=recognised)
 
 
 @contextmanager

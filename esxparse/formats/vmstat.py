@@ -70,6 +70,7 @@ _FEWEST, _SURE = 16, 8
 _SMALLEST_KIB = 1 << 16
 """Memory that any machine with vmstat has."""
 _STAMP = re.compile(r"\s(\d{4}-\d{2}-\d{2}\s+\d{2}:\d{2}:\d{2})(?:\s+([A-Za-z]{1,5}|[+-]\d{2,4}))?\s*$")
+_ZONE = re.compile(r"[A-Z]{2,5}|[+-]\d\d(?:\d\d)?")
 _COUNTER = re.compile(r"\s*(?P<value>\d+)\s+(?:(?P<unit>[kKmM])\s+)?(?P<name>[^\W\d][^:|]*)")
 _LABELLED = re.compile(r"(?P<name>[^\W\d][^:|]*):\s+(?P<value>\d+)(?:\s+(?P<unit>[kKmM]))?\s*")
 _FLOAT = schema("other f64")["other"]
@@ -130,6 +131,7 @@ class _Reader:
         self.odd, self.assumed = Counted(), Counted()
         self.left: list[tuple[int, str]] = []
         self.kind, self.columns, self.zone = "", tuple[str, ...](), ""
+        self.zone_is_title = False  # with -t the last title is the zone
         self.report = self.since_titles = 0
         self.longest = 0
 
@@ -140,7 +142,7 @@ class _Reader:
         if kind == "vmstat":
             self._samples_begin(titles, at)
         elif kind == "disk":
-            self.kind, self.columns = "disk", _DISK
+            self.kind, self.columns, self.zone_is_title = "disk", _DISK, False
             self.zone = titles[-1] if len(titles) >= len(_DISK) else ""
             self.report += 1
         elif _GROUPS.fullmatch(line):
@@ -155,6 +157,7 @@ class _Reader:
 
     def _samples_begin(self, titles: Sequence[str], at: int) -> None:
         self.zone, self.columns = titles[-1], _columns(titles)
+        self.zone_is_title = _ZONE.fullmatch(self.zone) is not None
         if any(name.startswith("memory_") for name in self.columns):
             self.odd.say(f"{titles[4]} and {titles[5]} are titles of another language: kept as memory_4, memory_5", at)
         # Titles that come again before a screen is full are those of another run.
@@ -166,8 +169,7 @@ class _Reader:
     def _row(self, at: int, line: str) -> None:
         found = _STAMP.search(line)
         cells = (line[: found.start()] if found else line).split()
-        # With -t the last title is the zone.
-        columns = self.columns[:-1] if found and len(cells) == len(self.columns) - 1 else self.columns
+        columns = self.columns[:-1] if found and self.zone_is_title else self.columns
         values: Row = dict(zip(columns, map(number, cells), strict=False))
         if self.kind == "disk":
             values["device"] = cells[0] if cells else None

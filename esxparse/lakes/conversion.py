@@ -21,7 +21,7 @@ from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import esxtop, manifest
 from esxparse.formats.names import recording_name
 from esxparse.formats.opening import Opening
-from esxparse.formats.registry import open_source, own_errors, refuse_foreign
+from esxparse.formats.registry import open_source, own_errors, refuse_foreign, refuse_quoted
 from esxparse.formats.source import resolve
 from esxparse.formats.unpack import unpacked
 from esxparse.lakes import segments
@@ -284,6 +284,8 @@ def write_recording(
                 date=asked.date,
                 decimal=asked.decimal,
             )
+            if rec is not None:
+                refuse_quoted(rec, source, asked)
     if rec is None:
         rec = open_source(source, asked)
         rec = dataclasses.replace(rec, tables={name: _by_instance(frame) for name, frame in rec.tables.items()})

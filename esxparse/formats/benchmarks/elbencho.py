@@ -47,6 +47,7 @@ _DATA = data(__file__)
 _TITLES = re.compile(r"OPERATION\s+RESULT TYPE\s+FIRST DONE\s+LAST DONE")
 _LINE = re.compile(r"(?P<operation>[A-Z][A-Z0-9_]*)?\s+(?P<label>[A-Z][^:]*): (?P<rest>.*)")
 _PAIR = re.compile(r"\s*(?P<first>\S+)\s+(?P<last>\S+)\s*")
+_STEPS = re.compile(r"(?:[^\s%]+%<=[^\s%]+(?: |\Z))*")
 _LIST = re.compile(r"\[ (?P<inside>.*?) ?\]")
 _ENTRIES = re.compile(r"[A-Z]\w*(?P<rate>/s)?(?: (?P<side>read|write|total))?")
 _OF = re.compile(r"(?P<what>\w+)(?: (?P<side>rd|wr))? lat(?:ency| % us| hist)")
@@ -93,17 +94,28 @@ def read_text(lines: Sequence[str]) -> tuple[list[Fields], Notes]:
     """The phases of the text results."""
     phases: list[Fields] = []
     rest: list[tuple[int, str]] = []
+    damaged: list[tuple[int, str]] = []
     time = None
     for place, line in enumerate(lines, 1):
         match = _LINE.fullmatch(line.rstrip())
         if date := _DATE.match(line):
             time = date["time"]
+        elif match and phases and _is_damaged(match):
+            damaged.append((place, line))
         elif match and match["operation"] and not _ORDINARY.match(line):
             phases.append(_phase(match["operation"], started=time, line=place))
             _of_line(match, phases[-1])
         elif not (match and phases and _of_line(match, phases[-1])) and line.strip() and not _ORDINARY.match(line):
             rest.append((place, line))
-    return phases, Notes(left_out(rest))
+    return phases, Notes([*left_out(damaged, "warning"), *left_out(rest)])
+
+
+def _is_damaged(match: re.Match[str]) -> bool:
+    """Whether a line has other cells than the program prints under its label: blanks between digits make more."""
+    label, inside = match["label"].strip(), _LIST.fullmatch(match["rest"].strip())
+    if label.endswith("% us"):
+        return not (inside and _STEPS.fullmatch(inside["inside"]))
+    return not match["operation"] and label.lower() in _DATA["text"] and not _PAIR.fullmatch(match["rest"])
 
 
 def _of_line(match: re.Match[str], phase: Fields) -> bool:

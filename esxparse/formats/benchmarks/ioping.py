@@ -51,6 +51,7 @@ _RATE = re.compile(r"(?P<rate>\d[\d.]*) ?(?P<many>[kMGTP]?) iops")
 _BYTES = re.compile(r"(?P<size>\d[\d.]*) (?P<many>[KMGTPkmgtp]?)(?:iB|B|b)?/s")
 _DONE = re.compile(r"\d \w*(?:iB)? (?P<operation>read|written)\b")
 _RAW = re.compile(r"\d+(?: \d+){7}(?: \d+ \d+)?")
+_DIGITS = re.compile(r"\d+(?: \d+)+")
 _JSON = re.compile(r'"(?:io|stat|load)"\s*:\s*\{\s*"(?:request|count)"\s*:')
 _WAYS = {"<<<": "read", "from": "read", ">>>": "write", "to": "write", "read": "read", "written": "write"}
 _ERROR = re.compile(r"ioping: |.*(?:request failed|Input/output error)")
@@ -105,7 +106,8 @@ def _raw(line: str) -> Fields:
 
 
 def _empty(target: str | None = None) -> Fields:
-    return {"requests": [], "intervals": [], "target": target, "size": None, "operation": None, "closed": False}
+    shared: Fields = {"target": target, "size": None, "operation": None, "closed": False, "before_title": None}
+    return {"requests": [], "intervals": [], **shared}
 
 
 def _counted(count: object) -> int | None:
@@ -140,6 +142,7 @@ def read_text(lines: Sequence[str]) -> tuple[list[Fields], Notes]:
     runs: list[Fields] = []
     wrong: list[tuple[int, str]] = []
     rest: list[tuple[int, str]] = []
+    damaged: list[tuple[int, str]] = []
     for place, line in enumerate(_short(lines), 1):
         if request := _REQUEST.search(line):
             _start(runs, request["target"], whole(request["request"]))
@@ -150,14 +153,17 @@ def read_text(lines: Sequence[str]) -> tuple[list[Fields], Notes]:
             runs[-1]["requests"].append({**row, "counted": request["mark"] is None})
         elif title := _TITLE.fullmatch(line.strip()):
             _start(runs, title["target"], None)
+            runs[-1]["before_title"] = len(runs[-1]["intervals"])
         elif _RAW.fullmatch(line.strip()):
             _start(runs, None, None)
             runs[-1]["intervals"].append(_raw(line))
+        elif _DIGITS.fullmatch(line.strip()):
+            damaged.append((place, line))
         elif _ERROR.match(line):
             wrong.append((place, line))
         elif line.strip() and not (runs and _of_text(line, runs[-1])):
             rest.append((place, line))
-    return runs, Notes([*errors(wrong, "ioping"), *left_out(rest)])
+    return runs, Notes([*errors(wrong, "ioping"), *left_out(damaged, "warning"), *left_out(rest)])
 
 
 def _start(runs: list[Fields], target: str | None, request: int | None) -> None:
@@ -199,12 +205,13 @@ _SIDES_MS = {"min_ms": "min", "mean_ms": "avg", "max_ms": "max", "mdev_ms": "mde
 
 
 def run_of(run: Fields) -> Run:
-    """A run as the common table has it: its last statistics are of the whole."""
+    """A run as the common table has it: its last statistics are of the whole, below a title if it has one."""
     operations = {row["operation"] for row in run["requests"]} - {None}
     test = "read-write" if len(operations) > 1 else next(iter(operations), run["operation"]) or "unknown"
     sizes = {row["bytes"] for row in run["requests"]}
     parts = [f"{size} bytes" for size in sorted(sizes - {None})] if distinct(sizes) == 1 else []
-    last = run["intervals"][-1] if run["intervals"] else {}
+    # If those below the title cannot be read, the last ones are of an interval.
+    last: Fields = next(reversed(run["intervals"][run["before_title"] or 0 :]), {})
     figures = [
         higher("iops", last.get("iops"), "1/s"),
         higher("throughput", scaled(last.get("bytes_per_s"), 2**-20), "MiB/s"),

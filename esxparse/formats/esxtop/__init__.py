@@ -122,7 +122,7 @@ class _Judged:
             "objects": {name: len(shape.instances) for name, shape in shapes.items()},
             "vms": self._vms(),
             "pcpus": sum((instance or "").isdecimal() for instance in pcpus) or None,
-            "next_segment": self.segment.number + 1 if self.segment.other else None,
+            "next_segment": self.segment.number + 1 if self.segment.rows_after else None,
             "release": guessed,
             "release_evidence": evidence,
         }
@@ -287,6 +287,7 @@ def _in_place(source: Source, path: Path, window: Window, segment: int, dates: t
         body.stop[kept],
         found.samples.lines,
         [body.stamps[row] for row in kept.tolist()],
+        np.isin(body.start[kept], [at + len(text) for _, at, text in body.prefixes]),
         source.scratch,
     )
     made = [

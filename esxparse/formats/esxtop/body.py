@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from esxparse.formats import memory
-from esxparse.formats.esxtop.grammar import MARK, refuse_long_line
+from esxparse.formats.esxtop.grammar import MARK, PREFIX, refuse_long_line
 from esxparse.formats.esxtop.pieces import Columns, Piece, Place, joints, take
 from esxparse.formats.esxtop.scan import count_lines
 from esxparse.formats.esxtop.seams import Shapes
@@ -106,6 +106,7 @@ class Body:
     shapes: list[Shapes]
     padded: bool  # whether a number ends with a zero after its point
     short: list[tuple[int, int, int]]  # line, number of cells, and first byte of each line too short to be a row
+    prefixes: list[tuple[int, int, bytes]]  # line, first byte and text of what precedes a row or a header on its line
     headers: dict[int, bytes]  # rows in which a header stands again, whole
     without_rates: frozenset[int]  # rows after a header in which no disk has a rate above 0
     short_headers: list[tuple[int, int, bytes]]  # line, byte of the file, text of each header too short to be a row
@@ -142,6 +143,7 @@ class _Reader:
         self.rows = 0
         self.blocks: list[Block] = []
         self.places: list[tuple[Integers, Integers]] = []
+        self.prefixes: list[tuple[int, int, bytes]] = []
         self.unkept: Out = (*layout.only(()).places(0), np.empty(0))
         self.lock = threading.Lock()
 
@@ -253,16 +255,23 @@ class _Reader:
         """The piece cut where lines are glued, each part with rows of its own."""
         pieces: list[Piece] = []
         line, after_header = place.first_line, place.after_header
-        for begin, end in pairwise(bounds):
-            with memoryview(buffer)[begin:end] as data:
-                lines, rows = count_lines(data, self.columns.least)
-            with self.lock:
-                part = Place(place.position + begin, line, *self._room_for(rows, end - begin), after_header)
-            pieces.append(self._scan(buffer, (begin, end), part))
-            if stamps := pieces[-1].stamps:
-                after_header = MARK in stamps[-1]
-            # What is glued to a line is on it.
-            line += lines - 1
+        for begin, joint in pairwise(bounds):
+            last_line = buffer.rfind(b"\n", begin, joint) + 1 or begin
+            prefix = PREFIX.match(buffer, last_line) if joint < bounds[-1] else None
+            end = last_line if prefix and prefix.end() == joint else joint
+            if begin < end:
+                with memoryview(buffer)[begin:end] as data:
+                    lines, rows = count_lines(data, self.columns.least)
+                with self.lock:
+                    part = Place(place.position + begin, line, *self._room_for(rows, end - begin), after_header)
+                pieces.append(self._scan(buffer, (begin, end), part))
+                if stamps := pieces[-1].stamps:
+                    after_header = MARK in stamps[-1]
+                # What is glued to a line is on it.
+                line += lines - (end == joint)
+            if end < joint:
+                with self.lock:
+                    self.prefixes.append((line, place.position + end, bytes(buffer[end:joint])))
         return pieces
 
 
@@ -299,6 +308,7 @@ def _put_together(pieces: list[Piece], reader: _Reader) -> Body:
         shapes=shapes,
         padded=any(piece.padded for piece in pieces),
         short=[line for piece in pieces for line in piece.short],
+        prefixes=sorted(reader.prefixes),
         headers={first + row: text for first, piece in numbered for row, text in piece.headers.items()},
         without_rates=frozenset(first + row for first, piece in numbered for row in piece.without_rates),
         short_headers=[header for piece in pieces for header in piece.short_headers],

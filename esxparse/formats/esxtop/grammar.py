@@ -35,6 +35,12 @@ STAMP = r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?"  # a time stamp as esxtop wr
 STAMP_BYTES = 48  # bytes that hold a time stamp with its quotes, or a header's mark
 JOINT = re.compile(rb'"(?=\(PDH-CSV |' + STAMP.encode() + rb'",)')
 """The beginning of a header or a row. Within a line it shows that a line end was lost there."""
+PREFIX = re.compile(
+    rb'(?!\xef\xbb\xbf|\xff\xfe|\xfe\xff)(?:[^",\0\n]{0,79}[^"\0\n]|"\d{0,9}",)(?="(?:\(PDH-CSV |'
+    + STAMP.encode()
+    + rb'",))'
+)
+"""What `grep -n`, a data frame or a mail puts before a row or a header: `12:`, `cap.csv:`, `0,`, `> `. It is no row."""
 ROW = re.compile(r'"?(?:\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}[ T])?\d{1,2}:\d\d[^",;\t\n]{0,20}"?[,;\t]')
 """How a row begins, whatever program saved it."""
 CONTINUED = ", continued"
@@ -159,18 +165,42 @@ def begin(head: bytes, first_line: int = 1) -> Beginning | None:
     mark = head.find(MARK)
     if mark < 0:
         return None
-    start = with_quote(head, mark)
+    first = with_quote(head, mark)
+    start, without_rows = _above_rows(head, first)
     stop = head.find(b"\n", start)
     stop = len(head) if stop < 0 else stop
     line = head.count(b"\n", 0, start) + first_line
-    before = head[:start].replace(BOM, b"").decode("utf-8", errors="replace")
-    notes = text_before(before)
+    before = head[:first].replace(BOM, b"").decode("utf-8", errors="replace")
+    notes = [*text_before(before), *Met(len(without_rows), [at + first_line for at in without_rows]).without_rows()]
     header = head[start:stop].rstrip(b"\r")
     refuse_broken_header(header, head[stop + 1 : stop + 1 + LOOKED_AT].partition(b"\n")[0], line)
     glued = glued_row(header)
     if glued is None:
         return Beginning(header, line, stop + 1, False, notes)
     return Beginning(header[:glued], line, start + glued, True, [*notes, lost_line_end(line)])
+
+
+def _above_rows(head: bytes, first: int) -> tuple[int, list[int]]:
+    """Where the first header begins that has rows, and the lines of those before it, the first line of all being 0."""
+    start, own, at, without_rows = first, b"", first, list[int]()
+    while at < len(head):
+        end = head.find(b"\n", at)
+        end = len(head) if end < 0 else end
+        text = head[at:end].rstrip(b"\r")
+        if text.strip() and text not in MARKS:
+            mark = text.find(MARK, 0, STAMP_BYTES + len(MARK))
+            if mark < 0:
+                return start, without_rows
+            header = text[with_quote(text, mark) :]
+            if own and header != own:
+                without_rows.append(head.count(b"\n", 0, start))
+                start = at + len(text) - len(header)
+            own = header
+            if glued_row(header) is not None:
+                return start, without_rows
+        at = end + 1
+    # No rows at all: the first header is as good as any.
+    return first, []
 
 
 def refuse_broken_header(header: bytes, following: bytes, line: int) -> None:

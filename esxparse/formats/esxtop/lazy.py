@@ -26,7 +26,7 @@ from esxparse.formats.kit.pieces import fill, large
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from esxparse.formats.esxtop.scan import Integers, Numbers
+    from esxparse.formats.esxtop.scan import Flags, Integers, Numbers
     from esxparse.formats.esxtop.tables import Wanted
     from esxparse.formats.unchanged import Opened
 
@@ -49,6 +49,7 @@ class Surveyed:
     stop: Integers  # the byte after its row, the line end not counted
     lines: Integers
     stamps: Sequence[bytes]  # what its row begins with
+    prefixed: Flags  # whether something precedes its row on the line
     scratch: object = None  # what keeps a temporary file from being removed
 
 
@@ -93,6 +94,7 @@ def _bytes_of(surveyed: Surveyed, samples: Integers) -> memoryview:
     start, stop = surveyed.start[samples], surveyed.stop[samples]
     # Between two samples may be what is none: lines that are blank or damaged, a header glued to the row before it.
     between = (np.diff(surveyed.lines[samples]) != 1) | (start[1:] - stop[:-1] > _LONGEST_LINE_END)
+    between |= surveyed.prefixed[samples[1:]]
     bounds = [0, *(np.flatnonzero(between) + 1).tolist(), len(samples)]
     sizes = [int(stop[end - 1] - start[begin]) for begin, end in pairwise(bounds)]
     room, filled = _own_room(sum(sizes) + len(sizes)), 0

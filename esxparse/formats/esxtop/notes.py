@@ -66,9 +66,19 @@ class Met:
         headers = counted(self.count, "header")
         return self.note(f"{headers} with a damaged beginning: left out, rows below are read as those above ({self})")
 
+    def without_rows(self) -> list[Note]:
+        """The note on headers that another header follows at once."""
+        return self.note(f"{counted(self.count, 'header')} without rows, above another header: ignored ({self})")
+
     def blank(self) -> list[Note]:
         """The note on lines with nothing in them."""
         return self.note(f"{counted(self.count, 'blank line')}: ignored ({self})", None, "info")
+
+    def prefixed(self) -> list[Note]:
+        """The note on rows and headers with text before them."""
+        lines = counted(self.count, "line")
+        message = f"{lines} with text such as {self.text!r} before the row or header: that text is ignored ({self})"
+        return self.note(message, severity="info")
 
     def wrong_count(self, expected: int) -> list[Note]:
         """The note on rows with too few or too many cells."""
@@ -105,6 +115,10 @@ def times(count: int) -> str:
 
 def another_capture(line: int, difference: str, rows: int, command: str) -> Note:
     """The note on a header that differs, before `rows` more rows of the file; `command` reads the next capture."""
+    if not rows:
+        return Note(
+            f"another capture {difference} begins here and has no rows", line=line, column=1, severity="warning"
+        )
     kept = f"{counted(rows, 'row')} from here on {'is' if rows == 1 else 'are'} kept apart"
     message = f"another capture {difference} begins here, {kept}: {command}"
     return Note(message, line=line, column=1, severity="warning", rows=rows)

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from esxparse.formats.esxtop.body import Body
     from esxparse.formats.esxtop.scan import Flags, Integers, Numbers
-    from esxparse.formats.esxtop.segments import Other, Segment
+    from esxparse.formats.esxtop.segments import Segment
     from esxparse.formats.opening import DateOrder
     from esxparse.recording import Note
 
@@ -95,12 +94,13 @@ def _line_notes(found: Segment, whole: Flags, torn: Integers, rows: int) -> list
     return notes + Met(len(wrong), lines, [there for _, there in wrong]).wrong_count(cells)
 
 
-def _rows_after(body: Body, other: Other) -> int:
-    """How many rows, whole or not, follow the header of another capture; headers are none."""
-    rows = len(body.cells) - other.row - sum(row >= other.row for row in body.headers)
-    headers = {at for _, at, _ in body.short_headers}
-    short = sum(bool(cells) and at >= other.start and at not in headers for _, cells, at in body.short)
-    return rows + short - bool(body.nul_tail)
+def _prefix_notes(found: Segment) -> list[Note]:
+    """The note on text before rows and headers of a capture, on their lines."""
+    end = found.other.start if found.other else np.inf
+    prefixes = [(line, text) for line, at, text in found.body.prefixes if at < end]
+    met = Met.of(np.array([line for line, _ in prefixes], dtype=np.int64) + found.first_line)
+    met.text = prefixes[0][1].decode(errors="replace") if prefixes else ""
+    return met.prefixed()
 
 
 def _unmeasured(found: Segment) -> frozenset[int]:
@@ -195,8 +195,9 @@ def judge(found: Segment, order: DateOrder | None) -> tuple[Samples, list[Note]]
     notes = [*Met.of(body.line[torn] + found.first_line).torn(), *Met.of(again_lines).started_again()]
     if (other := found.other) is not None:
         command = f"open it with segment={found.number + 1}"
-        difference, after = other.difference(found.header), _rows_after(body, other)
-        notes.append(another_capture(other.line + found.first_line, difference, after, command))
+        difference = other.difference(found.header)
+        notes.append(another_capture(other.line + found.first_line, difference, found.rows_after, command))
+    notes += _prefix_notes(found)
     notes += _line_notes(found, whole, np.append(torn, headers).astype(np.int64), rows)
 
     keep = np.flatnonzero(whole)

@@ -85,6 +85,17 @@ class Segment:
     notes: list[Note]
     status: os.stat_result | None  # of a local file, when reading it began
 
+    @property
+    def rows_after(self) -> int:
+        """How many rows, whole or not, follow the header of another capture; headers are none."""
+        if self.other is None:
+            return 0
+        begin, read = self.other.start, self.body
+        rows = len(read.cells) - self.other.row - sum(row >= self.other.row for row in read.headers)
+        headers = {at for _, at, _ in read.short_headers}
+        short = sum(bool(cells) and at >= begin and at not in headers for _, cells, at in read.short)
+        return rows + short - bool(read.nul_tail)
+
 
 def _headers_again(bytes_read: body.Body, line: bytes) -> tuple[tuple[int, ...], Other | None]:
     """Rows that repeat the header `line`, and where the first other header stands."""

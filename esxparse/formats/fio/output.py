@@ -173,9 +173,15 @@ def _meta(documents: list[Document]) -> dict[str, Any]:
     }
 
 
+_INTEGERS = r"th=\[ *|\b(?:pid|ctx|majf|minf|total)=|\((?:R|W|T)\) (?=[\d., ]+B-)|^[2-5];fio-[^\n]*[;=](?=\d+\.)"
+_PRINTED = Form(integers=_INTEGERS)
+_IN_JSON = Form(json=True, keep="bs|.*_range|.*_allowed|.*split|.*mix.*|.*distribution|.*percentile.*")
+"""Numbers in its text, of which terse has none with three decimals, and in its JSON; a list of options is a string."""
+
+
 def _without_foreign(lines: list[Line]) -> tuple[list[Line], list[Note]]:
     """The lines without numbers in another locale, and a note about them."""
-    plain, notes = leave_out("\n".join(text for _, text, _ in lines), Form())
+    plain, notes = leave_out("\n".join(text for _, text, _ in lines), _PRINTED)
     kept = [(place, text, host) for (place, _, host), text in zip(lines, plain.split("\n"), strict=True)]
     return kept, [replace(note, line=lines[(note.line or 1) - 1][0]) for note in notes]
 
@@ -183,6 +189,8 @@ def _without_foreign(lines: list[Line]) -> tuple[list[Line], list[Note]]:
 def _documents(text: Text, bins: Sequence[Counts]) -> tuple[list[Document], list[Note], list[str]]:
     """What a text holds, notes in the order of their lines, and fio's errors."""
     text = text.without_cut_number()
+    plain, strings = leave_out(text.text, _IN_JSON)
+    text = replace(text, text=plain, notes=(*text.notes, *strings))
     of_json, spans = json_output.parse(text.text, bins)
     lines, foreign = _without_foreign(list(_lines(text.text, spans)))
     of_terse, others = terse.parse(lines)

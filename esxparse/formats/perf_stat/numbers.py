@@ -106,6 +106,17 @@ def number(text: str, decimal: str | None) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def sure_number(text: str, decimal: str | None) -> float | None:
+    """The value of a number that is the same with each decimal sign, or shows that it has this one.
+
+    >>> sure_number("1,234", "."), sure_number("1,234.5", "."), sure_number("12", "."), sure_number("0,37", ".")
+    (None, 1234.5, 12.0, None)
+    """
+    plain = _GROUPERS.sub("", text.strip())
+    is_sure = not set(plain) & set(_OTHER) or decimal_sign(plain, grouped=True) == decimal
+    return number(text, decimal) if is_sure else None
+
+
 def is_nan(text: str) -> bool:
     """Whether perf divided by zero there."""
     return bool(_NOT_A_NUMBER.fullmatch(text.strip()))

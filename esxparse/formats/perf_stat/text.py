@@ -11,7 +11,7 @@ from esxparse.formats.kit.notes import Notes
 from esxparse.formats.perf_stat import line as lines_of
 from esxparse.formats.perf_stat import rows
 from esxparse.formats.perf_stat.line import Repetition, Seconds, Title
-from esxparse.formats.perf_stat.numbers import Style, Token, ambiguous, is_nan, number, style
+from esxparse.formats.perf_stat.numbers import Style, Token, ambiguous, is_nan, number, style, sure_number
 from esxparse.formats.perf_stat.rows import Fields, Parsed, Row
 from esxparse.recording import Note
 
@@ -50,7 +50,7 @@ def parse(lines: Sequence[str]) -> Parsed:
         if document.parts and not document.intervals and _is_open(document):
             of = f"run {run}" if len(documents) > 1 else "the output"
             notes.say(f"{of} ends before the time it took: where it was cut, events are missing", document.parts[-1][0])
-        one = _rows(document, found.decimal or whole.decimal, run)
+        one = _rows(document, found.decimal or whole.decimal, run, mixed=found.against is not None)
         events += one.events
         metrics += one.metrics
         runs += one.runs
@@ -125,7 +125,8 @@ def _style_notes(found: Style, whole: Style, tokens: Sequence[Token], run: int, 
     if found.against and found.told_by:
         yield Note(
             f"{of}numbers are written in two ways: {found.told_by.text!r} (line {found.told_by.line}) and "
-            f"{found.against.text!r}; read with a decimal {_NAMES[found.decimal or '.']}",
+            f"{found.against.text!r}; read with a decimal {_NAMES[found.decimal or '.']}; ambiguous "
+            "numbers are left out",
             line=found.against.line,
             severity="warning",
         )
@@ -144,25 +145,29 @@ _NAMES = {".": "point", ",": "comma"}
 _AS_GROUPED = "read as a thousands separator, as perf prints no count with three decimals"
 
 
-def _rows(document: Document, decimal: str | None, run: int) -> Parsed:
+def _rows(document: Document, decimal: str | None, run: int, *, mixed: bool) -> Parsed:
     parts = [part for _, part in document.parts]
-    lines = [(run, at, rows.line_of(part, decimal)) for at, part in document.parts if isinstance(part, Fields)]
+    fields = [(at, part) for at, part in document.parts if isinstance(part, Fields)]
+    lines = [(run, at, rows.line_of(part, decimal, mixed=mixed)) for at, part in fields]
     found = rows.collected(lines)
     about: Row = dict.fromkeys(rows.RUNS) | document.start | {"run": run}
     for part in parts:
         if isinstance(part, Seconds):
-            about.update(_seconds(part, decimal))
+            about.update(_seconds(part, decimal, mixed=mixed))
     if about["elapsed_s"] is None:
         intervals = (event["elapsed_s"] for event in found.events if event["elapsed_s"] is not None)
         about["elapsed_s"] = max(intervals, default=None)
-    took = [number(part.elapsed, decimal) for part in parts if isinstance(part, Repetition)]
+    of_text = sure_number if mixed else number
+    took = [of_text(part.elapsed, decimal) for part in parts if isinstance(part, Repetition)]
     repetitions = [{"run": run, "repetition": place, "elapsed_s": one} for place, one in enumerate(took, 1)]
     return replace(found, runs=[about], repetitions=repetitions)
 
 
-def _seconds(part: Seconds, decimal: str | None) -> Row:
+def _seconds(part: Seconds, decimal: str | None, *, mixed: bool) -> Row:
+    of_text = sure_number if mixed else number
+
     def read(text: str | None) -> float | None:
-        return number(text, decimal) if text else None
+        return of_text(text, decimal) if text else None
 
     if part.what != "elapsed":
         return {f"{part.what}_s": read(part.value)}

@@ -62,12 +62,14 @@ class Columns:
             return None
         return {name: value(cell) for name, cell in zip(self.names, cells, strict=True)}
 
-    def sparse(self, text: str, begin: int) -> Row:
-        """Values by their place: rows of deviations and maxima have few."""
-        row = {}
+    def sparse(self, text: str, begin: int) -> Row | None:
+        """Values by their place: rows of deviations and maxima have few; None where two are below one title."""
+        row: Row = {}
         for match in _TOKEN.finditer(text):
             end = begin + match.end()
             nearest = min(range(len(self.ends)), key=lambda at: abs(self.ends[at] - end))
+            if self.names[nearest] in row:
+                return None
             row[self.names[nearest]] = value(match[0])
         return row
 

@@ -32,7 +32,8 @@ from esxparse.formats.esxtop.slice.rows import Rows
 from esxparse.formats.esxtop.slice.selection import Selection, select
 from esxparse.formats.esxtop.times import Dates
 from esxparse.formats.opening import Opening
-from esxparse.formats.registry import refuse_foreign
+from esxparse.formats.registry import refuse_foreign, refuse_quoted
+from esxparse.recording import Recording
 from esxparse.target import refuse_inputs, target
 
 if TYPE_CHECKING:
@@ -116,6 +117,8 @@ def _copy(source: Lines, headers: Headers, rows: Rows, out: BinaryIO, segment: i
     while line := source.line():
         text = line.rstrip(b"\r\n")
         rows.line += not source.on_one_line
+        if source.prefix:
+            rows.prefixed.add(rows.line, text=source.prefix.decode(errors="replace"))
         if stands_in(text, rows.expected - 1):
             if text == source.header:
                 rows.again.add(rows.line)
@@ -223,6 +226,8 @@ def slice_capture(
     segment, dates = asked.segment or 1, Dates(asked.date_order, asked.date)
     with opened(path, asked) as (file, name, source):
         refuse_foreign(esxtop, asked, name)
+        if source:
+            refuse_quoted(Recording(esxtop.FORMAT, name, {}, {}), source, asked)
         # Of what can be read once, a row can be told by its own looks alone.
         known = esxtop.survey(source, segment, dates) if source else Survey()
         wanted = _Wanted(chosen, asked.window, segment, known)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from esxparse.errors import DamagedError, EsxparseError, UnknownFormatError, UnreadableError
 from esxparse.formats import memory
 from esxparse.formats.esxtop import grammar, header, resaved
+from esxparse.formats.esxtop.notes import Met
 from esxparse.formats.source import problem, resolve
 from esxparse.recording import Note
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from esxparse.formats.source import Source
 
 _YEAR = 5  # bytes within which a row has the first slash of its time stamp
-_BEGINNING = 16  # bytes of a line within which a header has its mark
 _BUFFER = 2 << 20
 
 
@@ -37,7 +37,8 @@ def _reading(name: str) -> Iterator[None]:
 def _may_have_joint(line: bytes) -> bool:
     """Whether a row or a header may begin within a line: a time stamp has two slashes, and no number has one."""
     if grammar.MARK in line:
-        return grammar.MARK not in line[:_BEGINNING]
+        # A row that was cut within its time stamp has a few bytes.
+        return line.find(grammar.MARK) > 1
     slashes = line.count(b"/")
     return slashes > 2 or (slashes == 2 and b"/" not in line.lstrip(b'"')[:_YEAR])  # noqa: PLR2004
 
@@ -77,12 +78,18 @@ class Lines:
         self.rest = io.BytesIO(head[begun.rows :])
         self.done = begun.rows
         """Bytes read."""
+        self.prefix = b""
+        """What preceded the last line given, on that line."""
         self.on_one_line = False
         """Whether the last line given was glued to the one before it."""
+        self._ahead: list[bytes] = []
+        """Lines that were looked at already."""
         self.glued = self._whole_line() if begun.same_line else b""
         """What is left of a line that held more than one row."""
 
     def _whole_line(self) -> bytes:
+        if self._ahead:
+            return self._ahead.pop(0)
         line = self.rest.readline()
         if not line.endswith(b"\n"):
             with _reading(self.name):
@@ -97,6 +104,9 @@ class Lines:
         line, self.glued = (self.glued or self._whole_line()).removeprefix(grammar.BOM), b""
         if line.rstrip(b"\r\n") in grammar.MARKS:
             line = b"\n"
+        prefix = grammar.PREFIX.match(line)
+        self.prefix = prefix[0] if prefix else b""
+        line = line[len(self.prefix) :]
         if _may_have_joint(line):
             joint = grammar.JOINT.search(line, 1)
             if joint:
@@ -104,8 +114,9 @@ class Lines:
         return line
 
     def skip(self, segments: int) -> None:
-        """Goes on to the header of a later one of several captures that were glued together."""
-        for passed in range(segments):
+        """Goes on to the header of a later one of several captures that were glued together; each has rows."""
+        passed, without_rows = 0, Met()
+        while passed < segments:
             cells = len(header.parse(self.header, self.number).owners)
             while line := self.line():
                 self.number += not self.on_one_line
@@ -122,6 +133,22 @@ class Lines:
                 captures = f"the file holds {passed + 1} captures with different columns"
                 msg = f"there is no segment {segments + 1}: {captures}"
                 raise EsxparseError(msg)
+            if self._is_without_rows():
+                without_rows.add(self.number)
+            else:
+                passed += 1
+        self.notes += without_rows.without_rows()
+
+    def _is_without_rows(self) -> bool:
+        """Whether another header follows that of the capture, and no row is between them."""
+        ahead: list[bytes] = []
+        found = self.glued
+        while not found and (line := self._whole_line()):
+            ahead.append(line)
+            text = line.removeprefix(grammar.BOM).rstrip(b"\r\n")
+            found = b"" if text in grammar.MARKS or text.endswith(self.header) else text
+        self._ahead = ahead
+        return grammar.MARK in found[: grammar.STAMP_BYTES + len(grammar.MARK)]
 
 
 @contextmanager

@@ -55,7 +55,7 @@ class Rows:
     def __post_init__(self) -> None:
         self.expected = len(self.header.owners) + 1
         self.again, self.blank, self.wrong, self.torn = (Met() for _ in range(4))
-        self.headers, self.timeless, self.cut, self.seams = (Met() for _ in range(4))
+        self.headers, self.timeless, self.cut, self.seams, self.prefixed = (Met() for _ in range(5))
         cells = np.arange(-1, self.expected - 1)
         self.places, self.steps, self.spare = cells, cells * 0, np.empty(self.expected - 1)
 
@@ -177,6 +177,7 @@ class Rows:
         cut = f"{counted(self.cut.count, 'cell')} not closed, perhaps cut in the middle of a number: left empty"
         return [
             *self.again.started_again(),
+            *self.prefixed.prefixed(),
             *self.blank.blank(),
             *self.wrong.wrong_count(self.expected),
             *self.torn.torn(),
