@@ -12,8 +12,10 @@ import os
 import subprocess
 import sys
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import mutation
@@ -28,6 +30,7 @@ RESPONSIBLE: Final[dict[str, list[str]]] = tomllib.loads(
 )
 REACHED: Final = MUTANTS / "reached.json"
 PAGES: Final = "tests/test_golden_pages.py::test_the_report_of_"
+WORKERS: Final = int(os.environ.get("MUTANT_WORKERS", "2"))
 MOST_S: Final = 40.0
 """Seconds of tests, measured with coverage, that a mutant is tried against: of slower ones nobody knows."""
 
@@ -81,21 +84,26 @@ def reached(files: list[str]) -> dict[str, Any]:
     if REACHED.exists():
         seen |= json.loads(REACHED.read_text(encoding="utf-8"))
     now = {file: hashlib.sha256((ROOT / file).read_bytes()).hexdigest() for file in files}
-    for file in (one for one in files if seen["files"].get(one) != now[one]):
-        _forget(seen, file)
-        part = MUTANTS / "part.json"
-        environment = os.environ | {"POLARS_MAX_THREADS": "1", "REACHED": str(part)}
-        command = [sys.executable, "-m", "coverage", "run", "--source=esxparse", f"--data-file={MUTANTS / 'coverage'}"]
-        command += ["-m", "pytest", "-p", "tests.reached", "-q", "-n", "0", "-p", "no:cacheprovider", file]
-        subprocess.run([*command, "--hypothesis-profile=mutants"], cwd=ROOT, env=environment, check=True)
-        found = json.loads(part.read_text(encoding="utf-8"))
-        seen["seconds"] |= found["seconds"]
-        for module, lines in found["lines"].items():
-            known = seen["lines"].setdefault(module, {})
-            for line, tests in lines.items():
-                known[line] = sorted({*known.get(line, ()), *tests})
-        seen["files"][file] = now[file]
-        REACHED.write_text(json.dumps(seen), encoding="utf-8")
+
+    def ran(file: str) -> tuple[str, dict[str, Any]]:
+        with TemporaryDirectory() as place:
+            part = Path(place, "part.json")
+            environment = os.environ | {"POLARS_MAX_THREADS": "1", "REACHED": str(part)}
+            command = [sys.executable, "-m", "coverage", "run", "--source=esxparse", f"--data-file={place}/coverage"]
+            command += ["-m", "pytest", "-p", "tests.reached", "-q", "-n", "0", "-p", "no:cacheprovider", file]
+            subprocess.run([*command, "--hypothesis-profile=mutants"], cwd=ROOT, env=environment, check=True)
+            return file, json.loads(part.read_text(encoding="utf-8"))
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for file, found in pool.map(ran, [one for one in files if seen["files"].get(one) != now[one]]):
+            _forget(seen, file)
+            seen["seconds"] |= found["seconds"]
+            for module, lines in found["lines"].items():
+                known = seen["lines"].setdefault(module, {})
+                for line, tests in lines.items():
+                    known[line] = sorted({*known.get(line, ()), *tests})
+            seen["files"][file] = now[file]
+            REACHED.write_text(json.dumps(seen), encoding="utf-8")
     return seen
 
 
