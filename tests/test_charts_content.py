@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 from chart_frames import READY, latency, summary, waits
-from specs import layers, rows_of, rule_values, rule_words
+from specs import layers, rows_of, rule_values, rule_words, titles
 
-from esxparse.charts import cpu, storage, theme
+from esxparse.charts import cpu, storage, study, theme
 from esxparse.charts import latency as latencies
 from esxparse.charts.reduce import MAX_SERIES
 
@@ -121,3 +121,20 @@ def test_microseconds_are_told_apart_among_percentiles():
     table = pl.LazyFrame({"label": "vm", "percentile": [50.0, 90.0, 99.0], "latency_ms": took})
     spec = latencies.percentiles(table).to_dict()
     assert [row["latency_ms"] for row in rows_of(spec, layers(spec)[0])] == took
+
+
+def test_any_table_is_drawn_with_its_columns_names_a_chart_for_each_panel():
+    table = pl.DataFrame(
+        {
+            "disk": ["lun"] * 4 + ["cached"] * 4,
+            "size_kib": [1, 4, 8, 16] * 2,
+            "mb_per_s": [10.0, 40.0, 80.0, 160.0, 11.0, 44.0, 88.0, 176.0],
+        }
+    )
+    one = study.of(table, "mb_per_s", "size_kib", "disk", title="Throughput").to_dict()
+    assert "vconcat" not in one
+    assert (titles(one, "x"), titles(one, "y")) == ({"size_kib"}, {"mb_per_s"})
+    named = study.of(table, "mb_per_s", "size_kib", title="T", unit="MB/s", place="size", panel="disk").to_dict()
+    assert [part["title"]["text"] for part in named["vconcat"]] == ["T: lun", "T: cached"]
+    for part in named["vconcat"]:
+        assert (titles(part, "x"), titles(part, "y")) == ({"size"}, {"MB/s"})

@@ -173,3 +173,18 @@ def test_changes_against_a_baseline_are_for_the_better_or_the_worse():
     assert bar["encoding"]["color"]["scale"]["domain"] == outcomes
     assert titles(spec, "x") == {"change, %"}
     assert findings.changes(rows.clear(), title="") is None
+
+
+@pytest.mark.parametrize("many", [1, 2, 7])
+def test_bars_against_a_baseline_have_room_for_each_and_a_range_only_where_there_is_one(many):
+    rows = pl.DataFrame({"label": [f"m{place}" for place in range(many)], "change_pct": [4.0] * many})
+    rows = rows.with_columns(outcome=pl.lit("better"), least_pct=pl.lit(4.0), most_pct=pl.lit(4.0))
+    plain = findings.changes(rows, title="changed").to_dict()
+    heights = {
+        count: findings.changes(pl.concat([rows] * 9).head(count), title="changed").to_dict()["height"]
+        for count in (many, many + 1)
+    }
+    assert heights[many + 1] > heights[many] or many == 1
+    assert "range" not in str(plain["title"])
+    one_with = rows.with_columns(least_pct=pl.when(pl.int_range(pl.len()) == 0).then(1.0).otherwise(4.0))
+    assert "range over configurations" in str(findings.changes(one_with, title="changed").to_dict()["title"])

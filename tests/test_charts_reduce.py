@@ -167,3 +167,12 @@ def test_a_label_goes_where_the_fewest_lines_pass():
     # A line that jumps over the strip between two samples crosses it.
     assert emptiest(frame, ["label"], "v", (4.0, 6.0), 0.3) == "right"
     assert emptiest(frame, ["label"], "v", (4.0, 6.0), 0.9) == "right"
+
+
+def test_a_step_of_just_a_bucket_is_a_step_between_buckets():
+    """Between samples of their own step a gap is three of them; between buckets it is what the buckets say."""
+    minutes = [*range(40), *range(41, 80)]
+    frame = pl.DataFrame({"label": "a", "time": [START + timedelta(minutes=at) for at in minutes], "value": 1.0})
+    for step_s, gap, stretches in ((60, 1.5, 2), (60, 2.5, 1), (59, 1.5, 1)):
+        found = pieces(Reduced(frame, step_s, gap), ["label"], "value")
+        assert (found["piece"].n_unique() if "piece" in found.columns else 1) == stretches

@@ -327,3 +327,16 @@ def test_series_are_read_where_their_tables_are(busy_host):
 def test_a_clause_without_its_number_is_left_out(values, words):
     text = "waited {ready:.0f} %; PCPUs were {busy:.0f} % busy. %RUN rose most in {asker}."
     assert engine.said(text, values) == words
+
+
+@pytest.mark.parametrize(
+    ("used", "likely", "severity"),
+    [(10.0, True, "critical"), (9.0, True, "warning"), (12.0, False, "warning"), (9.0, False, "warning")],
+)
+def test_a_finding_is_critical_if_it_hurts_and_is_likely(used, likely, severity):
+    """Impact is used % / 10 here; with "much" as evidence against it the example is unlikely."""
+    case = cases.parse(TABLE.replace("weight = 2.0", f"weight = {3.0 if likely else -3.0}"), "x.toml")
+    (one,) = engine.stories([case], series("vm", used_pct=[[used] * 9]))
+    assert one.severity == severity
+    assert one.impact == used / 10
+    assert (one.confidence > 0.75) == likely

@@ -200,3 +200,10 @@ def test_who_waits_longest_for_cpu_is_no_noisy_neighbour(busy_host):
     waited = found["cpu.contention", "host"]
     assert waited.verdict.startswith("orders-app waited for CPU")
     assert (waited.start.strftime("%H:%M:%S"), waited.end.strftime("%H:%M:%S")) == ("09:02:00", "09:03:30")
+
+
+@pytest.mark.parametrize(("rise", "begun"), [(15, 15), (18, 18), (20, 20), (24, 24)])
+def test_a_trouble_begins_with_the_first_sample_of_what_shows_it(rise, begun):
+    traffic = np.array([5.0] * rise + [90.0] * (30 - rise) + [5.0] * 20)
+    found = spells.spell(mask("." * 20 + "x" * 10 + "." * 20), persist=1, gap=3, since=traffic)
+    assert edges(found) == (begun, 30)

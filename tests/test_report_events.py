@@ -173,3 +173,19 @@ def test_polls_are_compared_by_their_rates(tmp_path):
     assert words == ["tlb_misses", *(f"{mean:,.0f}" for mean in means), f"{means[0] / means[1]:.3f}"]
     rates = gather.rates(found.subjects[0]).collect().sort("x")
     assert rates["per_s"].to_list() == [sum(one) for one in few]
+
+
+def test_a_poll_that_is_no_number_on_one_pcpu_is_a_gap_in_the_sum_of_all(tmp_path):
+    path = polled(tmp_path / "polls.txt", [(100, 300), (140, 260), (150, 250)])
+    path.write_text(path.read_text().replace("140.00 260.00", "140.00 1-2"))
+    (subject,) = gather.gather([path]).subjects
+    rates = gather.rates(subject).collect().sort("x")
+    assert rates["x"].to_list() == [5.0, 10.0, 15.0]
+    assert rates["per_s"].to_list() == [400.0, None, 400.0]
+
+
+def test_a_pcpu_without_a_number_in_every_poll_is_no_part_of_the_sum(tmp_path):
+    path = polled(tmp_path / "polls.txt", [(100, 300), (140, 260)])
+    path.write_text(path.read_text().replace("300.00", "1-2").replace("260.00", "1-2"))
+    (subject,) = gather.gather([path]).subjects
+    assert gather.rates(subject).collect().sort("x")["per_s"].to_list() == [100.0, 140.0]
