@@ -138,3 +138,17 @@ def test_any_table_is_drawn_with_its_columns_names_a_chart_for_each_panel():
     assert [part["title"]["text"] for part in named["vconcat"]] == ["T: lun", "T: cached"]
     for part in named["vconcat"]:
         assert (titles(part, "x"), titles(part, "y")) == ({"size"}, {"MB/s"})
+
+
+def test_negative_values_in_a_smaller_unit_keep_both_ends_of_their_axis():
+    """Changes of latency of less than a ms are drawn in microseconds."""
+    rows = pl.DataFrame({"disk": ["a", "b", "c"], "change": [-0.25, 0.1, -0.05], "low": [-0.3, 0.05, -0.06]})
+    rows = rows.with_columns(high=pl.col("change") + 0.05)
+    spec = study.of(rows, "change", "disk", low="low", high="high", title="Change of latency", unit="ms").to_dict()
+    assert titles(spec, "x") == {"µs"}
+    bars = [view for view in layers(spec) if view["mark"]["type"] == "bar"]
+    assert [one["encoding"]["x"]["scale"]["domain"] for one in bars] == [pytest.approx([-300, 150])]
+    drawn = {row["place"]: (row["value"], row["low"], row["high"]) for row in rows_of(spec, bars[0])}
+    assert drawn == {
+        name: pytest.approx((1000 * change, 1000 * low, 1000 * high)) for name, change, low, high in rows.iter_rows()
+    }

@@ -188,3 +188,15 @@ def test_bars_against_a_baseline_have_room_for_each_and_a_range_only_where_there
     assert "range" not in str(plain["title"])
     one_with = rows.with_columns(least_pct=pl.when(pl.int_range(pl.len()) == 0).then(1.0).otherwise(4.0))
     assert "range over configurations" in str(findings.changes(one_with, title="changed").to_dict()["title"])
+
+
+@pytest.mark.parametrize(("letters", "columns"), [(18, 2), (19, 1)])
+def test_labels_of_a_sweep_stand_in_two_columns_where_they_are_short(letters, columns):
+    values = {"level": [1, 2], "label": ["short", "x" * letters], "mean": [4.0, 5.0], "slow": [False, True]}
+    points = pl.DataFrame(values).with_columns(low="mean", high="mean")
+    spec = findings.sweep(points, factor="size", unit="MB/s", title="Slow").to_dict()
+    assert {one["encoding"]["color"]["legend"]["columns"] for one in marks_of(spec, "line")} == {columns}
+    assert "lowest to highest" not in str(spec["title"])
+    ranged = points.with_columns(high=pl.Series([4.5, 5.0]))
+    spec = findings.sweep(ranged, factor="size", unit="MB/s", title="Slow").to_dict()
+    assert "lowest to highest" in str(spec["title"])

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from statistics import fmean
 
+import cells as disks
 import polars as pl
 import pytest
 from fault_hosts import FAULTS, seen
@@ -304,3 +305,19 @@ def test_findings_of_faults_do_not_depend_on_the_order_of_rows(name):
     kept = told(rec)
     for seed in range(len(ORDERS)):
         assert told(in_order(rec, ORDERS[seed], seed)) == kept, seed
+
+
+def test_commands_of_disks_that_count_reads_and_writes_alone_are_their_sum(tmp_path):
+    """Part of a capture: latencies by direction weigh as many commands as they had."""
+    full = {"reads": [60, 0, 30], "writes": [20, 10, 0], "gavg_read": [5, 0, 2], "gavg_write": [9, 4, 0]}
+    columns = disks.disk("naa.6", **full) | disks.disk("naa.7", reads=[7, 8, 9], gavg_read=[3, 4, 5])
+    rows = ex.open(disks.capture(tmp_path, columns))["device"].collect()
+    # The first sample of a disk has no rates.
+    assert of(rows, "naa.6", "iops")[1:] == of(rows, "naa.6", "good_iops")[1:] == [10, 30]
+    assert of(rows, "naa.6", "gavg_ms")[1:] == [4, 2]
+    assert of(rows, "naa.7", "iops")[1:] == [8, 9]
+    assert of(rows, "naa.7", "gavg_ms")[1:] == [4, 5]
+    full = {"reads": [1, 60, 30], "writes": [1, 20, 10], "gavg_read": [1, 5, 2], "gavg_write": [1, 9, 4]}
+    rows = ex.open(disks.capture(tmp_path, disks.disk("naa.8", **full), "both.csv"))["device"].collect()
+    assert of(rows, "naa.8", "iops")[1:] == [80, 40]
+    assert of(rows, "naa.8", "gavg_ms")[1:] == [(60 * 5 + 20 * 9) / 80, (30 * 2 + 10 * 4) / 40]

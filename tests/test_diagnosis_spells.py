@@ -207,3 +207,9 @@ def test_a_trouble_begins_with_the_first_sample_of_what_shows_it(rise, begun):
     traffic = np.array([5.0] * rise + [90.0] * (30 - rise) + [5.0] * 20)
     found = spells.spell(mask("." * 20 + "x" * 10 + "." * 20), persist=1, gap=3, since=traffic)
     assert edges(found) == (begun, 30)
+
+
+def test_a_faint_stretch_before_the_shorter_of_two_troubles_is_no_part_of_it_and_does_not_hide_it():
+    held = mask("." * 20 + ("x" + "." * 9) * 10 + "x" * 12 + "." * 70 + "x" * 60 + "." * 20)
+    found = spells.spell(held, persist=1, gap=10, level=np.where(held, 90.0, 5.0))
+    assert spells.runs(found) == [(120, 132), (202, 262)]

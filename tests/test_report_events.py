@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from statistics import median
+from statistics import mean, median
 
+import polars as pl
 import pytest
 
 from esxparse.reports.hardware_events import gather, tables
@@ -189,3 +190,22 @@ def test_a_pcpu_without_a_number_in_every_poll_is_no_part_of_the_sum(tmp_path):
     path.write_text(path.read_text().replace("300.00", "1-2").replace("260.00", "1-2"))
     (subject,) = gather.gather([path]).subjects
     assert gather.rates(subject).collect().sort("x")["per_s"].to_list() == [100.0, 140.0]
+
+
+def test_runs_of_one_event_have_the_mean_of_their_rates(tmp_path):
+    """Three runs of vmkperf in a file, and three of perf: neither their median nor their sum."""
+    first = [[(100, 300), (140, 260)], [(10, 20), (30, 30)], [(0, 2), (4, 4)]]
+    path = tmp_path / "polls.txt"
+    path.write_text("".join(polled(path, rates).read_text() for rates in first))
+    (subject,) = gather.gather([path]).subjects
+    found = gather.rates(subject).collect().sort("x")["per_s"].to_list()
+    assert found == [mean(sum(rates[poll]) for rates in first) for poll in range(2)]
+    runs = [recorded(tmp_path / f"{factor}.csv", factor).read_text() for factor in (1, 2, 9)]
+    started = "# started on Mon Mar  2 08:00:00 2026\n\n"
+    (tmp_path / "runs.csv").write_text("".join(started + text for text in runs))
+    one, _ = gather.gather([tmp_path / "runs.csv", recorded(tmp_path / "other.csv")]).subjects
+    found = gather.rates(one).filter(pl.col("event") == "cycles").collect().sort("x")["per_s"].to_list()
+    counts = [sum(of[place] for of in COUNTS["cycles"].values()) for place in range(3)]
+    assert found == [
+        pytest.approx(mean([1, 2, 9]) * count / length) for count, length in zip(counts, LENGTHS, strict=True)
+    ]

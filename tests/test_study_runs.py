@@ -357,3 +357,10 @@ def test_no_recording_outlives_its_row(folder, monkeypatch):
     assert len(alive) == 4
     assert most <= 2
     assert all(one() is None for one in alive)
+
+
+def test_jobs_that_ran_together_for_a_while_are_added_up(tmp_path):
+    """One began 10 s later and ended 10 s later: they need not have run together all the time."""
+    (tmp_path / "both.json").write_text(fio_outputs.timed(("a", 0, 0, 30, 900, 1), ("b", 0, 10, 30, 700, 1)))
+    (row,) = studies.rows(studies.computed(tmp_path, '[[run]]\nfio = "both.json"\n'))
+    assert (row["iops"], row["gap"]) == (1600.0, None)
