@@ -9,7 +9,7 @@ import pytest
 from chart_frames import READY, latency, summary, waits
 from specs import layers, rows_of, rule_values, rule_words, titles
 
-from esxparse.charts import cpu, storage, study, theme
+from esxparse.charts import cpu, marks, storage, study, theme
 from esxparse.charts import latency as latencies
 from esxparse.charts.reduce import MAX_SERIES
 
@@ -152,3 +152,29 @@ def test_negative_values_in_a_smaller_unit_keep_both_ends_of_their_axis():
     assert drawn == {
         name: pytest.approx((1000 * change, 1000 * low, 1000 * high)) for name, change, low, high in rows.iter_rows()
     }
+
+
+@pytest.mark.parametrize(("places", "drawn"), [([1, 4], "bar"), ([1, 4, 8], "line"), (["1", "4", "8"], "bar")])
+def test_three_numbers_are_a_sweep_and_two_are_names(places, drawn):
+    table = pl.DataFrame({"size": places, "mb_per_s": [10.0, 40.0, 80.0][: len(places)]})
+    kinds = {view["mark"]["type"] for view in layers(study.of(table, "mb_per_s", "size", title="T").to_dict())}
+    assert drawn in kinds
+    assert not kinds & ({"bar", "line"} - {drawn})
+
+
+def test_one_line_has_no_legend():
+    table = pl.DataFrame({"disk": ["a"] * 3 + ["b"] * 3, "size": [1, 4, 8] * 2, "mb_per_s": [10.0, 40, 80, 9, 39, 79]})
+    for rows, names in ((table, ["a", "b"]), (table.head(3), None)):
+        spec = study.of(rows, "mb_per_s", "size", "disk", title="T").to_dict()
+        legends = [view["encoding"]["color"]["legend"] for view in layers(spec) if view["mark"]["type"] == "line"]
+        assert [one and one["values"] for one in legends] == [names]
+
+
+@pytest.mark.parametrize(
+    ("warn", "critical", "sides"),
+    [(25.0, 75.0, ["left", "right"]), (26.0, 74.0, ["right", "left"]), (25.0, 74.0, ["left", "left"])],
+)
+def test_words_at_limits_of_a_ranking_keep_off_its_ends_and_each_other(warn, critical, sides):
+    drawn = marks.rules(SimpleNamespace(warn=warn, critical=critical), 100.0, "%", axis="x")
+    words = [chart.to_dict()["mark"] for chart in drawn]
+    assert [one["align"] for one in words if one["type"] == "text"] == [side for side in sides for _ in range(2)]

@@ -200,3 +200,18 @@ def test_labels_of_a_sweep_stand_in_two_columns_where_they_are_short(letters, co
     ranged = points.with_columns(high=pl.Series([4.5, 5.0]))
     spec = findings.sweep(ranged, factor="size", unit="MB/s", title="Slow").to_dict()
     assert "lowest to highest" in str(spec["title"])
+
+
+def test_what_only_some_have_and_never_changes_comes_after_what_moves():
+    """One VM of two is ballooned all the time: the host's sum moves within the spell, and comes first."""
+    stamps = times(20)
+    series = Series(
+        {
+            "vm": Panel("vm", ("a", "b"), {"balloon_mib": np.full((20, 2), [300.0, 0.0])}),
+            "host": Panel("host", ("host",), {"balloon_mib": np.linspace(600.0, 590.0, 20)[:, None]}),
+        },
+        20,
+    )
+    host = {"kind": "host", "name": "host"}
+    short = Finding("memory.balloon", "warning", 0.8, host, stamps[0], stamps[9], "", (), (), (), "", "")
+    assert [one.noun for one in evidence.of(short, series, stamps, "standard", 2)] == ["host", "VM"]

@@ -321,3 +321,22 @@ def test_commands_of_disks_that_count_reads_and_writes_alone_are_their_sum(tmp_p
     rows = ex.open(disks.capture(tmp_path, disks.disk("naa.8", **full), "both.csv"))["device"].collect()
     assert of(rows, "naa.8", "iops")[1:] == [80, 40]
     assert of(rows, "naa.8", "gavg_ms")[1:] == [(60 * 5 + 20 * 9) / 80, (30 * 2 + 10 * 4) / 40]
+
+
+def test_a_missing_counter_is_the_reason_before_a_missing_table(tmp_path):
+    """Devices come of their own table or of adapters: the table that is there says what it lacks."""
+    rec = ex.open(disks.capture(tmp_path, disks.disk("naa.6", reads=[1, 2, 3], writes=[1, 2, 3])))
+    told = dict(rec.missing("device").select("column", "reason").iter_rows())
+    assert told["depth"].startswith("no counter")
+    assert not any(reason.startswith("no table physical_disk_adapter") for reason in told.values())
+
+
+@pytest.mark.parametrize(("c0", "share"), [(97.0, 50.0), (98.0, None), (99.0, None)])
+def test_a_host_that_hardly_idles_does_not_tell_how_deeply_it_sleeps(tmp_path, c0, share):
+    asleep = (100 - c0) / 2
+    states = {"%C-State C0": c0, "%C-State C1": asleep, "%C-State C2": asleep}
+    columns = {
+        ("PCPU Power State", f"PCPU {pcpu}", name): [value] * 3 for pcpu in "01" for name, value in states.items()
+    }
+    rows = ex.open(disks.capture(tmp_path, columns))["host"].collect()
+    assert rows["deep_share_pct"].to_list() == [share and pytest.approx(share)] * 3

@@ -213,3 +213,17 @@ def test_a_faint_stretch_before_the_shorter_of_two_troubles_is_no_part_of_it_and
     held = mask("." * 20 + ("x" + "." * 9) * 10 + "x" * 12 + "." * 70 + "x" * 60 + "." * 20)
     found = spells.spell(held, persist=1, gap=10, level=np.where(held, 90.0, 5.0))
     assert spells.runs(found) == [(120, 132), (202, 262)]
+
+
+def test_the_density_of_a_spell_is_the_part_of_it_in_which_its_trigger_holds():
+    made = series("vm", used_pct=[[1.0] * 9])
+    inside, core = mask("...xxxxx."), mask("...x.xx..")
+    told = {name: made.spell("vm", 0, inside, f"spell_{name}", core) for name in ("samples", "density")}
+    assert told == {"samples": 3, "density": 3 / 4}
+    assert made.spell("vm", 0, inside, "spell_density") == 1.0
+
+
+def test_parts_of_a_trouble_weigh_what_they_have_less_what_lies_between_them():
+    """Two parts of 5 with 5 samples between them weigh 8; the next is 24 away, which weighs 9.6."""
+    held = mask("." * 10 + "x" * 5 + "." * 5 + "x" * 5 + "." * 24 + "x" * 10 + "." * 10)
+    assert spells.runs(spells.spell(held, persist=1, gap=1)) == [(10, 25), (49, 59)]

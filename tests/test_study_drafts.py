@@ -99,3 +99,11 @@ def test_a_draft_without_words_leaves_the_baseline_to_the_reader(tmp_path):
     assert 'axis = ["number"]' in text
     assert "# baseline = " in text
     assert "\nbaseline = " not in text
+
+
+def test_files_in_hidden_directories_are_none_of_a_study(tmp_path):
+    for name in (".old/run1.csv", "native/.cache/run1.csv", "native/.run1.csv"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        studies.write_capture(tmp_path / name, samples=3)
+    runs, _ = drafted(tmp_path, ["native/run1.csv", "vm/run1.csv"])
+    assert [files for _, _, files in runs] == [["native/run1.csv"], ["vm/run1.csv"]]
