@@ -188,6 +188,8 @@ def test_bars_against_a_baseline_have_room_for_each_and_a_range_only_where_there
     assert "range" not in str(plain["title"])
     one_with = rows.with_columns(least_pct=pl.when(pl.int_range(pl.len()) == 0).then(1.0).otherwise(4.0))
     assert "range over configurations" in str(findings.changes(one_with, title="changed").to_dict()["title"])
+    above = rows.with_columns(most_pct=pl.lit(9.0))
+    assert "range over configurations" in str(findings.changes(above, title="changed").to_dict()["title"])
 
 
 @pytest.mark.parametrize(("letters", "columns"), [(18, 2), (19, 1)])

@@ -340,3 +340,24 @@ def test_a_finding_is_critical_if_it_hurts_and_is_likely(used, likely, severity)
     assert one.severity == severity
     assert one.impact == used / 10
     assert (one.confidence > 0.75) == likely
+
+
+def test_a_device_that_hardly_answers_is_judged_beside_those_that_are_busy():
+    """Twelve bad samples on end count below the floor too; eleven do not, and never those that are not bad."""
+    slow = {"dead": [5000.0] * 12, "short": [5000.0] * 11 + [1.0], "busy": [3.0] * 12}
+    rates = {"dead": [0.2] * 12, "short": [0.2] * 12, "busy": [900.0] * 12}
+    made = series("device", gavg_ms=[*slow.values()], good_iops=[*rates.values()])
+    limits = {"disk.gavg": rules.load("standard")["disk.gavg"]}
+    found = values(limits.values(), made)["disk.gavg"].T
+    for name, row in zip(slow, found, strict=True):
+        expected = [np.nan] * 12 if name == "short" else slow[name]
+        np.testing.assert_array_equal(row, expected, name)
+
+
+def test_a_symptom_of_a_symptom_stands_under_the_first_cause():
+    symptom = cases.parse(TABLE, "x.toml")
+    between = replace(symptom, trouble="power.example", explains=("cpu.*",))
+    cause = replace(symptom, trouble="memory.example", explains=("power.*",))
+    (one,) = engine.stories([symptom, between, cause], series("vm", used_pct=[[9.0] * 40]))
+    assert one.case.trouble == "memory.example"
+    assert {inner.case.trouble for inner in one.symptoms} == {"cpu.example", "power.example"}

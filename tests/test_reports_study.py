@@ -374,3 +374,14 @@ def test_a_figure_that_cannot_be_computed_is_one_clear_error(tmp_path, told, her
     made(folder, runs, BASE)
     with pytest.raises(ex.EsxparseError, match=message):
         published(folder, told, here)
+
+
+def test_what_falls_over_several_sweeps_has_the_range_of_both_ends_in_one_unit(tmp_path):
+    ends = {"lun": (24_000.0, 20_000.0, 12_500.0), "cached": (40_000.0, 30_000.0, 18_000.0)}
+    runs = [
+        ({"disk": disk, "hosts": hosts}, {"mb_per_s": rate})
+        for disk, rates in ends.items()
+        for hosts, rate in zip((4, 8, 16), rates, strict=True)
+    ]
+    (sentence,) = told(made(tmp_path, runs, 'axis = "hosts"'))
+    assert sentence == "throughput falls from 24 to 40 at 4 to 12.5 to 18 GB/s at 16 hosts, in 2 sweeps."

@@ -168,3 +168,19 @@ def test_a_study_in_a_notebook_lists_levels_measures_and_its_first_runs(tmp_path
     assert "1,501" in found
     assert "18,009" in found
     assert "The main columns of 12 runs" in page
+
+
+def test_headlines_come_in_the_order_in_which_people_read_them():
+    """Rates and latencies, then what they cost the host, then waits and watts."""
+    order = [
+        "iops",
+        "mb_per_s",
+        "latency_mean_ms",
+        "host_used_pct",
+        "host_util_pct",
+        "used_mhz_per_mbps",
+        "ready_pct",
+        "watts",
+    ]
+    frame = pl.DataFrame({"mode": ["a"]}).with_columns(pl.lit(1.0).alias(name) for name in reversed(order))
+    assert export.chosen(frame, ["mode"], None) == ["mode", *order]
