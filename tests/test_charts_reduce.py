@@ -176,3 +176,9 @@ def test_a_step_of_just_a_bucket_is_a_step_between_buckets():
     for step_s, gap, stretches in ((60, 1.5, 2), (60, 2.5, 1), (59, 1.5, 1)):
         found = pieces(Reduced(frame, step_s, gap), ["label"], "value")
         assert (found["piece"].n_unique() if "piece" in found.columns else 1) == stretches
+
+
+def test_what_has_no_name_has_no_label_and_is_not_drawn():
+    frame = pl.LazyFrame({"vm": ["db", None, "web"], "group_id": [1, 2, None], "value": [1.0, 2.0, 3.0]})
+    assert with_labels(frame, "vm").select("label", "value").collect().rows() == [("db", 1.0), ("web", 3.0)]
+    assert with_labels(frame, "vm", "group_id").select("label", "value").collect().rows() == [("db", 1.0)]

@@ -361,3 +361,10 @@ def test_a_symptom_of_a_symptom_stands_under_the_first_cause():
     (one,) = engine.stories([symptom, between, cause], series("vm", used_pct=[[9.0] * 40]))
     assert one.case.trouble == "memory.example"
     assert {inner.case.trouble for inner in one.symptoms} == {"cpu.example", "power.example"}
+
+
+@pytest.mark.parametrize(("samples", "held", "found"), [(4, 3, 1), (4, 2, 0), (20, 4, 0), (20, 5, 1), (1, 1, 1)])
+def test_a_short_capture_asks_for_all_samples_but_one(samples, held, found):
+    case = replace(cases.parse(TABLE, "x.toml"), persist=5)
+    used = [1.0] * (samples - held) + [9.0] * held
+    assert len(engine.stories([case], series("vm", used_pct=[used]))) == found

@@ -357,3 +357,17 @@ def test_scaling_is_of_what_should_grow_and_not_of_latencies(tmp_path):
     share = 100 * rates[8] / (8 * rates[1])
     assert told(folder, "scaling") == [f"Throughput: a straight line up to 4 VMs, {share:.3g} % of it at 8."]
     assert titles(folder, "scaling") == ["Throughput by VMs", "Efficiency, Throughput"]
+
+
+@pytest.mark.parametrize(
+    ("loads", "swept"),
+    [([1, 4, 8], ["load"]), ([1, 4, 8, "all"], []), ([1, 4], []), (["1", "4", "8"], []), ([1.5, 4, 8], ["load"])],
+)
+def test_a_label_is_swept_if_all_its_values_are_numbers(tmp_path, loads, swept):
+    folder = made(
+        tmp_path, [({"load": one, "repetition": number}, {"iops": 9.0}) for number, one in enumerate(loads, 1)]
+    )
+    runs = expand(load(folder))
+    assert shape.sweeps(runs) == swept
+    # A run without the label does not count.
+    assert shape.sweeps([*runs, dataclasses.replace(runs[0], labels={"load": None})]) == swept
