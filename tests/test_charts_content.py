@@ -154,9 +154,11 @@ def test_negative_values_in_a_smaller_unit_keep_both_ends_of_their_axis():
     }
 
 
-@pytest.mark.parametrize(("places", "drawn"), [([1, 4], "bar"), ([1, 4, 8], "line"), (["1", "4", "8"], "bar")])
+@pytest.mark.parametrize(
+    ("places", "drawn"), [([1, 4], "bar"), ([1, 4, 1, 4], "bar"), ([1, 4, 8], "line"), (["1", "4", "8"], "bar")]
+)
 def test_three_numbers_are_a_sweep_and_two_are_names(places, drawn):
-    table = pl.DataFrame({"size": places, "mb_per_s": [10.0, 40.0, 80.0][: len(places)]})
+    table = pl.DataFrame({"size": places, "mb_per_s": [10.0, 40.0, 80.0, 20.0][: len(places)]})
     kinds = {view["mark"]["type"] for view in layers(study.of(table, "mb_per_s", "size", title="T").to_dict())}
     assert drawn in kinds
     assert not kinds & ({"bar", "line"} - {drawn})

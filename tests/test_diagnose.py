@@ -368,3 +368,16 @@ def test_a_short_capture_asks_for_all_samples_but_one(samples, held, found):
     case = replace(cases.parse(TABLE, "x.toml"), persist=5)
     used = [1.0] * (samples - held) + [9.0] * held
     assert len(engine.stories([case], series("vm", used_pct=[used]))) == found
+
+
+def test_readings_of_one_thing_are_one_story_only_while_they_share_their_time():
+    """The second reading lies in the spell of the first, the third in that of the second alone."""
+    spans = {"used_pct": (0, 20), "ready_pct": (8, 28), "costop_pct": (16, 36)}
+    columns = {name: [[9.0 * (begin <= at < end) for at in range(40)]] for name, (begin, end) in spans.items()}
+    readings = [
+        replace(cases.parse(TABLE, "x.toml"), trouble=f"cpu.{name}", trigger=f"{name} >= 5", prior=prior)
+        for name, prior in zip(spans, (9.0, 6.0, 3.0), strict=True)
+    ]
+    found = engine.stories(readings, series("vm", **columns))
+    under = {one.case.trouble: [inner.case.trouble for inner in one.symptoms] for one in found}
+    assert under == {"cpu.used_pct": ["cpu.ready_pct"], "cpu.costop_pct": []}

@@ -1,0 +1,48 @@
+"""Derived tables of captures written cell by cell: counters that only some captures have, and limits."""
+
+from __future__ import annotations
+
+import cells
+import polars as pl
+import pytest
+
+import esxparse as ex
+
+
+def of(frame, instance, column):
+    return frame.filter(pl.col("instance") == instance)[column].to_list()
+
+
+def test_commands_of_disks_that_count_reads_and_writes_alone_are_their_sum(tmp_path):
+    """Part of a capture: latencies by direction weigh as many commands as they had."""
+    full = {"reads": [60, 0, 30], "writes": [20, 10, 0], "gavg_read": [5, 0, 2], "gavg_write": [9, 4, 0]}
+    columns = cells.disk("naa.6", **full) | cells.disk("naa.7", reads=[7, 8, 9], gavg_read=[3, 4, 5])
+    rows = ex.open(cells.capture(tmp_path, columns))["device"].collect()
+    # The first sample of a disk has no rates.
+    assert of(rows, "naa.6", "iops")[1:] == of(rows, "naa.6", "good_iops")[1:] == [10, 30]
+    assert of(rows, "naa.6", "gavg_ms")[1:] == [4, 2]
+    assert of(rows, "naa.7", "iops")[1:] == [8, 9]
+    assert of(rows, "naa.7", "gavg_ms")[1:] == [4, 5]
+    full = {"reads": [1, 60, 30], "writes": [1, 20, 10], "gavg_read": [1, 5, 2], "gavg_write": [1, 9, 4]}
+    rows = ex.open(cells.capture(tmp_path, cells.disk("naa.8", **full), "both.csv"))["device"].collect()
+    assert of(rows, "naa.8", "iops")[1:] == [80, 40]
+    assert of(rows, "naa.8", "gavg_ms")[1:] == [(60 * 5 + 20 * 9) / 80, (30 * 2 + 10 * 4) / 40]
+
+
+def test_a_missing_counter_is_the_reason_before_a_missing_table(tmp_path):
+    """Devices come of their own table or of adapters: the table that is there says what it lacks."""
+    rec = ex.open(cells.capture(tmp_path, cells.disk("naa.6", reads=[1, 2, 3], writes=[1, 2, 3])))
+    told = dict(rec.missing("device").select("column", "reason").iter_rows())
+    assert told["depth"].startswith("no counter")
+    assert not any(reason.startswith("no table physical_disk_adapter") for reason in told.values())
+
+
+@pytest.mark.parametrize(("c0", "share"), [(97.0, 50.0), (98.0, None), (99.0, None)])
+def test_a_host_that_hardly_idles_does_not_tell_how_deeply_it_sleeps(tmp_path, c0, share):
+    asleep = (100 - c0) / 2
+    states = {"%C-State C0": c0, "%C-State C1": asleep, "%C-State C2": asleep}
+    columns = {
+        ("PCPU Power State", f"PCPU {pcpu}", name): [value] * 3 for pcpu in "01" for name, value in states.items()
+    }
+    rows = ex.open(cells.capture(tmp_path, columns))["host"].collect()
+    assert rows["deep_share_pct"].to_list() == [share and pytest.approx(share)] * 3
