@@ -32,7 +32,7 @@ REACHED: Final = MUTANTS / "reached.json"
 PAGES: Final = "tests/test_golden_pages.py::test_the_report_of_"
 WORKERS: Final = int(os.environ.get("MUTANT_WORKERS", "2"))
 MOST_S: Final = 40.0
-"""Seconds of tests, measured with coverage, that a mutant is tried against: of slower ones nobody knows."""
+"""Processor seconds of tests, measured with coverage, that a mutant is tried against: of slower ones nobody knows."""
 
 
 class Change(Protocol):
@@ -76,7 +76,7 @@ def pages_of(path: Path) -> list[str]:
 
 
 def reached(files: list[str]) -> dict[str, Any]:
-    """By module and line the tests that ran it, and the seconds that each test takes; kept beside the mutants.
+    """By module and line the tests that ran it, and the processor time of each test; kept beside the mutants.
 
     A test file that was changed since it was last run is run again. After a change of the package remove REACHED.
     """

@@ -46,3 +46,40 @@ def test_a_host_that_hardly_idles_does_not_tell_how_deeply_it_sleeps(tmp_path, c
     }
     rows = ex.open(cells.capture(tmp_path, columns))["host"].collect()
     assert rows["deep_share_pct"].to_list() == [share and pytest.approx(share)] * 3
+
+
+def test_a_devices_traffic_is_divided_among_vms(tmp_path):
+    """Worlds of two VMs and one of the VMkernel, which is no user. A queue is full from one command before its end on."""
+    names = {
+        "iops": "Commands/sec",
+        "read": "MBytes Read/sec",
+        "written": "MBytes Written/sec",
+        "active": "Active Commands",
+        "queued": "Queued Commands",
+        "depth": "World Q Depth",
+    }
+    worlds = {
+        70: {"iops": 300, "read": 30, "written": 10, "active": 31, "queued": 4, "depth": 32},
+        90: {"iops": 100, "read": 5, "written": 15, "active": 30, "queued": 2, "depth": 32},
+        91: {"iops": 1, "read": 0, "written": 0, "active": 32, "queued": 0, "depth": 32},
+        5: {"iops": 900, "read": 90, "written": 90, "active": 32, "queued": 9, "depth": 32},
+    }
+    columns = {
+        ("Physical Disk Per-Device-Per-World", f"naa.6-{world}", names[name]): [value] * 3
+        for world, values in worlds.items()
+        for name, value in values.items()
+    }
+    columns |= cells.disk("naa.6", iops=[1301] * 3, reads=[800] * 3)
+    for group, world, vm in ((7, 70, "db"), (9, 90, "web"), (9, 91, "web")):
+        columns["Vcpu", f"{group}:{vm}:{world}:vmx-vcpu-{world % 10}:{vm}", "% Used"] = [10] * 3
+    *_, row = ex.open(cells.capture(tmp_path, columns))["device"].collect().to_dicts()
+    expected = {
+        "users": 2,
+        "users_mib_per_s": 60,
+        "top_mib_per_s": 40,
+        "top_share_pct": 100 * 40 / 60,
+        "top_iops": 300,
+        "full_worlds": 1,
+        "queued_worlds": 2,
+    }
+    assert {name: row[name] for name in expected} == pytest.approx(expected)
