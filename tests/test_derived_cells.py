@@ -49,7 +49,7 @@ def test_a_host_that_hardly_idles_does_not_tell_how_deeply_it_sleeps(tmp_path, c
 
 
 def test_a_devices_traffic_is_divided_among_vms(tmp_path):
-    """Worlds of two VMs and one of the VMkernel, which is no user. A queue is full from one command before its end on."""
+    """Worlds of two VMs and one of the VMkernel, no user. From one command before its end on, a queue is full."""
     names = {
         "iops": "Commands/sec",
         "read": "MBytes Read/sec",
