@@ -182,3 +182,11 @@ def test_what_has_no_name_has_no_label_and_is_not_drawn():
     frame = pl.LazyFrame({"vm": ["db", None, "web"], "group_id": [1, 2, None], "value": [1.0, 2.0, 3.0]})
     assert with_labels(frame, "vm").select("label", "value").collect().rows() == [("db", 1.0), ("web", 3.0)]
     assert with_labels(frame, "vm", "group_id").select("label", "value").collect().rows() == [("db", 1.0)]
+
+
+def test_a_label_stands_in_the_middle_where_lines_pass_at_both_sides():
+    values = [10.0] * 20 + [0.0] * 60 + [10.0] * 20
+    times = [START + timedelta(seconds=number) for number in range(100)]
+    frame = pl.DataFrame({"label": "a", "time": times, "v": values, "v_min": values, "v_max": values})
+    assert emptiest(frame, ["label"], "v", (9.0, 11.0), 0.3) == "center"
+    assert emptiest(frame, ["label"], "v", (-1.0, 1.0), 0.15) == "right"

@@ -232,6 +232,8 @@ def test_numbers_without_an_end_are_counted_and_are_no_extremes():
     rec = ex.Recording("fio", "x", {"jobs": pl.DataFrame({"iops": values}).lazy()})
     (row,) = profile(rec)["jobs"].filter(pl.col("name") == "iops", pl.col("kind") == "counter").to_dicts()
     assert (row["rows"], row["nulls"], row["infinite"]) == (7, 1, 3)
+    # Rows without a time do not follow one another.
+    assert (row["changes"], row["steps"]) == (0, 0)
 
 
 def test_repeats_of_a_long_capture_are_weighed_by_the_steps_of_its_spans(monkeypatch, tmp_path):
