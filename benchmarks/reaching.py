@@ -28,7 +28,7 @@ MUTANTS: Final = mutation.MUTANTS
 RESPONSIBLE: Final[dict[str, list[str]]] = tomllib.loads(
     (Path(__file__).parent / "responsible.toml").read_text(encoding="utf-8")
 )
-REACHED: Final = MUTANTS / "reached.json"
+REACHED: Final = MUTANTS / "reached"
 PAGES: Final = "tests/test_golden_pages.py::test_the_report_of_"
 WORKERS: Final = int(os.environ.get("MUTANT_WORKERS", "2"))
 MOST_S: Final = 40.0
@@ -80,39 +80,32 @@ def reached(files: list[str]) -> dict[str, Any]:
 
     A test file that was changed since it was last run is run again. After a change of the package remove REACHED.
     """
-    seen: dict[str, Any] = {"files": {}, "lines": {}, "seconds": {}}
-    if REACHED.exists():
-        seen |= json.loads(REACHED.read_text(encoding="utf-8"))
-    now = {file: hashlib.sha256((ROOT / file).read_bytes()).hexdigest() for file in files}
+    REACHED.mkdir(parents=True, exist_ok=True)
+    seen: dict[str, Any] = {"lines": {}, "seconds": {}}
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for found in pool.map(_reached_by, files):
+            seen["seconds"] |= found["seconds"]
+            for module, lines in found["lines"].items():
+                known = seen["lines"].setdefault(module, {})
+                for line, tests in lines.items():
+                    known.setdefault(line, set()).update(tests)
+    return seen
 
-    def ran(file: str) -> tuple[str, dict[str, Any]]:
+
+def _reached_by(file: str) -> dict[str, Any]:
+    """The same of one test file."""
+    now, kept = hashlib.sha256((ROOT / file).read_bytes()).hexdigest(), REACHED / f"{Path(file).stem}.json"
+    found: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    if found.get("hash") != now:
         with TemporaryDirectory() as place:
             part = Path(place, "part.json")
             environment = os.environ | {"POLARS_MAX_THREADS": "1", "REACHED": str(part)}
             command = [sys.executable, "-m", "coverage", "run", "--source=esxparse", f"--data-file={place}/coverage"]
             command += ["-m", "pytest", "-p", "tests.reached", "-q", "-n", "0", "-p", "no:cacheprovider", file]
             subprocess.run([*command, "--hypothesis-profile=mutants"], cwd=ROOT, env=environment, check=True)
-            return file, json.loads(part.read_text(encoding="utf-8"))
-
-    with ThreadPoolExecutor(WORKERS) as pool:
-        for file, found in pool.map(ran, [one for one in files if seen["files"].get(one) != now[one]]):
-            _forget(seen, file)
-            seen["seconds"] |= found["seconds"]
-            for module, lines in found["lines"].items():
-                known = seen["lines"].setdefault(module, {})
-                for line, tests in lines.items():
-                    known[line] = sorted({*known.get(line, ()), *tests})
-            seen["files"][file] = now[file]
-            REACHED.write_text(json.dumps(seen), encoding="utf-8")
-    return seen
-
-
-def _forget(seen: dict[str, Any], file: str) -> None:
-    """Takes the tests of a file out of what was seen."""
-    seen["seconds"] = {test: one for test, one in seen["seconds"].items() if test.partition("::")[0] != file}
-    for lines in seen["lines"].values():
-        for line, tests in lines.items():
-            lines[line] = [test for test in tests if test.partition("::")[0] != file]
+            found = {"hash": now} | json.loads(part.read_text(encoding="utf-8"))
+        kept.write_text(json.dumps(found), encoding="utf-8")
+    return found
 
 
 def tests_of(mutant: Change, seen: Mapping[str, Any]) -> list[str]:
