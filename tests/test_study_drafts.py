@@ -72,6 +72,15 @@ def drafted(folder, names):
                 ({"x": 2}, 1, ["esxtop/x2.csv", "fio/x2.json"]),
             ],
         ),
+        (
+            ["1.csv", "2.csv", "1_2.csv", "2_2.csv"],
+            [
+                ({"file": "*.csv", "number": 1}, 1, ["1.csv"]),
+                ({"file": "*.csv", "number": 2}, 1, ["2.csv"]),
+                ({"file": "*_2.csv", "number": 1}, 1, ["1_2.csv"]),
+                ({"file": "*_2.csv", "number": 2}, 1, ["2_2.csv"]),
+            ],
+        ),
     ],
     ids=lambda value: value[0] if isinstance(value[0], str) else "",
 )
