@@ -190,3 +190,12 @@ def test_a_label_stands_in_the_middle_where_lines_pass_at_both_sides():
     frame = pl.DataFrame({"label": "a", "time": times, "v": values, "v_min": values, "v_max": values})
     assert emptiest(frame, ["label"], "v", (9.0, 11.0), 0.3) == "center"
     assert emptiest(frame, ["label"], "v", (-1.0, 1.0), 0.15) == "right"
+
+
+@pytest.mark.parametrize(("lost", "stretches"), [(0, 1), (3, 1), (5, 1), (6, 2)])
+def test_one_empty_bucket_of_three_samples_is_no_gap_and_two_are(lost, stretches):
+    rows = [{"label": "a", "time": START + timedelta(seconds=5 * at), "value": 1.0} for at in range(500)]
+    reduced = over_time(pl.DataFrame(rows[:240] + rows[240 + lost :]).lazy(), ["value"], ["label"])
+    assert reduced.step_s == 15
+    found = pieces(reduced, ["label"], "value")
+    assert (found["piece"].n_unique() if "piece" in found.columns else 1) == stretches
