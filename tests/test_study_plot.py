@@ -155,3 +155,16 @@ def test_of_labels_with_many_values_those_with_few_are_the_series(tmp_path):
     panels = parts(made(tmp_path, runs, 'axis = "size"').plot("mb_per_s"))
     assert [title.rsplit(" ", 1)[1] for title, _, _ in panels] == hosts
     assert all({row["label"] for row in rows} == {"lun", "cached"} for _, _, rows in panels)
+
+
+def test_of_labels_with_few_values_the_one_with_most_is_the_series(tmp_path):
+    runs = [
+        ({"disk": disk, "mode": mode, "server": server, "size": size}, {"iops": 10.0 * size})
+        for disk in ("lun", "cached")
+        for mode in ("read", "write")
+        for server in "abcde"
+        for size in (1, 4, 8)
+    ]
+    panels = parts(made(tmp_path, runs, 'axis = "size"').plot("iops"))
+    assert len(panels) == 4
+    assert all({row["label"] for row in rows} == set("abcde") for _, _, rows in panels)
