@@ -83,3 +83,13 @@ def test_a_devices_traffic_is_divided_among_vms(tmp_path):
         "queued_worlds": 2,
     }
     assert {name: row[name] for name in expected} == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [({"mib_read": 3}, 3), ({"mib_written": 5}, 5), ({"mib_read": 3, "mib_written": 5}, 8), ({"failed": 1}, None)],
+)
+def test_throughput_is_what_is_known_of_reads_and_writes(tmp_path, columns, expected):
+    disk = cells.disk("naa.6", reads=[1, 2, 3], **{name: [value] * 3 for name, value in columns.items()})
+    rows = ex.open(cells.capture(tmp_path, disk))["device"].collect()
+    assert (of(rows, "naa.6", "mib_per_s")[1:] if "mib_per_s" in rows.columns else [None] * 2) == [expected] * 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from datetime import timedelta
 from importlib import import_module
 from statistics import mean, median
@@ -251,3 +252,20 @@ def test_repeats_of_a_long_capture_are_weighed_by_the_steps_of_its_spans(monkeyp
     steps = sum(count for count, _ in parts)
     assert row["steps"] == steps
     assert row["repeats_pct"] == pytest.approx(sum(count * share for count, share in parts) / steps)
+
+
+def test_the_mean_of_a_long_capture_is_of_the_numbers_that_are_there(monkeypatch, tmp_path):
+    """Half of the first span is missing: the second weighs twice as much."""
+    rec = captured(tmp_path, busy(samples=24, pcpus=6))
+    late = pl.col("time") >= pl.col("time").min() + timedelta(seconds=5 * 6)
+    lacking = {
+        name: one.with_columns(pct_util_time=pl.when(late).then("pct_util_time")) for name, one in rec.tables.items()
+    }
+    rec = replace(rec, tables=lacking)
+    monkeypatch.setattr(
+        import_module("esxparse.quality.profile"), "_AT_ONCE", rec.meta["samples"] * rec.meta["columns"] / 2
+    )
+    row = rows(rec, "physical_cpu", kind="counter")["pct_util_time"]
+    values = [round(value, 2) for sample in busy(samples=24, pcpus=6)[6:] for value in sample]
+    assert (row["rows"], row["nulls"]) == (144, 36)
+    assert row["mean"] == pytest.approx(mean(values))
