@@ -73,6 +73,14 @@ def drafted(folder, names):
             ],
         ),
         (
+            ["1.csv", "1.json", "2.csv", "2.json", "3.json"],
+            [
+                ({"file": "*.csv", "number": 1}, 1, ["1.csv", "1.json"]),
+                ({"file": "*.csv", "number": 2}, 1, ["2.csv", "2.json"]),
+                ({"file": "3.json", "number": None}, 1, ["3.json"]),
+            ],
+        ),
+        (
             ["1.csv", "2.csv", "1_2.csv", "2_2.csv"],
             [
                 ({"file": "*.csv", "number": 1}, 1, ["1.csv"]),
