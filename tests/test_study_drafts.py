@@ -81,6 +81,15 @@ def drafted(folder, names):
             ],
         ),
         (
+            ["a-1.csv", "a-1.json", "a-2.csv", "a-2.json", "b-1.csv", "b-1.json", "b-2.json"],
+            [
+                ({"file": "*-*", "name": "a", "number": 1}, 1, ["a-1.csv", "a-1.json"]),
+                ({"file": "*-*", "name": "a", "number": 2}, 1, ["a-2.csv", "a-2.json"]),
+                ({"file": "*-*", "name": "b", "number": 1}, 1, ["b-1.csv", "b-1.json"]),
+                ({"file": "b-2", "name": None, "number": None}, 1, ["b-2.json"]),
+            ],
+        ),
+        (
             ["1.csv", "2.csv", "1_2.csv", "2_2.csv"],
             [
                 ({"file": "*.csv", "number": 1}, 1, ["1.csv"]),
