@@ -344,13 +344,14 @@ def test_a_finding_is_critical_if_it_hurts_and_is_likely(used, likely, severity)
 
 def test_a_device_that_hardly_answers_is_judged_beside_those_that_are_busy():
     """Twelve bad samples on end count below the floor too; eleven do not, and never those that are not bad."""
-    slow = {"dead": [5000.0] * 12, "short": [5000.0] * 11 + [1.0], "busy": [3.0] * 12}
-    rates = {"dead": [0.2] * 12, "short": [0.2] * 12, "busy": [900.0] * 12}
+    well = [1.0] * 6
+    slow = {"dead": well + [5000.0] * 12, "short": well + [5000.0] * 11 + [1.0], "busy": [3.0] * 18}
+    rates = {"dead": [0.2] * 18, "short": [0.2] * 18, "busy": [900.0] * 18}
     made = series("device", gavg_ms=[*slow.values()], good_iops=[*rates.values()])
     limits = {"disk.gavg": rules.load("standard")["disk.gavg"]}
     found = values(limits.values(), made)["disk.gavg"].T
     for name, row in zip(slow, found, strict=True):
-        expected = [np.nan] * 12 if name == "short" else slow[name]
+        expected = {"dead": [np.nan] * 6 + [5000.0] * 12, "short": [np.nan] * 18}.get(name, slow[name])
         np.testing.assert_array_equal(row, expected, name)
 
 
