@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Final
 
 import mutation
 import sections
-from reaching import PAGES, RESPONSIBLE, files_of, reached, tests_of
+from reaching import PAGES, RESPONSIBLE, WORKERS, files_of, reached, tests_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,6 @@ ROOT: Final = mutation.ROOT
 TREES: Final = mutation.MUTANTS / "trees"
 KEPT: Final = mutation.MUTANTS / "meaning.json"
 MUTANTS: Final = mutation.MUTANTS
-WORKERS: Final = int(os.environ.get("MUTANT_WORKERS", "2"))
 
 SWAPPED: Final = {
     "mean": "median", "median": "mean", "sum": "mean", "max": "min", "min": "max", "first": "last", "last": "first",

@@ -12,8 +12,10 @@ import os
 import subprocess
 import sys
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import mutation
@@ -26,10 +28,11 @@ MUTANTS: Final = mutation.MUTANTS
 RESPONSIBLE: Final[dict[str, list[str]]] = tomllib.loads(
     (Path(__file__).parent / "responsible.toml").read_text(encoding="utf-8")
 )
-REACHED: Final = MUTANTS / "reached.json"
+REACHED: Final = MUTANTS / "reached"
 PAGES: Final = "tests/test_golden_pages.py::test_the_report_of_"
+WORKERS: Final = int(os.environ.get("MUTANT_WORKERS", "2"))
 MOST_S: Final = 40.0
-"""Seconds of tests, measured with coverage, that a mutant is tried against: of slower ones nobody knows."""
+"""Processor seconds of tests, measured with coverage, that a mutant is tried against: of slower ones nobody knows."""
 
 
 class Change(Protocol):
@@ -73,38 +76,36 @@ def pages_of(path: Path) -> list[str]:
 
 
 def reached(files: list[str]) -> dict[str, Any]:
-    """By module and line the tests that ran it, and the seconds that each test takes; kept beside the mutants.
+    """By module and line the tests that ran it, and the processor time of each test; kept beside the mutants.
 
     A test file that was changed since it was last run is run again. After a change of the package remove REACHED.
     """
-    seen: dict[str, Any] = {"files": {}, "lines": {}, "seconds": {}}
-    if REACHED.exists():
-        seen |= json.loads(REACHED.read_text(encoding="utf-8"))
-    now = {file: hashlib.sha256((ROOT / file).read_bytes()).hexdigest() for file in files}
-    for file in (one for one in files if seen["files"].get(one) != now[one]):
-        _forget(seen, file)
-        part = MUTANTS / "part.json"
-        environment = os.environ | {"POLARS_MAX_THREADS": "1", "REACHED": str(part)}
-        command = [sys.executable, "-m", "coverage", "run", "--source=esxparse", f"--data-file={MUTANTS / 'coverage'}"]
-        command += ["-m", "pytest", "-p", "tests.reached", "-q", "-n", "0", "-p", "no:cacheprovider", file]
-        subprocess.run([*command, "--hypothesis-profile=mutants"], cwd=ROOT, env=environment, check=True)
-        found = json.loads(part.read_text(encoding="utf-8"))
-        seen["seconds"] |= found["seconds"]
-        for module, lines in found["lines"].items():
-            known = seen["lines"].setdefault(module, {})
-            for line, tests in lines.items():
-                known[line] = sorted({*known.get(line, ()), *tests})
-        seen["files"][file] = now[file]
-        REACHED.write_text(json.dumps(seen), encoding="utf-8")
+    REACHED.mkdir(parents=True, exist_ok=True)
+    seen: dict[str, Any] = {"lines": {}, "seconds": {}}
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for found in pool.map(_reached_by, files):
+            seen["seconds"] |= found["seconds"]
+            for module, lines in found["lines"].items():
+                known = seen["lines"].setdefault(module, {})
+                for line, tests in lines.items():
+                    known.setdefault(line, set()).update(tests)
     return seen
 
 
-def _forget(seen: dict[str, Any], file: str) -> None:
-    """Takes the tests of a file out of what was seen."""
-    seen["seconds"] = {test: one for test, one in seen["seconds"].items() if test.partition("::")[0] != file}
-    for lines in seen["lines"].values():
-        for line, tests in lines.items():
-            lines[line] = [test for test in tests if test.partition("::")[0] != file]
+def _reached_by(file: str) -> dict[str, Any]:
+    """The same of one test file."""
+    now, kept = hashlib.sha256((ROOT / file).read_bytes()).hexdigest(), REACHED / f"{Path(file).stem}.json"
+    found: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    if found.get("hash") != now:
+        with TemporaryDirectory() as place:
+            part = Path(place, "part.json")
+            environment = os.environ | {"POLARS_MAX_THREADS": "1", "REACHED": str(part)}
+            command = [sys.executable, "-m", "coverage", "run", "--source=esxparse", f"--data-file={place}/coverage"]
+            command += ["-m", "pytest", "-p", "tests.reached", "-q", "-n", "0", "-p", "no:cacheprovider", file]
+            subprocess.run([*command, "--hypothesis-profile=mutants"], cwd=ROOT, env=environment, check=True)
+            found = {"hash": now} | json.loads(part.read_text(encoding="utf-8"))
+        kept.write_text(json.dumps(found), encoding="utf-8")
+    return found
 
 
 def tests_of(mutant: Change, seen: Mapping[str, Any]) -> list[str]:

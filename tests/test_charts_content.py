@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 from chart_frames import READY, latency, summary, waits
-from specs import layers, rows_of, rule_values, rule_words
+from specs import layers, rows_of, rule_values, rule_words, titles
 
-from esxparse.charts import cpu, storage, theme
+from esxparse.charts import cpu, marks, storage, study, theme
 from esxparse.charts import latency as latencies
 from esxparse.charts.reduce import MAX_SERIES
 
@@ -121,3 +121,62 @@ def test_microseconds_are_told_apart_among_percentiles():
     table = pl.LazyFrame({"label": "vm", "percentile": [50.0, 90.0, 99.0], "latency_ms": took})
     spec = latencies.percentiles(table).to_dict()
     assert [row["latency_ms"] for row in rows_of(spec, layers(spec)[0])] == took
+
+
+def test_any_table_is_drawn_with_its_columns_names_a_chart_for_each_panel():
+    table = pl.DataFrame(
+        {
+            "disk": ["lun"] * 4 + ["cached"] * 4,
+            "size_kib": [1, 4, 8, 16] * 2,
+            "mb_per_s": [10.0, 40.0, 80.0, 160.0, 11.0, 44.0, 88.0, 176.0],
+        }
+    )
+    one = study.of(table, "mb_per_s", "size_kib", "disk", title="Throughput").to_dict()
+    assert "vconcat" not in one
+    assert (titles(one, "x"), titles(one, "y")) == ({"size_kib"}, {"mb_per_s"})
+    named = study.of(table, "mb_per_s", "size_kib", title="T", unit="MB/s", place="size", panel="disk").to_dict()
+    assert [part["title"]["text"] for part in named["vconcat"]] == ["T: lun", "T: cached"]
+    for part in named["vconcat"]:
+        assert (titles(part, "x"), titles(part, "y")) == ({"size"}, {"MB/s"})
+
+
+def test_negative_values_in_a_smaller_unit_keep_both_ends_of_their_axis():
+    """Changes of latency of less than a ms are drawn in microseconds."""
+    rows = pl.DataFrame({"disk": ["a", "b", "c"], "change": [-0.25, 0.1, -0.05], "low": [-0.3, 0.05, -0.06]})
+    rows = rows.with_columns(high=pl.col("change") + 0.05)
+    spec = study.of(rows, "change", "disk", low="low", high="high", title="Change of latency", unit="ms").to_dict()
+    assert titles(spec, "x") == {"µs"}
+    bars = [view for view in layers(spec) if view["mark"]["type"] == "bar"]
+    assert [one["encoding"]["x"]["scale"]["domain"] for one in bars] == [pytest.approx([-300, 150])]
+    drawn = {row["place"]: (row["value"], row["low"], row["high"]) for row in rows_of(spec, bars[0])}
+    assert drawn == {
+        name: pytest.approx((1000 * change, 1000 * low, 1000 * high)) for name, change, low, high in rows.iter_rows()
+    }
+
+
+@pytest.mark.parametrize(
+    ("places", "drawn"), [([1, 4], "bar"), ([1, 4, 1, 4], "bar"), ([1, 4, 8], "line"), (["1", "4", "8"], "bar")]
+)
+def test_three_numbers_are_a_sweep_and_two_are_names(places, drawn):
+    table = pl.DataFrame({"size": places, "mb_per_s": [10.0, 40.0, 80.0, 20.0][: len(places)]})
+    kinds = {view["mark"]["type"] for view in layers(study.of(table, "mb_per_s", "size", title="T").to_dict())}
+    assert drawn in kinds
+    assert not kinds & ({"bar", "line"} - {drawn})
+
+
+def test_one_line_has_no_legend():
+    table = pl.DataFrame({"disk": ["a"] * 3 + ["b"] * 3, "size": [1, 4, 8] * 2, "mb_per_s": [10.0, 40, 80, 9, 39, 79]})
+    for rows, names in ((table, ["a", "b"]), (table.head(3), None)):
+        spec = study.of(rows, "mb_per_s", "size", "disk", title="T").to_dict()
+        legends = [view["encoding"]["color"]["legend"] for view in layers(spec) if view["mark"]["type"] == "line"]
+        assert [one and one["values"] for one in legends] == [names]
+
+
+@pytest.mark.parametrize(
+    ("warn", "critical", "sides"),
+    [(25.0, 75.0, ["left", "right"]), (26.0, 74.0, ["right", "left"]), (25.0, 74.0, ["left", "left"])],
+)
+def test_words_at_limits_of_a_ranking_keep_off_its_ends_and_each_other(warn, critical, sides):
+    drawn = marks.rules(SimpleNamespace(warn=warn, critical=critical), 100.0, "%", axis="x")
+    words = [chart.to_dict()["mark"] for chart in drawn]
+    assert [one["align"] for one in words if one["type"] == "text"] == [side for side in sides for _ in range(2)]

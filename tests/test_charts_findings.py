@@ -173,3 +173,47 @@ def test_changes_against_a_baseline_are_for_the_better_or_the_worse():
     assert bar["encoding"]["color"]["scale"]["domain"] == outcomes
     assert titles(spec, "x") == {"change, %"}
     assert findings.changes(rows.clear(), title="") is None
+
+
+@pytest.mark.parametrize("many", [1, 2, 7])
+def test_bars_against_a_baseline_have_room_for_each_and_a_range_only_where_there_is_one(many):
+    rows = pl.DataFrame({"label": [f"m{place}" for place in range(many)], "change_pct": [4.0] * many})
+    rows = rows.with_columns(outcome=pl.lit("better"), least_pct=pl.lit(4.0), most_pct=pl.lit(4.0))
+    plain = findings.changes(rows, title="changed").to_dict()
+    heights = {
+        count: findings.changes(pl.concat([rows] * 9).head(count), title="changed").to_dict()["height"]
+        for count in (many, many + 1)
+    }
+    assert heights[many + 1] > heights[many] or many == 1
+    assert "range" not in str(plain["title"])
+    one_with = rows.with_columns(least_pct=pl.when(pl.int_range(pl.len()) == 0).then(1.0).otherwise(4.0))
+    assert "range over configurations" in str(findings.changes(one_with, title="changed").to_dict()["title"])
+    above = rows.with_columns(most_pct=pl.lit(9.0))
+    assert "range over configurations" in str(findings.changes(above, title="changed").to_dict()["title"])
+
+
+@pytest.mark.parametrize(("letters", "columns"), [(18, 2), (19, 1)])
+def test_labels_of_a_sweep_stand_in_two_columns_where_they_are_short(letters, columns):
+    values = {"level": [1, 2], "label": ["short", "x" * letters], "mean": [4.0, 5.0], "slow": [False, True]}
+    points = pl.DataFrame(values).with_columns(low="mean", high="mean")
+    spec = findings.sweep(points, factor="size", unit="MB/s", title="Slow").to_dict()
+    assert {one["encoding"]["color"]["legend"]["columns"] for one in marks_of(spec, "line")} == {columns}
+    assert "lowest to highest" not in str(spec["title"])
+    ranged = points.with_columns(high=pl.Series([4.5, 5.0]))
+    spec = findings.sweep(ranged, factor="size", unit="MB/s", title="Slow").to_dict()
+    assert "lowest to highest" in str(spec["title"])
+
+
+def test_what_only_some_have_and_never_changes_comes_after_what_moves():
+    """One VM of two is ballooned all the time: the host's sum moves within the spell, and comes first."""
+    stamps = times(20)
+    series = Series(
+        {
+            "vm": Panel("vm", ("a", "b"), {"balloon_mib": np.full((20, 2), [300.0, 0.0])}),
+            "host": Panel("host", ("host",), {"balloon_mib": np.linspace(600.0, 590.0, 20)[:, None]}),
+        },
+        20,
+    )
+    host = {"kind": "host", "name": "host"}
+    short = Finding("memory.balloon", "warning", 0.8, host, stamps[0], stamps[9], "", (), (), (), "", "")
+    assert [one.noun for one in evidence.of(short, series, stamps, "standard", 2)] == ["host", "VM"]

@@ -167,3 +167,35 @@ def test_a_label_goes_where_the_fewest_lines_pass():
     # A line that jumps over the strip between two samples crosses it.
     assert emptiest(frame, ["label"], "v", (4.0, 6.0), 0.3) == "right"
     assert emptiest(frame, ["label"], "v", (4.0, 6.0), 0.9) == "right"
+
+
+def test_a_step_of_just_a_bucket_is_a_step_between_buckets():
+    """Between samples of their own step a gap is three of them; between buckets it is what the buckets say."""
+    minutes = [*range(40), *range(41, 80)]
+    frame = pl.DataFrame({"label": "a", "time": [START + timedelta(minutes=at) for at in minutes], "value": 1.0})
+    for step_s, gap, stretches in ((60, 1.5, 2), (60, 2.5, 1), (59, 1.5, 1)):
+        found = pieces(Reduced(frame, step_s, gap), ["label"], "value")
+        assert (found["piece"].n_unique() if "piece" in found.columns else 1) == stretches
+
+
+def test_what_has_no_name_has_no_label_and_is_not_drawn():
+    frame = pl.LazyFrame({"vm": ["db", None, "web"], "group_id": [1, 2, None], "value": [1.0, 2.0, 3.0]})
+    assert with_labels(frame, "vm").select("label", "value").collect().rows() == [("db", 1.0), ("web", 3.0)]
+    assert with_labels(frame, "vm", "group_id").select("label", "value").collect().rows() == [("db", 1.0)]
+
+
+def test_a_label_stands_in_the_middle_where_lines_pass_at_both_sides():
+    values = [10.0] * 20 + [0.0] * 60 + [10.0] * 20
+    times = [START + timedelta(seconds=number) for number in range(100)]
+    frame = pl.DataFrame({"label": "a", "time": times, "v": values, "v_min": values, "v_max": values})
+    assert emptiest(frame, ["label"], "v", (9.0, 11.0), 0.3) == "center"
+    assert emptiest(frame, ["label"], "v", (-1.0, 1.0), 0.15) == "right"
+
+
+@pytest.mark.parametrize(("lost", "stretches"), [(0, 1), (3, 1), (5, 1), (6, 2)])
+def test_one_empty_bucket_of_three_samples_is_no_gap_and_two_are(lost, stretches):
+    rows = [{"label": "a", "time": START + timedelta(seconds=5 * at), "value": 1.0} for at in range(500)]
+    reduced = over_time(pl.DataFrame(rows[:240] + rows[240 + lost :]).lazy(), ["value"], ["label"])
+    assert reduced.step_s == 15
+    found = pieces(reduced, ["label"], "value")
+    assert (found["piece"].n_unique() if "piece" in found.columns else 1) == stretches

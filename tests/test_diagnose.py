@@ -341,3 +341,58 @@ def test_a_clause_without_its_number_is_left_out(values, words):
 )
 def test_an_end_of_a_clause_without_its_number_is_left_out(text, words):
     assert engine.said(text, {"busy": 93.0, "node": None, "speed": None}) == words
+
+
+@pytest.mark.parametrize(
+    ("used", "likely", "severity"),
+    [(10.0, True, "critical"), (9.0, True, "warning"), (12.0, False, "warning"), (9.0, False, "warning")],
+)
+def test_a_finding_is_critical_if_it_hurts_and_is_likely(used, likely, severity):
+    """Impact is used % / 10 here; with "much" as evidence against it the example is unlikely."""
+    case = cases.parse(TABLE.replace("weight = 2.0", f"weight = {3.0 if likely else -3.0}"), "x.toml")
+    (one,) = engine.stories([case], series("vm", used_pct=[[used] * 9]))
+    assert one.severity == severity
+    assert one.impact == used / 10
+    assert (one.confidence > 0.75) == likely
+
+
+def test_a_device_that_hardly_answers_is_judged_beside_those_that_are_busy():
+    """Twelve bad samples on end count below the floor too; eleven do not, and never those that are not bad."""
+    well = [1.0] * 6
+    slow = {"dead": well + [5000.0] * 12, "short": well + [5000.0] * 11 + [1.0], "busy": [3.0] * 18}
+    rates = {"dead": [0.2] * 18, "short": [0.2] * 18, "busy": [900.0] * 18}
+    made = series("device", gavg_ms=[*slow.values()], good_iops=[*rates.values()])
+    limits = {"disk.gavg": rules.load("standard")["disk.gavg"]}
+    found = values(limits.values(), made)["disk.gavg"].T
+    for name, row in zip(slow, found, strict=True):
+        expected = {"dead": [np.nan] * 6 + [5000.0] * 12, "short": [np.nan] * 18}.get(name, slow[name])
+        np.testing.assert_array_equal(row, expected, name)
+
+
+def test_a_symptom_of_a_symptom_stands_under_the_first_cause():
+    symptom = cases.parse(TABLE, "x.toml")
+    between = replace(symptom, trouble="power.example", explains=("cpu.*",))
+    cause = replace(symptom, trouble="memory.example", explains=("power.*",))
+    (one,) = engine.stories([symptom, between, cause], series("vm", used_pct=[[9.0] * 40]))
+    assert one.case.trouble == "memory.example"
+    assert {inner.case.trouble for inner in one.symptoms} == {"cpu.example", "power.example"}
+
+
+@pytest.mark.parametrize(("samples", "held", "found"), [(4, 3, 1), (4, 2, 0), (20, 4, 0), (20, 5, 1), (1, 1, 1)])
+def test_a_short_capture_asks_for_all_samples_but_one(samples, held, found):
+    case = replace(cases.parse(TABLE, "x.toml"), persist=5)
+    used = [1.0] * (samples - held) + [9.0] * held
+    assert len(engine.stories([case], series("vm", used_pct=[used]))) == found
+
+
+def test_readings_of_one_thing_are_one_story_only_while_they_share_their_time():
+    """The second reading lies in the spell of the first, the third in that of the second alone."""
+    spans = {"used_pct": (0, 20), "ready_pct": (8, 28), "costop_pct": (16, 36)}
+    columns = {name: [[9.0 * (begin <= at < end) for at in range(40)]] for name, (begin, end) in spans.items()}
+    readings = [
+        replace(cases.parse(TABLE, "x.toml"), trouble=f"cpu.{name}", trigger=f"{name} >= 5", prior=prior)
+        for name, prior in zip(spans, (9.0, 6.0, 3.0), strict=True)
+    ]
+    found = engine.stories(readings, series("vm", **columns))
+    under = {one.case.trouble: [inner.case.trouble for inner in one.symptoms] for one in found}
+    assert under == {"cpu.used_pct": ["cpu.ready_pct"], "cpu.costop_pct": []}

@@ -200,3 +200,30 @@ def test_who_waits_longest_for_cpu_is_no_noisy_neighbour(busy_host):
     waited = found["cpu.contention", "host"]
     assert waited.verdict.startswith("orders-app waited for CPU")
     assert (waited.start.strftime("%H:%M:%S"), waited.end.strftime("%H:%M:%S")) == ("09:02:00", "09:03:30")
+
+
+@pytest.mark.parametrize(("rise", "begun"), [(15, 15), (18, 18), (20, 20), (24, 24)])
+def test_a_trouble_begins_with_the_first_sample_of_what_shows_it(rise, begun):
+    traffic = np.array([5.0] * rise + [90.0] * (30 - rise) + [5.0] * 20)
+    found = spells.spell(mask("." * 20 + "x" * 10 + "." * 20), persist=1, gap=3, since=traffic)
+    assert edges(found) == (begun, 30)
+
+
+def test_a_faint_stretch_before_the_shorter_of_two_troubles_is_no_part_of_it_and_does_not_hide_it():
+    held = mask("." * 20 + ("x" + "." * 9) * 10 + "x" * 12 + "." * 70 + "x" * 60 + "." * 20)
+    found = spells.spell(held, persist=1, gap=10, level=np.where(held, 90.0, 5.0))
+    assert spells.runs(found) == [(120, 132), (202, 262)]
+
+
+def test_the_density_of_a_spell_is_the_part_of_it_in_which_its_trigger_holds():
+    made = series("vm", used_pct=[[1.0] * 9])
+    inside, core = mask("...xxxxx."), mask("...x.xx..")
+    told = {name: made.spell("vm", 0, inside, f"spell_{name}", core) for name in ("samples", "density")}
+    assert told == {"samples": 3, "density": 3 / 4}
+    assert made.spell("vm", 0, inside, "spell_density") == 1.0
+
+
+def test_parts_of_a_trouble_weigh_what_they_have_less_what_lies_between_them():
+    """Two parts of 5 with 5 samples between them weigh 8; the next is 24 away, which weighs 9.6."""
+    held = mask("." * 10 + "x" * 5 + "." * 5 + "x" * 5 + "." * 24 + "x" * 10 + "." * 10)
+    assert spells.runs(spells.spell(held, persist=1, gap=1)) == [(10, 25), (49, 59)]

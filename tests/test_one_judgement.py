@@ -193,3 +193,13 @@ def test_where_the_interval_changes_a_sample_counts_for_the_time_it_covers():
     covered = np.array([0.0] + [5.0] * 19 + [300.0])
     assert levels.of_objects(ready, column, covered) == ["critical"]
     assert levels.of_objects(ready, column, None) == ["ok"]
+
+
+@pytest.mark.parametrize(("seconds", "level"), [(6.1, "ok"), (6.3, "critical"), (7.0, "critical"), (5.4, "ok")])
+def test_two_long_samples_last_as_long_as_a_spell_needs_from_half_a_step_less_on(seconds, level):
+    """Ready time has to last for three steps of 5 s; as steps jitter, for more than 12.5 s."""
+    ready = RULES["cpu.ready"]
+    assert ready.persist == 3
+    column = np.array([[1.0]] * 20 + [[12.0]] * 2 + [[1.0]] * 20)
+    covered = np.array([5.0] * 20 + [seconds] * 2 + [5.0] * 20)
+    assert levels.of_objects(ready, column, covered) == [level]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from datetime import timedelta
+from importlib import import_module
 from statistics import mean, median
 
 import cells
+import polars as pl
 import pytest
 
 import esxparse as ex
@@ -205,3 +208,64 @@ def test_of_equal_steps_of_several_meters_the_first_is_named(tmp_path):
     assert (step["max_at"], since_start(step["max_time"])) == (step["min_at"], 60.0)
     assert since_start(step["min_time"]) == 10.0
     assert step["max_at"].startswith("a ") or " a " in step["max_at"] or step["max_at"].endswith("a")
+
+
+def test_numbers_just_three_times_their_neighbours_are_not_unlike_them(tmp_path):
+    samples = busy(pcpus=20)
+    samples[4] = samples[6] = [12.0] * 20
+    samples[5] = [36.0] * 4 + [4.0] * 4 + [36.01] * 2 + [3.99] * 2 + [12.0] * 8
+    assert of_samples(captured(tmp_path, samples))["unlike_pct"] == (20.0, at(5))
+
+
+@pytest.mark.parametrize(("pcpus", "repeated"), [(20, 1.0), (19, None), (10, None)])
+def test_few_numbers_are_told_to_come_again_by_several_samples_on_end(tmp_path, pcpus, repeated):
+    """Of 20 numbers a sample tells by itself; of fewer, one sample that comes again tells nothing, two do."""
+    samples = busy(pcpus=pcpus)
+    samples[7] = samples[3]
+    found = of_samples(captured(tmp_path, samples)).get("repeated")
+    assert (found and found[0]) == (repeated or 0.0)
+    samples[8] = samples[4]
+    assert of_samples(captured(tmp_path, samples))["repeated"][0] == (2.0 if repeated else 1.0)
+
+
+def test_numbers_without_an_end_are_counted_and_are_no_extremes():
+    values = [1.0, None, float("inf"), 3.0, float("-inf"), 2.0, float("inf")]
+    rec = ex.Recording("fio", "x", {"jobs": pl.DataFrame({"iops": values}).lazy()})
+    (row,) = profile(rec)["jobs"].filter(pl.col("name") == "iops", pl.col("kind") == "counter").to_dicts()
+    assert (row["rows"], row["nulls"], row["infinite"]) == (7, 1, 3)
+    # Rows without a time do not follow one another.
+    assert (row["changes"], row["steps"]) == (0, 0)
+
+
+def test_repeats_of_a_long_capture_are_weighed_by_the_steps_of_its_spans(monkeypatch, tmp_path):
+    """What is profiled in one go and span by span is the same but for the steps between spans."""
+    samples = busy(samples=24, pcpus=6)
+    for place in (3, 4, 5, 9, 15, 16):
+        samples[place][:2] = samples[place - 1][:2]
+    rec = captured(tmp_path, samples)
+    monkeypatch.setattr(
+        import_module("esxparse.quality.profile"), "_AT_ONCE", rec.meta["samples"] * rec.meta["columns"] / 2
+    )
+    row = rows(rec, "physical_cpu", kind="counter")["pct_util_time"]
+    spans = [samples[:12], samples[12:]]
+    parts = [repeats(dict(enumerate(zip(*span, strict=True)))) for span in spans]
+    steps = sum(count for count, _ in parts)
+    assert row["steps"] == steps
+    assert row["repeats_pct"] == pytest.approx(sum(count * share for count, share in parts) / steps)
+
+
+def test_the_mean_of_a_long_capture_is_of_the_numbers_that_are_there(monkeypatch, tmp_path):
+    """Half of the first span is missing: the second weighs twice as much."""
+    rec = captured(tmp_path, busy(samples=24, pcpus=6))
+    late = pl.col("time") >= pl.col("time").min() + timedelta(seconds=5 * 6)
+    lacking = {
+        name: one.with_columns(pct_util_time=pl.when(late).then("pct_util_time")) for name, one in rec.tables.items()
+    }
+    rec = replace(rec, tables=lacking)
+    monkeypatch.setattr(
+        import_module("esxparse.quality.profile"), "_AT_ONCE", rec.meta["samples"] * rec.meta["columns"] / 2
+    )
+    row = rows(rec, "physical_cpu", kind="counter")["pct_util_time"]
+    values = [round(value, 2) for sample in busy(samples=24, pcpus=6)[6:] for value in sample]
+    assert (row["rows"], row["nulls"]) == (144, 36)
+    assert row["mean"] == pytest.approx(mean(values))

@@ -12,6 +12,7 @@ import pytest
 
 import esxparse as ex
 from esxparse import cli
+from esxparse.quality import results
 from esxparse.reports import quality
 
 checking = import_module("esxparse.quality.check")
@@ -128,3 +129,11 @@ def test_a_converted_capture_is_judged_as_the_capture_it_was(busy_host_file, tmp
     ]
     assert told[0]["esxtop.vcpu", "frozen"][0] == "pass"
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize(("value", "shown"), [("esx-01, esx-02", "esx-01, esx-02"), (-12.5, "-12.5"), (None, "")])
+def test_a_value_stands_in_its_cell_whether_it_is_a_number_or_words(value, shown):
+    told = {"table": "file", "means": "m", "expected": "one host", "name": "hosts", "value": value}
+    one = results.Expectation(id="hosts", suite="file", status="fail", **told)
+    html = results.Quality((one,), "x").html()
+    assert re.findall(r"<td[^>]*>([^<]*)</td>", html)[-3] == shown

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from statistics import median
+from statistics import mean, median
 
+import polars as pl
 import pytest
 
 from esxparse.reports.hardware_events import gather, tables
@@ -173,3 +174,38 @@ def test_polls_are_compared_by_their_rates(tmp_path):
     assert words == ["tlb_misses", *(f"{mean:,.0f}" for mean in means), f"{means[0] / means[1]:.3f}"]
     rates = gather.rates(found.subjects[0]).collect().sort("x")
     assert rates["per_s"].to_list() == [sum(one) for one in few]
+
+
+def test_a_poll_that_is_no_number_on_one_pcpu_is_a_gap_in_the_sum_of_all(tmp_path):
+    path = polled(tmp_path / "polls.txt", [(100, 300), (140, 260), (150, 250)])
+    path.write_text(path.read_text().replace("140.00 260.00", "140.00 1-2"))
+    (subject,) = gather.gather([path]).subjects
+    rates = gather.rates(subject).collect().sort("x")
+    assert rates["x"].to_list() == [5.0, 10.0, 15.0]
+    assert rates["per_s"].to_list() == [400.0, None, 400.0]
+
+
+def test_a_pcpu_without_a_number_in_every_poll_is_no_part_of_the_sum(tmp_path):
+    path = polled(tmp_path / "polls.txt", [(100, 300), (140, 260)])
+    path.write_text(path.read_text().replace("300.00", "1-2").replace("260.00", "1-2"))
+    (subject,) = gather.gather([path]).subjects
+    assert gather.rates(subject).collect().sort("x")["per_s"].to_list() == [100.0, 140.0]
+
+
+def test_runs_of_one_event_have_the_mean_of_their_rates(tmp_path):
+    """Three runs of vmkperf in a file, and three of perf: neither their median nor their sum."""
+    first = [[(100, 300), (140, 260)], [(10, 20), (30, 30)], [(0, 2), (4, 4)]]
+    path = tmp_path / "polls.txt"
+    path.write_text("".join(polled(path, rates).read_text() for rates in first))
+    (subject,) = gather.gather([path]).subjects
+    found = gather.rates(subject).collect().sort("x")["per_s"].to_list()
+    assert found == [mean(sum(rates[poll]) for rates in first) for poll in range(2)]
+    runs = [recorded(tmp_path / f"{factor}.csv", factor).read_text() for factor in (1, 2, 9)]
+    started = "# started on Mon Mar  2 08:00:00 2026\n\n"
+    (tmp_path / "runs.csv").write_text("".join(started + text for text in runs))
+    one, _ = gather.gather([tmp_path / "runs.csv", recorded(tmp_path / "other.csv")]).subjects
+    found = gather.rates(one).filter(pl.col("event") == "cycles").collect().sort("x")["per_s"].to_list()
+    counts = [sum(of[place] for of in COUNTS["cycles"].values()) for place in range(3)]
+    assert found == [
+        pytest.approx(mean([1, 2, 9]) * count / length) for count, length in zip(counts, LENGTHS, strict=True)
+    ]

@@ -184,6 +184,17 @@ def test_ports_are_ordered_by_the_worse_of_what_they_dropped_either_way(tmp_path
     assert list(found) == ["d", "c", "b", "a"]
 
 
+def test_ports_that_dropped_nothing_are_ordered_by_their_traffic_both_ways(tmp_path):
+    traffic = {"a": (60, 1), "b": (40, 40), "c": (0, 70), "d": (30, 20)}
+    cells = {}
+    for place, (vm, (sent, received)) in enumerate(traffic.items()):
+        owner = f"Network Port(vSwitch0:{33554449 + place}:{444768 + place}:{vm})"
+        values = (sent, received, 1000, 1000, 0, 0)
+        cells |= {(owner, counter): [value] * 3 for counter, value in zip(TRAFFIC, values, strict=True)}
+    found = lines(listing.ports(network.summary(network.ports(opened(tmp_path, cells)["network_port"]))))
+    assert list(found) == ["b", "c", "a", "d"]
+
+
 @pytest.mark.parametrize(
     ("costop", "limited", "swap", "said"),
     [

@@ -9,6 +9,7 @@ from itertools import pairwise
 import cells
 import pytest
 
+from esxparse.errors import EsxparseError
 from esxparse.reports.power_profile import gather, tables
 
 AT = (0, 10, 20, 30, 90, 100, 110)
@@ -158,3 +159,12 @@ def test_readings_that_count_from_their_start_have_energy_and_no_time_of_day(tmp
     assert (row["covered_s"], row["energy_joules"]) == (30, sum(5 * (one + other) for one, other in pairwise(values)))
     assert row["since_start"] is True
     assert "UTC" not in str(tables.header(found, "Power"))
+
+
+def test_a_host_that_was_off_for_a_while_has_drawn_nothing_then(tmp_path):
+    watts = {"a": (0, 0, 260, 300, 500, 0, 700)}
+    found = gather.gather([meter(tmp_path, watts)])
+    row = lines(tables.energies(found))["a"]
+    assert f"{joules(watts['a']) / COVERED:.1f}" in row
+    with pytest.raises(EsxparseError, match="no power readings above 0 W"):
+        gather.gather([meter(tmp_path, {"a": (0,) * 7}, "none.csv")])

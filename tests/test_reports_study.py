@@ -220,6 +220,9 @@ def test_runs_that_lack_something_are_told_before_the_answer(tmp_path):
         ("[report]\nvalues = 3\n", 'write values = \\["iops"\\]'),
         ("[report]\ntolerances = { iops = true }\n", "tolerances must be a table of columns"),
         ('[report]\ntolerances = { iops = "limit" }\n', "tolerances must be a table of columns"),
+        ("[report]\nrules = { iops = nan }\n", "rules must be a table of columns"),
+        ('[[report.answer]]\nsql = "SELECT 1"\ntext = 3\n', "answer must be tables of sql and text"),
+        ('[[report.answer]]\nsql = "SELECT 1"\ntext = "{}"\n', "answer must be tables of sql and text"),
         ('[report]\nsweep = "vmz"\n', "'vmz' of \\[report\\] is no label of the runs"),
         ('[report]\nvalues = ["iopz"]\n', "'iopz' is no numeric column"),
     ],
@@ -371,3 +374,14 @@ def test_a_figure_that_cannot_be_computed_is_one_clear_error(tmp_path, told, her
     made(folder, runs, BASE)
     with pytest.raises(ex.EsxparseError, match=message):
         published(folder, told, here)
+
+
+def test_what_falls_over_several_sweeps_has_the_range_of_both_ends_in_one_unit(tmp_path):
+    ends = {"lun": (24_000.0, 20_000.0, 12_500.0), "cached": (40_000.0, 30_000.0, 18_000.0)}
+    runs = [
+        ({"disk": disk, "hosts": hosts}, {"mb_per_s": rate})
+        for disk, rates in ends.items()
+        for hosts, rate in zip((4, 8, 16), rates, strict=True)
+    ]
+    (sentence,) = told(made(tmp_path, runs, 'axis = "hosts"'))
+    assert sentence == "throughput falls from 24 to 40 at 4 to 12.5 to 18 GB/s at 16 hosts, in 2 sweeps."

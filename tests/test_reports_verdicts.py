@@ -9,6 +9,7 @@ from html import unescape
 
 import pytest
 from fault_hosts import seen
+from studied import made
 
 import esxparse as ex
 import esxparse_simulator as simulate
@@ -142,3 +143,30 @@ def test_a_spell_past_midnight_says_both_days_in_every_place(tmp_path):
     changes = tables.changes(rec).text
     assert re.search(r"2026-03-1[12] \d\d:\d\d:\d\d", changes)
     assert re.search(r"before and after 2026-03-1[12] \d\d:\d\d:\d\d UTC", changes)
+
+
+FIGURES = {
+    "mb_per_s": ("Throughput [MB/s]", 1),
+    "iops": ("I/O rate [1/s]", 0),
+    "latency_mean_ms": ("Response time [ms]", 2),
+    "host_util_pct": ("Host CPU [%]", 1),
+    "used_above_idle_cycles_per_io": ("CPU of an I/O, above idle [cycles]", 0),
+    "tcp_retransmissions": ("Packets sent again", 0),
+    "davg_ms": ("DAVG [ms]", 2),
+    "kavg_ms": ("KAVG [ms]", 2),
+    "wire_read_p50_ms": ("Reads on the wire, median [ms]", 2),
+    "wire_write_p50_ms": ("Writes on the wire, median [ms]", 2),
+    "wire_read_off_size_pct": ("Reads off their boundary [%]", 0),
+    "wire_write_off_size_pct": ("Writes off their boundary [%]", 0),
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_column_of_the_configurations_is_the_mean_of_their_runs_under_its_own_head(tmp_path, name):
+    values = {"aligned": (10.25, 20.5), "shifted": (40.0, 43.5)}
+    runs = [({"alignment": kind}, {name: one}) for kind, pair in values.items() for one in pair]
+    text = " ".join(case_study.runs(ex.study(made(tmp_path, runs))).text.split())
+    head, digits = FIGURES[name]
+    assert head in text
+    for kind, pair in values.items():
+        assert f"{kind} 2 {sum(pair) / 2:.{digits}f}" in text

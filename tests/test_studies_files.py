@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
 from datetime import UTC, datetime, timedelta
 
 import compose
@@ -237,3 +239,28 @@ def test_a_file_of_another_kind_is_named_as_what_it_is(tmp_path):
     vmx(tmp_path, "db", 8, 20000)
     row = one(tmp_path, '[[run]]\nhardware = "db.vmx"\n')
     assert "is a recording of vmx: name it as vmx = ..." in row["gap"]
+
+
+@pytest.mark.parametrize("direction", [0, 1])
+def test_jobs_that_share_a_log_are_added_up(tmp_path, direction):
+    """With `per_job_logs=0` fio writes job after job, each from the beginning, at times that differ by little."""
+    jobs = [[(at + job / 1000, 1000 * (job + 1) + 10 * at, direction, 0) for at in range(1, 11)] for job in range(3)]
+    log(tmp_path, "iops", [line for job in jobs for line in job])
+    log(tmp_path, "bw", [(at, 4 * value, way, size) for job in jobs for at, value, way, size in job])
+    row = one(tmp_path, '[[run]]\nfio = ["vm_*.log"]\n')
+    assert row["gap"] is None
+    assert row["iops"] == pytest.approx(sum(line[1] for job in jobs for line in job) / 10, rel=0.01)
+    assert row["mb_per_s"] == pytest.approx(row["iops"] * 4096 / 1e6)
+
+
+@pytest.mark.needs("fio")
+def test_jobs_of_fio_that_share_a_log_have_the_rate_of_its_output(tmp_path):
+    command = (
+        "fio --name=r --numjobs=3 --per_job_logs=0 --write_iops_log=r --log_avg_msec=100 --ioengine=null --size=1g "
+    )
+    command += (
+        "--bs=4k --time_based --runtime=1 --rate_iops=1000 --rw=randread --output-format=json --output=r.json --thread"
+    )
+    subprocess.run(shlex.split(command), cwd=tmp_path, check=True, capture_output=True)
+    logs, output = studies.rows(studies.computed(tmp_path, '[[run]]\nfio = "r_iops.log"\n[[run]]\nfio = "r.json"\n'))
+    assert logs["iops"] == pytest.approx(output["iops"], rel=0.25)

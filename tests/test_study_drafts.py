@@ -72,6 +72,32 @@ def drafted(folder, names):
                 ({"x": 2}, 1, ["esxtop/x2.csv", "fio/x2.json"]),
             ],
         ),
+        (
+            ["1.csv", "1.json", "2.csv", "2.json", "3.json"],
+            [
+                ({"file": "*.csv", "number": 1}, 1, ["1.csv", "1.json"]),
+                ({"file": "*.csv", "number": 2}, 1, ["2.csv", "2.json"]),
+                ({"file": "3.json", "number": None}, 1, ["3.json"]),
+            ],
+        ),
+        (
+            ["a-1.csv", "a-1.json", "a-2.csv", "a-2.json", "b-1.csv", "b-1.json", "b-2.json"],
+            [
+                ({"file": "*-*", "name": "a", "number": 1}, 1, ["a-1.csv", "a-1.json"]),
+                ({"file": "*-*", "name": "a", "number": 2}, 1, ["a-2.csv", "a-2.json"]),
+                ({"file": "*-*", "name": "b", "number": 1}, 1, ["b-1.csv", "b-1.json"]),
+                ({"file": "b-2", "name": None, "number": None}, 1, ["b-2.json"]),
+            ],
+        ),
+        (
+            ["1.csv", "2.csv", "1_2.csv", "2_2.csv"],
+            [
+                ({"file": "*.csv", "number": 1}, 1, ["1.csv"]),
+                ({"file": "*.csv", "number": 2}, 1, ["2.csv"]),
+                ({"file": "*_2.csv", "number": 1}, 1, ["1_2.csv"]),
+                ({"file": "*_2.csv", "number": 2}, 1, ["2_2.csv"]),
+            ],
+        ),
     ],
     ids=lambda value: value[0] if isinstance(value[0], str) else "",
 )
@@ -99,3 +125,11 @@ def test_a_draft_without_words_leaves_the_baseline_to_the_reader(tmp_path):
     assert 'axis = ["number"]' in text
     assert "# baseline = " in text
     assert "\nbaseline = " not in text
+
+
+def test_files_in_hidden_directories_are_none_of_a_study(tmp_path):
+    for name in (".old/run1.csv", "native/.cache/run1.csv", "native/.run1.csv"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        studies.write_capture(tmp_path / name, samples=3)
+    runs, _ = drafted(tmp_path, ["native/run1.csv", "vm/run1.csv"])
+    assert [files for _, _, files in runs] == [["native/run1.csv"], ["vm/run1.csv"]]

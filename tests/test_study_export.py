@@ -168,3 +168,22 @@ def test_a_study_in_a_notebook_lists_levels_measures_and_its_first_runs(tmp_path
     assert "1,501" in found
     assert "18,009" in found
     assert "The main columns of 12 runs" in page
+    edge = "".join(f"[[run]]\nvms = {vms}\nvalues = {{ iops = {iops} }}\n" for vms, iops in ((1, 1000.0), (2, 999.9)))
+    found = re.findall(r"<td[^>]*>([^<]*)</td>", studies.computed(tmp_path, edge)._repr_html_())
+    assert {"1,000", "999.9"} <= set(found)
+
+
+def test_headlines_come_in_the_order_in_which_people_read_them():
+    """Rates and latencies, then what they cost the host, then waits and watts."""
+    order = [
+        "iops",
+        "mb_per_s",
+        "latency_mean_ms",
+        "host_used_pct",
+        "host_util_pct",
+        "used_mhz_per_mbps",
+        "ready_pct",
+        "watts",
+    ]
+    frame = pl.DataFrame({"mode": ["a"]}).with_columns(pl.lit(1.0).alias(name) for name in reversed(order))
+    assert export.chosen(frame, ["mode"], None) == ["mode", *order]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tomllib
 from collections import Counter
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import studies
 
 import esxparse as ex
 from esxparse.errors import EsxparseError
-from esxparse.studies import draft, study
+from esxparse.studies import draft, lines, study
 from esxparse.studies.checked import check
 from esxparse.studies.columns import COLUMNS
 from esxparse.studies.expand import expand
@@ -246,3 +247,20 @@ def test_new_gives_every_file_once_whatever_the_names(tmp_path, names, expected)
     found_once(tmp_path / "d", found, other)
     assert other == []
     assert len(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "line"),
+    [
+        (r"files = ['C:\runs\', 'C:\more\']", 3),
+        (r'files = ["C:\\runs\\", "a \" ] b"]', 3),
+        ("files = [\n'a', # ]\n\"b\"]", 5),
+        (r'text = """one \""" [ """', 3),
+        (r"text = '''one [ \'''", 3),
+        ('text = """[\n[[run]]\n"""', 5),
+    ],
+)
+def test_the_line_of_a_key_is_found_behind_any_text(value, line):
+    text = f"[[run]]\n{value}\nvms = 4\n"
+    assert tomllib.loads(text)["run"][0]["vms"] == 4
+    assert lines.index(text)["run", 0, "vms"] == line

@@ -117,6 +117,9 @@ def test_energy_between_moments_that_are_no_readings():
     # Of a gap nothing is known, and one reading in it is power alone.
     assert between(25, 100) == (5, 625, 125)
     assert between(150, 250) == (0, None, 500)
+    # A reading at the end is one of the span, and one at its beginning is of what was before.
+    ends = zero, zero + timedelta(seconds=20)
+    assert results.energy_between(table, *ends).collect()["readings"].item() == 2
 
 
 def test_a_run_with_a_mistake_is_not_opened(tmp_path):

@@ -141,3 +141,30 @@ def test_labels_of_values_stand_apart_and_tell_every_tick(tmp_path):
     ends = [start + 7 * len(text) for start, (*_, text) in zip(starts, seen, strict=True)]
     assert all(after > before for before, after in zip(ends, starts[1:], strict=False))
     assert len({text for *_, text in seen}) == len(seen)
+
+
+def test_of_labels_with_many_values_those_with_few_are_the_series(tmp_path):
+    """Ten hosts with two disks: twenty lines are too many for a chart, two in each of ten are not."""
+    hosts = [f"esx-{number:02}" for number in range(10)]
+    runs = [
+        ({"server": host, "disk": disk, "size": size}, {"mb_per_s": 10.0 * size})
+        for host in hosts
+        for disk in ("lun", "cached")
+        for size in (1, 4, 8)
+    ]
+    panels = parts(made(tmp_path, runs, 'axis = "size"').plot("mb_per_s"))
+    assert [title.rsplit(" ", 1)[1] for title, _, _ in panels] == hosts
+    assert all({row["label"] for row in rows} == {"lun", "cached"} for _, _, rows in panels)
+
+
+def test_of_labels_with_few_values_the_one_with_most_is_the_series(tmp_path):
+    runs = [
+        ({"disk": disk, "mode": mode, "server": server, "size": size}, {"iops": 10.0 * size})
+        for disk in ("lun", "cached")
+        for mode in ("read", "write")
+        for server in "abcde"
+        for size in (1, 4, 8)
+    ]
+    panels = parts(made(tmp_path, runs, 'axis = "size"').plot("iops"))
+    assert len(panels) == 4
+    assert all({row["label"] for row in rows} == set("abcde") for _, _, rows in panels)

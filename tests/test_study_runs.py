@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 
+import compose
 import fio_outputs
 import polars as pl
 import pytest
@@ -357,3 +358,27 @@ def test_no_recording_outlives_its_row(folder, monkeypatch):
     assert len(alive) == 4
     assert most <= 2
     assert all(one() is None for one in alive)
+
+
+def test_jobs_that_ran_together_for_a_while_are_added_up(tmp_path):
+    """One began 10 s later and ended 10 s later: they need not have run together all the time."""
+    (tmp_path / "both.json").write_text(fio_outputs.timed(("a", 0, 0, 30, 900, 1), ("b", 0, 10, 30, 700, 1)))
+    (row,) = studies.rows(studies.computed(tmp_path, '[[run]]\nfio = "both.json"\n'))
+    assert (row["iops"], row["gap"]) == (1600.0, None)
+
+
+def test_whose_waits_they_are_is_told_of_all_vms(tmp_path):
+    """One VM has ready time of its vCPU, one of its group alone."""
+    columns = {
+        ("Vcpu", "7:db:70:vmx-vcpu-0:db", "% Ready"): ["4", "6", "8"],
+        ("Vcpu", "9:old:90:vmx-vcpu-0:old", "% Ready"): ["", "", ""],
+        ("Vcpu", "9:old:90:vmx-vcpu-0:old", "% Used"): ["20", "20", "20"],
+        ("Group Cpu", "7:db", "% Ready"): ["5", "7", "9"],
+        ("Group Cpu", "9:old", "% Ready"): ["10", "20", "30"],
+    }
+    path = tmp_path / "two.csv"
+    names = [(f"{kind}({instance})", counter) for kind, instance, counter in columns]
+    path.write_text(compose.text(names, [list(row) for row in zip(*columns.values(), strict=True)]))
+    (row,) = studies.rows(studies.computed(tmp_path, '[[run]]\nesxtop = "two.csv"\n'))
+    assert row["ready_from"] == "vCPU worlds and group"
+    assert row["worst_vm_ready_pct"] > 10

@@ -348,3 +348,26 @@ def test_names_in_a_manifest_are_data_in_queries_and_sentences(tmp_path):
 def test_a_shape_that_is_not_there_is_an_error():
     with pytest.raises(EsxparseError, match="there is no shape 'scalling' of studies: choose from"):
         shape.named("scalling")
+
+
+def test_scaling_is_of_what_should_grow_and_not_of_latencies(tmp_path):
+    rates = {1: 99.0, 2: 196.0, 4: 384.0, 8: 736.0}
+    runs = [({"vms": vms}, {"mb_per_s": rate, "read_latency_ms": 1 + vms / 10}) for vms, rate in rates.items()]
+    folder = made(tmp_path, runs)
+    share = 100 * rates[8] / (8 * rates[1])
+    assert told(folder, "scaling") == [f"Throughput: a straight line up to 4 VMs, {share:.3g} % of it at 8."]
+    assert titles(folder, "scaling") == ["Throughput by VMs", "Efficiency, Throughput"]
+
+
+@pytest.mark.parametrize(
+    ("loads", "swept"),
+    [([1, 4, 8], ["load"]), ([1, 4, 8, "all"], []), ([1, 4], []), (["1", "4", "8"], []), ([1.5, 4, 8], ["load"])],
+)
+def test_a_label_is_swept_if_all_its_values_are_numbers(tmp_path, loads, swept):
+    folder = made(
+        tmp_path, [({"load": one, "repetition": number}, {"iops": 9.0}) for number, one in enumerate(loads, 1)]
+    )
+    runs = expand(load(folder))
+    assert shape.sweeps(runs) == swept
+    # A run without the label does not count.
+    assert shape.sweeps([*runs, dataclasses.replace(runs[0], labels={"load": None})]) == swept

@@ -174,3 +174,15 @@ def test_every_benchmark_has_its_columns(tmp_path, role, name, column):
     begin, _, end = column.partition("{}")
     assert [value for name, value in row.items() if name.startswith(begin) and name.endswith(end) and value]
     assert row["gap"] is None
+
+
+def test_the_share_of_reads_is_that_of_the_printed_counts(tmp_path):
+    path = studies.FORMATS / "vscsistats-web.csv"
+    counts = {"Read": 0, "Write": 0}
+    for block in path.read_text().split("Histogram: ")[1:]:
+        for way in counts:
+            if block.startswith(f"IO lengths of {way} commands"):
+                counts[way] += int(block.partition("count,")[2].splitlines()[0])
+    (row,) = studies.rows(studies.computed(tmp_path, f'[[run]]\nvscsistats = "{path}"\n'))
+    assert row["vscsi_read_pct"] == pytest.approx(100 * counts["Read"] / sum(counts.values()))
+    assert 0 < row["vscsi_read_pct"] < 100

@@ -345,3 +345,14 @@ def test_queries_on_ready_time_in_the_documents_ask_vcpus(tmp_path):
         found = lake.sql(query)
         most, over = waits.item(), "count" in query
         assert found.is_empty() if over else found.row(0) == ("esx-01", most)
+
+
+def test_troubles_that_had_ended_are_none_of_a_later_time(tmp_path):
+    where = tmp_path / "lake"
+    ex.lake(where).add([hosts.capture(tmp_path, "esx-01", (*(40,) * 40, *(1,) * 80))])
+    judging.judge(ex.lake(where))
+    (end,) = gather.gather(str(where)).findings["end"].unique().to_list()
+    assert not gather.gather(str(where), since=f"{end:%FT%T}").findings.is_empty()
+    found = gather.gather(str(where), since="2026-03-02T08:06:00")
+    assert found.findings.is_empty()
+    assert found.symptoms.is_empty()

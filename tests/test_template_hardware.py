@@ -247,3 +247,10 @@ def test_a_metric_of_perf_is_its_mean_over_time(tmp_path):
         )
     )
     assert f">{(2 * 10 + 10 * 70) / 12:.2f}<" in str(tables.metrics(gather.gather([path])).html)
+
+
+@pytest.mark.parametrize(("cycles", "instructions", "expected"), [(2000, 3000, 1.5), (0, 3000, None), (2000, 0, None)])
+def test_an_event_that_did_not_happen_gives_no_instructions_per_cycle(tmp_path, cycles, instructions, expected):
+    path = perf_text(tmp_path / "a.txt", 2.0, instructions=instructions, cycles=cycles)
+    (subject,) = gather.gather([path]).subjects
+    assert gather.per_cycle(subject) == expected

@@ -279,3 +279,18 @@ def test_only_colours_that_follow_dark_mode_are_drawn(busy_host_file):
         word for chart in charts if chart is not None for word in re.findall(r"#[0-9a-f]{6}", str(chart.to_dict()))
     }
     assert drawn <= set(theme.css_variables())
+
+
+def test_samples_of_one_time_are_their_mean_in_charts_beside_the_load():
+    times = [START, START, START, START + timedelta(seconds=10)]
+    frame = pl.LazyFrame(
+        {"time": times, "watts": [100.0, 110.0, 400.0, 200.0], "watts_esxtop": [90.0, None, 96.0, 0.0]}
+    )
+    spec = energy.beside_watts(frame.with_columns(pl.col("time").dt.replace_time_zone("UTC")), "PDU").to_dict()
+    drawn = {
+        (row["label"], row["time"] - min(one["time"] for one in rows)): row["value"]
+        for rows in spec["datasets"].values()
+        for row in rows
+        if "value" in row
+    }
+    assert drawn == {("PDU", 0): pytest.approx(610 / 3, abs=0.01), ("PDU", 10_000): 200, ("esxtop", 0): 93}

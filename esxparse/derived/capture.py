@@ -60,9 +60,7 @@ class Capture:
 
     @cached_property
     def worlds(self) -> pl.DataFrame:
-        """`world_id, entity`: of every world of a VM, and of the ids that names of its worlds hold."""
-        if "vcpu" not in self.tables:
-            return pl.DataFrame(schema={"world_id": pl.Int64, "entity": pl.String})
+        """`world_id, entity`: of every world of a VM, and of the ids that names of its worlds hold. Needs `vcpu`."""
         every = self.tables["vcpu"].select("group_id", "world_id", "world").unique().collect()
         named = every.select("group_id", world_id=pl.col("world").str.extract(_WORLD_OF, 1).cast(pl.Int64))
         both = pl.concat([every.select("group_id", "world_id"), named]).drop_nulls().unique("world_id", keep="first")

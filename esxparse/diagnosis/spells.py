@@ -225,6 +225,6 @@ def _first(beyond: Mask, start: int, stop: int) -> int:
     while first > 0 and beyond[first - 1]:
         first -= 1
     if first == start:
-        while first < stop - 1 and not beyond[first] and not beyond[first : first + 2].all():
+        while first < stop - 1 and not beyond[first]:
             first += 1
     return first

@@ -261,7 +261,7 @@ def _extremes(array: Any) -> tuple[int, int]:
 
 def _broken(numbers: Any) -> Any:
     """Which numbers have decimals. A remainder takes ten times as long."""
-    return numbers - np.floor(numbers) != 0
+    return numbers != np.floor(numbers)
 
 
 def _odd(numbers: Any) -> Any:

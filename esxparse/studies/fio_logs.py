@@ -82,7 +82,18 @@ def lines(recs: Sequence[Recording], begins: Sequence[datetime | None], clock: t
                     pl.col("block_size_bytes").fill_null(0).alias("size"),
                 )
             )
-    return pl.concat(parts)
+    return _by_job(pl.concat(parts))
+
+
+def _by_job(logged: pl.LazyFrame) -> pl.LazyFrame:
+    """Tell jobs apart that share a log (`per_job_logs=0`): fio writes one after another, each from the beginning.
+
+    Lines for each I/O are counted, whoever's they are, and may be out of order.
+    """
+    mean = pl.col("size") == 0
+    again = (pl.col("time").diff().dt.total_microseconds() < 0).cum_sum().over(*_STREAM, mean)
+    stream = pl.format("{} {}", "stream", pl.when(mean).then(again).fill_null(0))
+    return logged.with_columns(stream=stream)
 
 
 def length(recs: Sequence[Recording]) -> float:
