@@ -266,6 +266,14 @@ def test_strings_of_json_are_read_with_the_marks_that_all_of_them_show(written, 
     assert not warnings or "of 'watts'" in warnings[0].message
 
 
+def test_options_of_a_job_are_what_its_user_wrote():
+    options = '"job options": {"runtime": "1.875", "rate_iops": "1,000,500"}'
+    text = f'{{{options}, "read": {{"iops": "1.234,5", "bw": "2.490"}}}}'
+    found, _ = leave_out(text, Form())
+    assert found == f'{{{options}, "read": {{"iops": "1234.5", "bw": "2490"}}}}'
+    assert leave_out(f"{{{options}}}", Form()) == (f"{{{options}}}", [])
+
+
 GROUPED = [
     ("elbencho-results.txt", "2655        2653", "2.655       2.653"),
     ("elbencho-results.txt", "2655        2653", "2 655       2 653"),

@@ -8,7 +8,7 @@ import compose
 import pytest
 
 import esxparse as ex
-from esxparse.metrics import inventory, memory, network, scheduling
+from esxparse.metrics import network
 from esxparse.reports.blocks import ABSENT
 from esxparse.reports.host_health import listing
 
@@ -69,7 +69,7 @@ def test_every_column_of_the_memory_of_vms(tmp_path):
         cells[f"Group Memory({group})", "Numa Local Memory MBytes"] = series(100)
         cells[f"Group Memory({group})", "Numa Remote Memory MBytes"] = series(50)
     rec = opened(tmp_path, cells)
-    block = listing.vm_memory(memory.vms(rec["group_memory"], inventory.vms(rec["vcpu"])))
+    block = listing.vm_memory(rec["vm"])
     found = lines(block)
     assert list(found) == ["web", "db"]
     for vm, group in (("db", "7:db"), ("web", "9:web")):
@@ -101,8 +101,7 @@ def test_every_column_of_the_waits_of_vms(tmp_path):
         cells["Group Cpu(7:db)", counter] = [3.5 * value for value in waiting(counter, "db")]
         cells["Group Cpu(9:web)", counter] = [1.25 * value for value in waiting(counter, "web")]
     rec = opened(tmp_path, cells)
-    waits = scheduling.per_vcpu(rec["group_cpu"], inventory.vms(rec["vcpu"]), rec["vcpu"])
-    found = lines(listing.vm_cpu(waits))
+    found = lines(listing.vm_cpu(rec["vm"]))
     for vm, vcpus, share, of_group in (("db", 2, 1.5, 3.5), ("web", 1, 1.0, 1.25)):
         each = {counter: [share * value for value in waiting(counter, vm)] for counter in WAITS}
         ready = [one - other for one, other in zip(each["% Ready"], each["% Max Limited"], strict=True)]
@@ -212,8 +211,7 @@ def test_waits_that_no_vm_had_are_listed(tmp_path, costop, limited, swap, said):
     # In one sample alone.
     cells = {(owner, name): [0, value, 0] for owner in owners for name, value in counters.items()}
     rec = opened(tmp_path, cells)
-    waits = scheduling.per_vcpu(rec["group_cpu"], inventory.vms(rec["vcpu"]), rec["vcpu"])
-    assert " ".join(listing.quiet_waits(waits).text.split()) == said
+    assert " ".join(listing.quiet_waits(rec["vm"]).text.split()) == said
 
 
 TAKEN = ("Memctl Current MBytes", "Swap Used MBytes", "Total Compressed MBytes")
@@ -223,13 +221,13 @@ TAKEN += ("Swap MBytes Read/sec", "Swap MBytes Write/sec")
 @pytest.mark.parametrize("counter", TAKEN)
 def test_memory_that_was_taken_back_once_is_not_said_to_be_untouched(tmp_path, counter):
     cells = {("Memory", name): [0, 5 if name == counter else 0, 0] for name in TAKEN}
-    assert listing.reclaimed(memory.host(opened(tmp_path, cells)["memory"])).text == ""
+    assert listing.reclaimed(opened(tmp_path, cells)["host"]).text == ""
 
 
 def test_memory_that_was_never_taken_back_and_memory_nobody_counted(tmp_path):
     never = opened(tmp_path, {("Memory", name): [0, 0] for name in TAKEN})
-    assert "No memory was ballooned, swapped or compressed" in listing.reclaimed(memory.host(never["memory"])).text
+    assert "No memory was ballooned, swapped or compressed" in listing.reclaimed(never["host"]).text
     other = opened(tmp_path, {("Memory", "Free MBytes"): [5, 6]})
-    assert "has no counters" in listing.reclaimed(memory.host(other["memory"])).text
+    assert "has no counters" in listing.reclaimed(other["host"]).text
     part = opened(tmp_path, {("Memory", TAKEN[0]): [0, 0]})
-    assert "No memory was" in listing.reclaimed(memory.host(part["memory"])).text
+    assert "No memory was" in listing.reclaimed(part["host"]).text

@@ -55,6 +55,10 @@ _NAMES = re.compile(
 """Keys of JSON whose strings are no measurements: a version may be `2.101`, and a list `0,1`."""
 
 
+_OPTIONS = re.compile(r'"[^"\n]*options"\s*:\s*\{[^{}]*\}')
+"""Objects of JSON that hold what a user wrote: the tool has read it, whatever the locale."""
+
+
 @dataclass(frozen=True)
 class Form:
     """How a tool writes numbers."""
@@ -118,6 +122,8 @@ def _of_strings(text: str, form: Form) -> tuple[str, list[Note]]:
         name = key["key"] if key else ""
         if _MARK.search(match["value"]) and not _NAMES.search(name) and not kept.fullmatch(name):
             found.append((match, name))
+    written = [one.span() for one in _OPTIONS.finditer(text)] if found else []
+    found = [one for one in found if not any(start < one[0].start() < end for start, end in written)]
     if not found:
         return text, []
     first: dict[str, int] = {}
