@@ -51,7 +51,7 @@ def open(  # noqa: A001  what people type is ex.open
         segment: Which capture, from 1, where several with columns of their own were glued together in the file (a note
             says so); captures with the same columns are joined.
         date_order: Order of day, month and year in dates such as 03/04/26, if the file does not show it.
-            What is said here counts, also where time stamps look as esxtop writes them (month first): a note says so.
+            It applies even to time stamps in esxtop's own form (month first); a note says so.
         date: The day of the first sample, where time stamps were saved without one: a date, or text such as
             `2026-03-11`. Past midnight the next day begins.
         decimal: The decimal mark of a file that another program saved, where the file does not show whether `1.234` is

@@ -227,7 +227,7 @@ except limits.EsxparseError as error:
 
 
 @pytest.mark.search
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the room that a process has left is told by Linux")
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux reports the address space in use")
 @pytest.mark.parametrize(
     ("full", "then", "told"),
     [

@@ -49,6 +49,16 @@ def localised(number, locale):
     return "-" * number.startswith("-") + grouped + (decimal if point else "") + fraction
 
 
+def edited(folder, name, plain, written):
+    """A sample, and the same with one text in place of another."""
+    sample = ex.datasets_dir() / "formats" / name
+    text = sample.read_text(encoding="utf-8-sig")
+    assert plain in text
+    file = folder / name
+    file.write_text(text.replace(plain, written), encoding="utf-8")
+    return ex.open(sample), ex.open(file)
+
+
 def rewritten(name, text, locale, separator, counts=bool):
     """The file as a spreadsheet of a locale saves it, cell by cell; of its numbers those that count."""
     lines = text.splitlines()
@@ -296,13 +306,8 @@ GROUPED = [
 
 @pytest.mark.parametrize(("name", "plain", "grouped"), GROUPED)
 def test_a_grouped_whole_number_is_not_a_small_one(tmp_path, name, plain, grouped):
-    sample = ex.datasets_dir() / "formats" / name
-    text = sample.read_text(encoding="utf-8-sig")
-    assert plain in text
-    file = tmp_path / name
-    file.write_text(text.replace(plain, grouped), encoding="utf-8")
-    rec = ex.open(file)
-    assert not other_numbers(ex.open(sample), rec)[0]
+    sample, rec = edited(tmp_path, name, plain, grouped)
+    assert not other_numbers(sample, rec)[0]
     assert any(note.severity == "warning" for note in rec.notes)
 
 
@@ -319,31 +324,22 @@ def test_a_number_that_may_be_either_is_left_out_where_perf_output_has_two_local
 
 
 def test_statistics_that_cannot_be_read_are_not_replaced_by_those_of_an_interval(tmp_path):
-    text = (ex.datasets_dir() / "formats" / "ioping-runs.txt").read_text()
-    file = tmp_path / "ioping.txt"
-    file.write_text(text.replace("4 requests completed in 1.01 ms", "4 requests completed in 1,01 ms"))
-    plain, rec = (
-        ex.open(one)["benchmark_results"].collect() for one in (ex.datasets_dir() / "formats" / "ioping-runs.txt", file)
-    )
+    both = edited(tmp_path, "ioping-runs.txt", "4 requests completed in 1.01 ms", "4 requests completed in 1,01 ms")
+    plain, rec = (one["benchmark_results"].collect() for one in both)
     assert 3950.0 in set(plain["value"])
     assert set(rec["value"]) < set(plain["value"])
 
 
 def test_raw_lines_with_blanks_between_digits_are_left_out_with_a_warning(tmp_path):
-    text = (ex.datasets_dir() / "formats" / "ioping-runs.txt").read_text()
-    file = tmp_path / "ioping.txt"
-    file.write_text(text.replace("2 510251 3920", "2 510 251 3 920"))
-    (note,) = [note for note in ex.open(file).notes if note.unused and note.severity == "warning"]
+    _, rec = edited(tmp_path, "ioping-runs.txt", "2 510251 3920", "2 510 251 3 920")
+    (note,) = [note for note in rec.notes if note.unused and note.severity == "warning"]
     assert note.line == 4
 
 
 @pytest.mark.parametrize("name", ["vscsistats-web.csv", "vscsistats-web-printed.txt"])
 @pytest.mark.parametrize("written", ["2,104,433", "2.104.433", "2'104'433", "2\u202f104\u202f433", "2 104 433"])
 def test_an_id_with_separators_is_not_its_first_digits(tmp_path, name, written):
-    text = (ex.datasets_dir() / "formats" / name).read_text()
-    file = tmp_path / name
-    file.write_text(text.replace("2104433", written), encoding="utf-8")
-    rec = ex.open(file)
+    _, rec = edited(tmp_path, name, "2104433", written)
     assert set(rec["histograms"].collect()["world_group_id"]) == {None}
     assert any("does not name the VM" in note.message for note in rec.notes if note.severity == "warning")
 
@@ -450,12 +446,8 @@ BLANKS = [
 
 @pytest.mark.parametrize(("name", "plain", "grouped"), BLANKS)
 def test_a_number_with_blanks_between_its_digits_is_left_out(tmp_path, name, plain, grouped):
-    sample = ex.datasets_dir() / "formats" / name
-    text = sample.read_text(encoding="utf-8-sig")
-    assert plain in text
-    file = tmp_path / name
-    file.write_text(text.replace(plain, grouped), encoding="utf-8")
-    before, rec = numbers(ex.open(sample)), ex.open(file)
+    sample, rec = edited(tmp_path, name, plain, grouped)
+    before = numbers(sample)
     for place, found in numbers(rec).items():
         assert not [value for value in found if value is not None and not is_known(value, before[place])], place
     assert any(note.severity == "warning" for note in rec.notes)

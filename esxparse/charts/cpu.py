@@ -38,6 +38,7 @@ WAITS: Final = {
     "swap_wait": Wait("swap_wait_pct", "Swap wait", "waiting for memory to be read from swap"),
 }
 """Columns of the table `vm`, each in % of the time of one vCPU."""
+_SHOWN: Final = (*(one.column for one in WAITS.values()), "vcpus", "group_waits")
 
 
 def host(host: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
@@ -122,7 +123,7 @@ def wait_ranked(vms: pl.LazyFrame | None, wait: str, levels: Levels | None = Non
     """
     if vms is None:
         return None
-    vms = completed(vms, *(one.column for one in WAITS.values()), "vcpus", "group_waits")
+    vms = completed(vms, *_SHOWN)
     kind = _kind(vms, wait)
     table, left_out = ranking(with_labels(vms, "instance"), "instance", kind.column, "VMs")
     if table.is_empty():
@@ -153,7 +154,7 @@ def wait_over_time(vms: pl.LazyFrame | None, wait: str, levels: Levels | None = 
     """
     if vms is None:
         return None
-    vms = completed(vms, *(one.column for one in WAITS.values()), "vcpus", "group_waits")
+    vms = completed(vms, *_SHOWN)
     kind = _kind(vms, wait)
     named = with_labels(vms, "instance")
     chosen = leaders(named, "label", kind.column)

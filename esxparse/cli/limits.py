@@ -131,12 +131,19 @@ else:
                         return words
                     words = (words + piece)[:_SHOWN]
                     continue
-                family = _family(child)
-                before, spent = spent, {process: _processor_time(process) for process in family}
-                for process in family if before == spent else ():
-                    if _room_left(process) < _STACK:
-                        with suppress(ProcessLookupError):
-                            os.kill(process, signal.SIGABRT)
+                spent = _end_if_waiting(child, spent)
+
+    def _end_if_waiting(child: int, before: dict[int, list[str]]) -> dict[int, list[str]]:
+        """Ends those processes of a child without room for a thread, if none used processor time since `before`.
+
+        Returns the processor time of each.
+        """
+        spent = {process: _processor_time(process) for process in _family(child)}
+        for process in spent if spent == before else ():
+            if _room_left(process) < _STACK:
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGABRT)
+        return spent
 
     def _family(process: int) -> list[int]:
         """A process and those that it started, where the system lists them (Linux)."""

@@ -161,7 +161,7 @@ class Series:
     def table(self, kind: str) -> pl.LazyFrame | None:
         """The derived table of a kind, as `rec["vm"]` gives it, without a second look at the capture.
 
-        Null where nothing is told; None where the capture has no such objects.
+        What the capture lacks is null. Returns None if it has no such objects.
         """
         if kind not in self.panels:
             return None

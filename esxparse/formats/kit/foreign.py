@@ -45,7 +45,7 @@ _COMMAND = (
 )
 """A command below a prompt, as `set -x` prints it, or with an option: `0,11` is a list there."""
 _JSON = re.compile(r"\s*(?:\{|\[\s*\{)")
-_STRING = re.compile(rf'(?<=[:\[,\s])"(?P<value>[+-]?\d[\d.,\'\u2019 {_BLANKS}]*(?:[eE][+-]?\d+)?)"(?!\s*:)')
+_STRING = re.compile(rf'"(?<=[:\[,\s]")(?P<value>[+-]?\d[\d.,\'\u2019 {_BLANKS}]*(?:[eE][+-]?\d+)?)"(?!\s*:)')
 _KEY = re.compile(r'"(?P<key>[^"\\\n]*)"\s*:\s*\Z')
 _LONGEST_KEY = 120
 _MARK = re.compile(rf"[.,'\u2019 {_BLANKS}]")
@@ -53,8 +53,6 @@ _NAMES = re.compile(
     r"(?:name|version|release|revision|model|serial|part|number|list|cores|cpus|zones|hosts?|id)\Z", re.IGNORECASE
 )
 """Keys of JSON whose strings are no measurements: a version may be `2.101`, and a list `0,1`."""
-
-
 _OPTIONS = re.compile(r'"[^"\n]*options"\s*:\s*\{[^{}]*\}')
 """Objects of JSON that hold what a user wrote: the tool has read it, whatever the locale."""
 

@@ -15,7 +15,7 @@ from itertools import zip_longest
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.perf_stat import line as text_line
 from esxparse.formats.perf_stat import rows
-from esxparse.formats.perf_stat.numbers import Token, is_nan, style
+from esxparse.formats.perf_stat.numbers import Token, is_nan, reader, style
 from esxparse.formats.perf_stat.rows import Fields, Parsed, Row
 from esxparse.recording import Severity
 
@@ -87,7 +87,8 @@ def parse(lines: Sequence[str]) -> Parsed:
     if told.against and told.told_by:
         note = f"numbers are written in two ways: {told.told_by.text!r} and {told.against.text!r}"
         notes.warn(note, told.against.line)
-    parsed = rows.assemble([(place, rows.line_of(fields, told.decimal or ".")) for place, fields in found], heads)
+    read = reader(told.decimal or ".")
+    parsed = rows.assemble([(place, rows.line_of(fields, read)) for place, fields in found], heads)
     meta = {"kind": "csv", "separator": sep, "runs": len(parsed.runs), **rows.interval_meta(parsed.events)}
     return replace(parsed, notes=tuple(notes) + parsed.notes, meta=meta)
 

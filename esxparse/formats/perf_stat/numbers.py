@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
+
+Read = Callable[[str | None], float | None]
+"""What reads the text of a number."""
 
 NUMBER = r"[+-]?(?:\d{1,3}(?:[ ]\d{3})+(?![\d])(?:[.,]\d+)?|\d[\d.,'\u2019\u00a0\u202f\u2009]*)"
 """A number as printed; blanks group it where three digits follow each."""
@@ -115,6 +118,15 @@ def sure_number(text: str, decimal: str | None) -> float | None:
     plain = _GROUPERS.sub("", text.strip())
     is_sure = not set(plain) & set(_OTHER) or decimal_sign(plain, grouped=True) == decimal
     return number(text, decimal) if is_sure else None
+
+
+def reader(decimal: str | None, *, mixed: bool = False) -> Read:
+    """What reads the numbers of a document with that decimal sign; None for no text.
+
+    `mixed`: other numbers of the document have another decimal sign, so ambiguous ones are left out.
+    """
+    of_text = sure_number if mixed else number
+    return lambda text: of_text(text, decimal) if text else None
 
 
 def is_nan(text: str) -> bool:

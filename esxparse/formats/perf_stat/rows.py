@@ -13,7 +13,7 @@ import polars as pl
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import scaled
 from esxparse.formats.kit.tables import frames, schemas
-from esxparse.formats.perf_stat.numbers import is_nan, number, sure_number
+from esxparse.formats.perf_stat.numbers import Read, is_nan, number
 from esxparse.recording import Note, Severity, counted
 
 _Key = tuple[str | None, str | None, str | None]
@@ -58,15 +58,11 @@ class Line(NamedTuple):
     summary: bool = False
 
 
-def line_of(fields: Fields, decimal: str | None, *, mixed: bool = False) -> Line:
-    """What a line says, with its numbers read; a decimal sign of None is told by each number.
-
-    `mixed`: other numbers of the document have another decimal sign, so ambiguous ones are left out.
-    """
-    of_text = sure_number if mixed else number
+def line_of(fields: Fields, number_of: Read) -> Line:
+    """What a line says, with its numbers read; `number_of`: see `numbers.reader`."""
 
     def read(text: str | None) -> float | None:
-        return of_text(text.rstrip("%"), decimal) if text else None
+        return number_of(text and text.rstrip("%"))
 
     same: Row = {name: getattr(fields, name) for name in ("aggregate", "event", "cgroup", "group", "summary")}
     return Line(

@@ -11,7 +11,7 @@ from esxparse.formats.kit.notes import Notes
 from esxparse.formats.perf_stat import line as lines_of
 from esxparse.formats.perf_stat import rows
 from esxparse.formats.perf_stat.line import Repetition, Seconds, Title
-from esxparse.formats.perf_stat.numbers import Style, Token, ambiguous, is_nan, number, style, sure_number
+from esxparse.formats.perf_stat.numbers import Read, Style, Token, ambiguous, is_nan, reader, style
 from esxparse.formats.perf_stat.rows import Fields, Parsed, Row
 from esxparse.recording import Note
 
@@ -148,27 +148,22 @@ _AS_GROUPED = "read as a thousands separator, as perf prints no count with three
 def _rows(document: Document, decimal: str | None, run: int, *, mixed: bool) -> Parsed:
     parts = [part for _, part in document.parts]
     fields = [(at, part) for at, part in document.parts if isinstance(part, Fields)]
-    lines = [(run, at, rows.line_of(part, decimal, mixed=mixed)) for at, part in fields]
+    read = reader(decimal, mixed=mixed)
+    lines = [(run, at, rows.line_of(part, read)) for at, part in fields]
     found = rows.collected(lines)
     about: Row = dict.fromkeys(rows.RUNS) | document.start | {"run": run}
     for part in parts:
         if isinstance(part, Seconds):
-            about.update(_seconds(part, decimal, mixed=mixed))
+            about.update(_seconds(part, read))
     if about["elapsed_s"] is None:
         intervals = (event["elapsed_s"] for event in found.events if event["elapsed_s"] is not None)
         about["elapsed_s"] = max(intervals, default=None)
-    of_text = sure_number if mixed else number
-    took = [of_text(part.elapsed, decimal) for part in parts if isinstance(part, Repetition)]
+    took = [read(part.elapsed) for part in parts if isinstance(part, Repetition)]
     repetitions = [{"run": run, "repetition": place, "elapsed_s": one} for place, one in enumerate(took, 1)]
     return replace(found, runs=[about], repetitions=repetitions)
 
 
-def _seconds(part: Seconds, decimal: str | None, *, mixed: bool) -> Row:
-    of_text = sure_number if mixed else number
-
-    def read(text: str | None) -> float | None:
-        return of_text(text, decimal) if text else None
-
+def _seconds(part: Seconds, read: Read) -> Row:
     if part.what != "elapsed":
         return {f"{part.what}_s": read(part.value)}
     return {
