@@ -237,6 +237,7 @@ def ratios(compared: pl.LazyFrame, first: str, second: str) -> alt.LayerChart | 
         compared.unpivot(list(kinds), index="event", variable_name="of", value_name="ratio")
         .filter(pl.col("ratio") > 0)
         .with_columns(kind=pl.col("of").replace_strict(kinds))
+        .sort("of", "event", descending=[True, False])
         .collect()
     )
     if long.is_empty():
