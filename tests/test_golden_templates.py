@@ -43,11 +43,14 @@ def some(*paths):
     return [str(path) for path in paths]
 
 
+def written(scenario, path):
+    simulate.write_esxtop(path, simulate.capture(scenario))
+    return str(path)
+
+
 def simulated(name, folder):
     (run,) = experiment(name, SEVERITY.get(name, 1.0)).runs
-    path = folder / f"{name}.csv"
-    simulate.write_esxtop(path, simulate.capture(run.scenario))
-    return str(path)
+    return written(run.scenario, folder / f"{name}.csv")
 
 
 @pytest.mark.parametrize(
@@ -62,6 +65,20 @@ def test_a_host_with_a_fault(name, tmp_path):
     path = simulated(name, tmp_path)
     check(f"{name}-health", "host_health", capture=path)
     check(f"{name}-troubles", "troubleshooting", capture=path)
+
+
+def test_a_host_of_more_vms_and_devices_than_a_chart_draws(tmp_path):
+    path = written(simulate.large_host(30_000, samples=6, interval=25.0), tmp_path / "large.csv")
+    check("large-health", "host_health", capture=path)
+    check("large-power", "power_profile", captures=[path])
+
+
+@pytest.mark.parametrize("seed", [3, 8, 21])
+def test_a_random_host(seed, tmp_path):
+    (run,) = simulate.random_experiment(seed, samples=20, interval=30.0, background=2).runs
+    path = written(run.scenario, tmp_path / "random.csv")
+    check(f"random-{seed}-health", "host_health", capture=path)
+    check(f"random-{seed}-troubles", "troubleshooting", capture=path)
 
 
 HOSTS = {
