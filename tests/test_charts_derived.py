@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 
+import cells
 import polars as pl
 import pytest
 
 import esxparse as ex
 from esxparse import charts
+from esxparse.charts.reduce import ranking
 from esxparse.diagnosis.diagnose import series_of
 from esxparse.metrics import storage
 
+START = datetime(2026, 5, 4, 8, 0, tzinfo=UTC)
 DRAWN = {
     "ready": lambda rec: charts.cpu.wait_ranked(rec["vm"], "ready"),
     "ready over time": lambda rec: charts.cpu.wait_over_time(rec["vm"], "ready"),
@@ -65,3 +69,40 @@ def test_the_series_of_a_diagnosis_have_the_same_tables(busy_host):
         known = series.table(name).select(told.columns).filter(~unknown).collect()
         assert known.equals(told), name
     assert series.table("vsan") is None
+
+
+def rows_of(chart):
+    """All rows of a chart's data."""
+    return [row for rows in chart.to_dict()["datasets"].values() for row in rows]
+
+
+def test_samples_of_0_watts_are_not_drawn():
+    """esxtop prints 0 W where the host has no reading."""
+    times = [START + timedelta(seconds=20 * place) for place in range(4)]
+    host = pl.LazyFrame({"time": times, "watts": [200.0, 0.0, 220.0, 210.0], "cap_watts": [None] * 4})
+    assert [row["watts"] for row in rows_of(charts.power.host(host)) if "watts" in row] == [200, 220, 210]
+
+
+def test_the_slowest_of_many_devices_are_drawn(tmp_path):
+    columns = {}
+    for place in range(30):
+        name = f"naa.{place:02}"
+        columns |= cells.disk(name, iops=[0, 50, 50], gavg=[0, place + 1, place + 1], davg=[0, place + 1, place + 1])
+    rec = ex.open(cells.capture(tmp_path, columns))
+    chart = charts.storage.latency_split(storage.summary(rec["device"], by="instance"))
+    drawn = {row["instance"] for row in rows_of(chart) if "instance" in row}
+    assert "naa.29" in drawn
+    assert "naa.00" not in drawn
+    assert f"{len(drawn)} of 30" in str(chart.to_dict()["title"])
+
+
+@pytest.mark.parametrize(("devices", "said"), [(3, ""), (4, "3 of 4 devices")])
+def test_a_ranking_says_how_many_it_leaves_out(devices, said):
+    rows = [
+        {"time": START + timedelta(seconds=5 * place), "instance": f"d{number}", "label": f"d{number}", "iops": 1.0}
+        for place in range(3)
+        for number in range(devices)
+    ]
+    ranked, words = ranking(pl.LazyFrame(rows), "instance", "iops", "devices", n=3)
+    assert ranked.height == 3
+    assert words == said

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import esxparse as ex
+from esxparse.derived.tables import clock
 
 
 def of(frame, instance, column):
@@ -93,3 +94,21 @@ def test_throughput_is_what_is_known_of_reads_and_writes(tmp_path, columns, expe
     disk = cells.disk("naa.6", reads=[1, 2, 3], **{name: [value] * 3 for name, value in columns.items()})
     rows = ex.open(cells.capture(tmp_path, disk))["device"].collect()
     assert (of(rows, "naa.6", "mib_per_s")[1:] if "mib_per_s" in rows.columns else [None] * 2) == [expected] * 2
+
+
+def test_a_group_without_worlds_has_as_many_vcpus_as_the_sum_of_its_states_needs(tmp_path):
+    """Without vCPU worlds, a group's percentages tell how many vCPUs it has at least: 250 % of all states are 3."""
+    states = {"% Run": [120, 100], "% Ready": [90, 40], "% CoStop": [40, 10], "% Used": [110, 90]}
+    columns = {("Group Cpu", "7001:web-01", name): values for name, values in states.items()}
+    rows = ex.open(cells.capture(tmp_path, columns))["vm"].collect()
+    assert rows["vcpus"].to_list() == [3, 3]
+    assert rows["ready_pct"].to_list() == pytest.approx([30, 40 / 3])
+
+
+def test_the_clock_counts_every_step_back(tmp_path):
+    columns = {("Memory", "", "Free MBytes"): [5.0] * 6}
+    rec = ex.open(cells.capture(tmp_path, columns, seconds=(0, 10, 5, 15, 12, 20)))
+    rows = clock(rec["memory"].collect()["time"].to_list())
+    assert rows["steps_back"].to_list() == [2.0] * 6
+    # The first has the usual step.
+    assert rows["step_s"].to_list() == [8, 10, -5, 10, -3, 8]

@@ -431,3 +431,27 @@ def test_the_rate_of_a_log_of_fio_counts_the_time_without_a_line_as_zero():
     assert rate([10, 20, 30, 40, 50, 55, 60], [100.0] * 5 + [1000.0, 700.0]) == pytest.approx(13500 / 60)
     # Lines that reach over an end of the span count for what is in it; an end that is not yet logged is not idle.
     assert rate([-5, 5, 15, 25, 35, 45, 55], [0.0, 900.0] + [100.0] * 5) == pytest.approx((5 * 900 + 50 * 100) / 55)
+
+
+def test_logs_of_means_and_of_single_ios_of_one_run_are_not_mixed():
+    """Latencies of each read, and IOPS of writes as means: percentiles are of the former alone."""
+    second = [ZERO + timedelta(seconds=one) for one in range(1, 5)]
+    each = [
+        {"time": at, "stream": "0 a/1", "metric": "clat", "direction": "read", "value": value, "size": size}
+        for at, value, size in zip(second, [4.0, 1.0, 2.0, 3.0], [4096, 0, 4096, 8192], strict=True)
+    ]
+    means = [
+        {"time": at, "stream": "0 b/1", "metric": "iops", "direction": "write", "value": 50.0, "size": 0}
+        for at in second
+    ]
+    found = fio_logs.load(pl.LazyFrame([*each, *means]), Span(ZERO, ZERO + timedelta(seconds=4)), "x.log")
+    assert found["read_iops"] == 1
+    assert found["write_iops"] == pytest.approx(50)
+    assert found["read_latency_mean_ms"] == 2.5
+    assert found["latency_max_ms"] == 4
+    # Writes have no latencies: the mean of both is not known.
+    assert "latency_mean_ms" not in found
+    assert found["iops"] == pytest.approx(51)
+    mixed = [{**row, "stream": "0 c/1", "value": 9.0, "size": 0} for row in each]
+    both = fio_logs.load(pl.LazyFrame([*each, *mixed]), Span(ZERO, ZERO + timedelta(seconds=4)), "x.log")
+    assert not any("_p9" in name for name in both)
