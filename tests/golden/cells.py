@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -15,6 +16,7 @@ from golden import texts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+BETWEEN_CELLS = re.compile(r"(?<=\S) {2,}")
 LAST = "Where this report comes from"
 """The section of a page that differs between machines."""
 
@@ -45,7 +47,9 @@ def outputs(template: str, **parameters: Any) -> Iterator[str]:
 def _shown(data: dict[str, Any]) -> Iterator[str]:
     spec = next((part for mime, part in data.items() if "vegalite" in mime), None)
     if spec is None:
-        yield from (texts.shortened(texts.value(line).rstrip()) for line in data.get("text/plain", "").splitlines())
+        for line in data.get("text/plain", "").splitlines():
+            # Columns are as wide as their cells, among which are paths.
+            yield texts.shortened(BETWEEN_CELLS.sub(" | ", texts.value(line).rstrip()))
         return
     yield f"chart {texts.value(spec.get('description', ''))} | {texts.sum_of(map(texts.value, texts.of_spec(spec)))}"
     for rows in spec.get("datasets", {}).values():
