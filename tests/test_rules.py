@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import esxparse as ex
 from esxparse.cli import main
-from esxparse.diagnosis import rules
+from esxparse.diagnosis import cases, rules
 from esxparse.errors import EsxparseError
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def test_twice_the_same_id_an_empty_file_and_a_borrowed_source_are_refused(tmp_p
         rules.load(written(tmp_path, GOOD + GOOD))
     with pytest.raises(EsxparseError, match=":1: the profile has no rules; write"):
         rules.load(written(tmp_path, ""))
-    with pytest.raises(EsxparseError, match=":2: source is missing; write one: a rule that replaces"):
+    with pytest.raises(EsxparseError, match=":2: source is missing; write one, for a rule that replaces"):
         rules.load(written(tmp_path, 'extends = "standard"\n[[rule]]\nid = "cpu.ready"\nwarn = 1\n'))
 
 
@@ -233,3 +233,14 @@ def test_a_case_that_is_asked_for_as_a_rule_is_told_as_one(capsys):
     assert said.startswith("esxparse: memory.limit is a case (a memory limit below what the guest touches), not a rule")
     assert main(["rules", "show", "memory.limt"]) == 1
     assert "no rule 'memory.limt': did you mean" in capsys.readouterr().err
+
+
+def test_a_rule_may_not_take_the_id_of_a_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    taken = {one.trouble for one in cases.load()}
+    mine = written(tmp_path, GOOD.replace("cpu.ready", "cpu.contention"))
+    assert main(["rules", "check", str(mine)]) == 1
+    assert f'{mine}:3: the id "cpu.contention" is taken by a case; choose another' in capsys.readouterr().err
+    # Some had one before this was refused.
+    assert len(taken & set(rules.load())) == 7
+    costop = 'extends = "standard"\n[[rule]]\nid = "cpu.costop"\nwarn = 1\nsource = "me"\n'
+    assert rules.load(written(tmp_path, costop))["cpu.costop"].warn == 1

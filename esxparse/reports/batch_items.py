@@ -29,7 +29,8 @@ from esxparse.locations import is_url, public
 from esxparse.reports.library import find
 from esxparse.reports.pick import AUTO, STUDY, format_of, of_study, reading
 from esxparse.shipped import templates_dir
-from esxparse.toml.checked import Document
+from esxparse.toml.checked import read
+from esxparse.toml.document import Document
 from esxparse.toml.lines import Place
 from esxparse.whole import short_name
 
@@ -141,7 +142,7 @@ def _manifest(where: str) -> _Manifest | None:
         document = Document.read(Path(where))
     except EsxparseError:
         return None
-    return document.as_type(_Manifest) if isinstance(document.tables.get("item"), list) else None
+    return read(document, _Manifest) if isinstance(document.tables.get("item"), list) else None
 
 
 def _refuse_code(found: _Manifest, manifest: str) -> None:

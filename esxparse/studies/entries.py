@@ -14,7 +14,8 @@ from esxparse.formats.opening import AS_FOUND, NAMES, Opening, moment, period
 from esxparse.metrics import units
 from esxparse.studies.columns import FIRST, LAST, SPAN
 from esxparse.studies.roles import ONE_FILE, WORKLOADS
-from esxparse.toml.checked import Key, Problems, Read, Text, check_names, choose, shown, value_of
+from esxparse.toml.checked import Key, Read, Text, check_names, choose, shown, value_of
+from esxparse.toml.document import Problems
 from esxparse.toml.lines import Place
 
 _OPTIONS: Final = ("test", "sensor", "pcpus", "clock")

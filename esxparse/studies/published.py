@@ -34,7 +34,7 @@ import polars as pl
 
 from esxparse.schema import schema
 from esxparse.studies.derived import Derived
-from esxparse.toml.checked import Document
+from esxparse.toml import checked
 from esxparse.toml.lines import Place
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def read(path: Path) -> Published:
 
     Raises EsxparseError: It is no TOML, or something in it is missing or of another kind.
     """
-    found = Document.read(path).as_type(Published)
+    found = checked.read(path, Published)
     if not found.document:
         return found
     whole = (replace(one, source=one.source and f"{found.document}, {one.source}") for one in found.figure)

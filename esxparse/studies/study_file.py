@@ -28,18 +28,8 @@ from esxparse.studies.columns import COLUMNS
 from esxparse.studies.entries import FileSpec, WindowSpec, facts_of, figures_of, file_of, window_of
 from esxparse.studies.patterns import unknown
 from esxparse.studies.roles import ROLES
-from esxparse.toml.checked import (
-    INT64,
-    Document,
-    Problem,
-    Problems,
-    Read,
-    check_names,
-    choose,
-    read_text,
-    shown,
-    value_of,
-)
+from esxparse.toml.checked import INT64, Read, check_names, choose, shown, value_of
+from esxparse.toml.document import Document, Problem, Problems, read_text
 
 FILE_NAME: Final = "study.toml"
 SUFFIX: Final = ".toml"
@@ -168,7 +158,7 @@ def load(where: str | Path) -> Manifest:
     manifest, wrong = examine(where)
     if wrong:
         more = f" (and {len(wrong) - 1} more: esxparse study check {manifest.path})" if len(wrong) > 1 else ""
-        raise EsxparseError(f"{manifest.path}:{wrong[0].line}: {wrong[0].message}{more}")
+        raise wrong.first(more)
     return manifest
 
 

@@ -14,10 +14,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache, cached_property
+from functools import cache
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import (
@@ -35,9 +33,8 @@ from typing import (
 import msgspec
 from msgspec import inspect
 
-from esxparse import toml
 from esxparse.errors import EsxparseError, nearest
-from esxparse.toml.lines import Place, index, line_of
+from esxparse.toml.document import Document, Problems
 
 Made = TypeVar("Made")
 
@@ -47,7 +44,6 @@ Text = Annotated[str, msgspec.Meta(min_length=1)]
 Number = int | float
 """A number that stays whole if it is written so."""
 _LONGEST: Final = 60
-_POSITION: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
 class Key(NamedTuple):
@@ -72,85 +68,25 @@ def _prose(value: Any, key: str) -> str:
 Prose = Annotated[str, Read(_prose)]
 
 
-class Problem(NamedTuple):
-    """What is wrong with a file, and in which line of it."""
+def read(file: Document | Path | Traversable, kind: type[Made]) -> Made:
+    """Make an object of a file.
 
-    message: str
-    line: int
-
-
-class Problems(list[Problem]):
-    """The problems found so far in a file."""
-
-    def __init__(self, document: Document) -> None:
-        super().__init__()
-        self.document = document
-
-    def add(self, message: str, *place: str | int) -> None:
-        """Add a problem with the key at a place."""
-        self.append(Problem(message, self.document.line(*place)))
-
-
-def read_text(path: Path | Traversable, hint: str = "") -> str:
-    """The text of a file; `hint` says what to do if it cannot be opened.
-
-    Raises EsxparseError: It cannot be read, or is not UTF-8.
+    Raises EsxparseError: The file cannot be read, is not TOML, or something in it is wrong; the first problem.
     """
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise EsxparseError(f"{path} cannot be read: {error.strerror or error}{hint}") from None
-    except UnicodeDecodeError:
-        raise EsxparseError(f"{path} is not TOML, which is UTF-8; save it as such") from None
-    except ValueError as error:
-        raise EsxparseError(f"{path} cannot be read: {error}") from None
+    document = file if isinstance(file, Document) else Document.read(file)
+    return checked(document, kind, document.tables)
 
 
-class Document:
-    """The tables of a file, and the lines of their keys.
+def checked(document: Document, kind: type[Made], tables: Mapping[str, Any], *place: str | int) -> Made:
+    """Make an object of the tables at a place of a file.
 
-    `name`: the file, for messages.
-
-    Raises EsxparseError: The text is not TOML, or is nested too deeply.
+    Raises EsxparseError: Something in it is wrong; the first problem.
     """
-
-    def __init__(self, text: str, name: str) -> None:
-        self.name = name
-        try:
-            self.tables = toml.parse(text)
-        except tomllib.TOMLDecodeError as error:
-            position = _POSITION.search(str(error))
-            line = f":{position[1] or len(text.splitlines())}" if position else ""
-            raise EsxparseError(f"{name}{line}: not TOML: {error}; correct it") from None
-        self._text = text
-
-    @classmethod
-    def read(cls, path: Path | Traversable) -> Document:
-        """Read a file."""
-        return cls(read_text(path), str(path))
-
-    @cached_property
-    def _lines(self) -> Mapping[Place, int]:
-        return index(self._text)
-
-    def line(self, *place: str | int) -> int:
-        """The line of the key at a place, or else of the nearest table that it is in."""
-        return line_of(self._lines, *place) or 1
-
-    def error(self, message: str, *place: str | int) -> EsxparseError:
-        """An error about the key at a place, with file and line."""
-        return EsxparseError(f"{self.name}:{self.line(*place)}: {message}")
-
-    def as_type(self, kind: type[Made], tables: Mapping[str, Any] | None = None, *place: str | int) -> Made:
-        """Make an object of the file, or of the tables at a place.
-
-        Raises EsxparseError: Something in it is wrong; the first problem.
-        """
-        problems = Problems(self)
-        made: Made = value_of(kind, self.tables if tables is None else tables, problems, *place)
-        if problems:
-            raise EsxparseError(f"{self.name}:{problems[0].line}: {problems[0].message}")
-        return made
+    problems = Problems(document)
+    made: Made = value_of(kind, tables, problems, *place)
+    if problems:
+        raise problems.first()
+    return made
 
 
 def value_of(kind: Any, value: Any, problems: Problems, *place: str | int) -> Any:  # noqa: PLR0911  one for each kind
@@ -257,12 +193,13 @@ def _plain(kind: Any, value: Any, problems: Problems, *place: str | int) -> Any:
 def _refuse(kind: Any, value: Any, problems: Problems, *place: str | int) -> None:
     """Add to the problems that a value is not what a type wants."""
     names = [one for one in place if isinstance(one, str)]
+    header = f"[{'.'.join(names)}]"
     info = inspect.type_info(kind)
     wanted = _wanted(info)
     if wanted == _TABLE:
-        wanted = f"{_TABLE}: [{'.'.join(names)}] above its keys"
+        wanted = f"{_TABLE}: {header if isinstance(place[-1], str) else f'[{header}]'} above its keys"
     elif isinstance(value, dict) and isinstance(info, inspect.VarTupleType) and _wanted(info.item_type) == _TABLE:
-        wanted = f"[[{'.'.join(names)}]] above each"
+        wanted = f"[{header}] above each"
     elif isinstance(info, inspect.LiteralType) and (near := nearest(value, info.values)):
         wanted += f' (did you mean "{near[0]}"?)'
     what = _TABLE if isinstance(value, dict) else shown(value)

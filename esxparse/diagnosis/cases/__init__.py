@@ -48,7 +48,8 @@ from typing import Annotated, TypedDict
 from esxparse.derived.catalogue import TABLES
 from esxparse.diagnosis import references, rules, series
 from esxparse.diagnosis.rules import Rule
-from esxparse.toml.checked import Document, Key, Prose, choose, shown
+from esxparse.toml.checked import Key, Prose, choose, read, shown
+from esxparse.toml.document import Document
 from esxparse.toml.lines import Place
 
 
@@ -194,4 +195,4 @@ def parse(text: str, file: str) -> Case:
 
     Raises EsxparseError: It is no TOML, or a key, an expression or a series in it is not known; with file and line.
     """
-    return Document(text, file).as_type(Case)
+    return read(Document(text, file), Case)

@@ -29,7 +29,7 @@ from typing import Final
 
 from esxparse.diagnosis import references, rules
 from esxparse.diagnosis.rules import Rule
-from esxparse.toml.checked import Document, Prose
+from esxparse.toml.checked import Prose, read
 from esxparse.toml.lines import Place
 
 _HERE: Final = Path(__file__).parent
@@ -89,12 +89,12 @@ class _Causes:
 @cache
 def steps() -> tuple[Step, ...]:
     """All questions, in their order."""
-    return Document.read(_HERE / "steps.toml").as_type(_Steps).step
+    return read(_HERE / "steps.toml", _Steps).step
 
 
 @cache
 def _all() -> tuple[Cause, ...]:
-    return Document.read(_HERE / "causes.toml").as_type(_Causes).cause
+    return read(_HERE / "causes.toml", _Causes).cause
 
 
 def causes() -> tuple[Cause, ...]:

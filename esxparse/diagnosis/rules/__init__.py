@@ -38,7 +38,8 @@ from typing import Any, Final, Literal
 from esxparse.derived.catalogue import TABLES
 from esxparse.diagnosis import series
 from esxparse.errors import EsxparseError
-from esxparse.toml.checked import Document, Prose, choose, shown
+from esxparse.toml.checked import Prose, checked, choose, read, shown
+from esxparse.toml.document import Document
 from esxparse.toml.lines import Place
 
 Verdict = Literal["ok", "warning", "critical"]
@@ -206,7 +207,7 @@ def _is_toml(name: str) -> bool:
 def _read(source: Path | Traversable, under: Mapping[str, Rule]) -> Mapping[str, Rule]:
     """The rules of a file over those `under` it and of the profile that it extends."""
     document = Document.read(source)
-    profile = document.as_type(_Profile)
+    profile = read(document, _Profile)
     if profile.extends is not None and profile.extends not in profiles():
         what = f"extends is {shown(profile.extends)}; write {choose(profile.extends, profiles())}"
         raise document.error(what, "extends")
@@ -216,8 +217,10 @@ def _read(source: Path | Traversable, under: Mapping[str, Rule]) -> Mapping[str,
         place = ("rule", number)
         replaced = below.get(str(entry.get("id")))
         if replaced and "source" not in entry:
-            raise document.error("source is missing; write one: a rule that replaces another needs its own", *place)
-        made = document.as_type(Rule, {**(_given(replaced) if replaced else {}), **entry}, *place)
+            raise document.error(
+                "source is missing; write one, for a rule that replaces another needs its own source", *place
+            )
+        made = checked(document, Rule, {**(_given(replaced) if replaced else {}), **entry}, *place)
         if made.id in seen:
             raise document.error(f'the id "{made.id}" is given twice; rename or remove one of them', *place, "id")
         seen.add(made.id)
