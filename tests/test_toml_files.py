@@ -318,3 +318,16 @@ def test_a_rule_that_replaces_another_needs_a_source_of_its_own(tmp_path):
     number, message = refused(tmp_path, "rules", 'extends = "strict"\n\n[[rule]]\nid = "cpu.ready"\nwarn = 1\n')
     assert number == 3
     assert message.startswith("source is missing; write one")
+
+
+def test_what_a_file_says_cannot_break_the_line_of_the_message(tmp_path):
+    huge = "0x" + "f" * 5000
+    for text in (
+        '"a\\nb" = 1\n',
+        f'[run]\n"a\\u202eb" = {huge}\n',
+        f"[host]\ncpus = {huge}\n",
+        "[window]\nwarmup = [\n'\x7f']\n",
+    ):
+        _, message = refused(tmp_path, "study", text)
+        assert message.isprintable()
+        assert len(message) < 400

@@ -162,9 +162,9 @@ def figures_of(entry: Any, wrong: Problems, path: Sequence[str | int]) -> dict[s
         if unclear := _unclear_unit(key):
             wrong.add(unclear, *path, key)
         elif key in {**FIRST, **SPAN, **LAST}:
-            wrong.add(f'"{key}" is a column of the results, not a measurement; rename the figure', *path, key)
+            wrong.add(f"{shown(key)} is a column of the results, not a measurement; rename the figure", *path, key)
         elif not key[:1].isalpha():
-            wrong.add(f'"{key}" is not a valid name for a figure; start it with a letter', *path, key)
+            wrong.add(f"{shown(key)} is not a valid name for a figure; start it with a letter", *path, key)
         elif (figure := value_of(float, value, wrong, *path, key)) is not None:
             figures[key] = figure
     return figures

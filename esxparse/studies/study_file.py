@@ -113,7 +113,7 @@ def parse(text: str, path: Path) -> tuple[Manifest, Problems]:
     for name in top.labels:
         if name in ROLES or name in _RUN[:3]:
             # In a [[run]] it is no label, and this one would be lost there.
-            wrong.add(f'"{name}" is a key of [[run]], so it cannot be a label; rename the label', "labels", name)
+            wrong.add(f"{shown(name)} is a key of [[run]], so it cannot be a label; rename the label", "labels", name)
     check_names(top.files, ROLES, wrong, "files")
     check_names(top.experiments, roles(), wrong, "experiments")
     for role, factors in top.experiments.items():
@@ -248,7 +248,7 @@ def _told_apart(runs: Sequence[RunSpec], document: Document) -> tuple[RunSpec, .
     for place, run in enumerate(runs):
         wrong = Problems(document)
         for name in sorted(labels & set(run.values)):
-            wrong.add(f'the figure "{name}" is also a label; rename one of them', "run", place, "values", name)
+            wrong.add(f"the figure {shown(name)} is also a label; rename one of them", "run", place, "values", name)
         left = {name: value for name, value in run.values.items() if name not in labels}
         apart.append(replace(run, values=left, problems=(*run.problems, *as_notes(wrong))))
     return tuple(apart)
@@ -264,15 +264,16 @@ def _label(name: str, value: Any, wrong: Problems, path: Sequence[str | int]) ->
     values = value if isinstance(value, list) else [value]
     if not name or (name in COLUMNS and name != _OUR_LABEL):
         what = "the name of a column of the results" if name else "no name"
-        wrong.add(f'the label "{name}" has {what}; give it another', *path)
+        wrong.add(f"the label {shown(name)} has {what}; give it another", *path)
     elif isinstance(value, dict):
         wrong.add(
-            f'the label "{name}" is a table; write text, a number, or a list of them, or use {choose(name, _RUN)}',
+            f"the label {shown(name)} is a table; write text, a number, or a list of them, or use {choose(name, _RUN)}",
             *path,
         )
     elif not values or not all(_is_label(one) for one in values):
         wrong.add(
-            f'the label "{name}" is {shown(value)}; write text, a number of at most 64 bits, or a list of them', *path
+            f"the label {shown(name)} is {shown(value)}; write text, a number of at most 64 bits, or a list of them",
+            *path,
         )
     elif name == _OUR_LABEL and not all(type(one) is int for one in values):
         wrong.add(f"repetition is {shown(value)}; write a whole number, from 1", *path)
@@ -288,4 +289,4 @@ def _misspelt(row: Mapping[str, Any], expected: set[str], wrong: Problems, top: 
         if name in known or name in expected:
             continue
         if near := nearest(name, sorted(known), alike=_CLOSE):
-            wrong.add(f'unknown key "{name}"; rename it (did you mean "{near[0]}"?)', *top, name)
+            wrong.add(f'unknown key {shown(name)}; rename it (did you mean "{near[0]}"?)', *top, name)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.resources.abc import Traversable
@@ -44,6 +45,7 @@ Text = Annotated[str, msgspec.Meta(min_length=1)]
 Number = int | float
 """A number that stays whole if it is written so."""
 _LONGEST: Final = 60
+_BARE: Final = re.compile(r"[\w.-]+")
 
 
 class Key(NamedTuple):
@@ -153,14 +155,14 @@ def check_names(names: Iterable[str], known: Iterable[str], problems: Problems, 
     there = sorted(known)
     for name in names:
         if name not in there:
-            problems.add(f'unknown key "{name}"; use {choose(name, there)}', *place, name)
+            problems.add(f"unknown key {shown(name)}; use {choose(name, there)}", *place, name)
 
 
 def choose(word: object, known: Iterable[str]) -> str:
     """What to write instead of a word: `one of ...`, and the nearest.
 
     >>> choose("warmpup", ["warmup", "measure"])
-    'one of measure, warmup (did you mean "warmup"?)'
+    'one of warmup, measure (did you mean "warmup"?)'
     """
     there = list(known)
     near = nearest(word, there)
@@ -168,18 +170,30 @@ def choose(word: object, known: Iterable[str]) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as the file has it, cut to a length that fits in a message."""
+    r"""A value as the file has it, in one line, cut to a length that fits in a message.
+
+    >>> print(shown(["a", True]), shown("one\nline"))
+    ["a", true] "one\nline"
+    """
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except ValueError:  # Python prints no number of thousands of digits.
+        return "a number of thousands of digits"
+    text = text if text.isprintable() else json.dumps(value, default=str)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def _named(key: str) -> str:
+    return key if _BARE.fullmatch(key) else shown(key)
 
 
 def _plain(kind: Any, value: Any, problems: Problems, *place: str | int) -> Any:
     """A value without keys of its own."""
     if kind is Any:
         return value
-    key = next(one for one in reversed(place) if isinstance(one, str))
+    key = _named(next(one for one in reversed(place) if isinstance(one, str)))
     if isinstance(value, float) and not math.isfinite(value):
         return problems.add(f"{key} is {value}; write a finite number", *place)
     if isinstance(value, int) and value not in INT64:
@@ -192,7 +206,7 @@ def _plain(kind: Any, value: Any, problems: Problems, *place: str | int) -> Any:
 
 def _refuse(kind: Any, value: Any, problems: Problems, *place: str | int) -> None:
     """Add to the problems that a value is not what a type wants."""
-    names = [one for one in place if isinstance(one, str)]
+    names = [_named(one) for one in place if isinstance(one, str)]
     header = f"[{'.'.join(names)}]"
     info = inspect.type_info(kind)
     wanted = _wanted(info)

@@ -222,7 +222,7 @@ def _read(source: Path | Traversable, under: Mapping[str, Rule]) -> Mapping[str,
             )
         made = checked(document, Rule, {**(_given(replaced) if replaced else {}), **entry}, *place)
         if made.id in seen:
-            raise document.error(f'the id "{made.id}" is given twice; rename or remove one of them', *place, "id")
+            raise document.error(f"the id {shown(made.id)} is given twice; rename or remove one of them", *place, "id")
         seen.add(made.id)
         rules[made.id] = made
     if not rules:
