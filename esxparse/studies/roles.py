@@ -18,6 +18,8 @@ ROLES: Final[dict[str, frozenset[str]]] = {
 
 WORKLOADS: Final = frozenset(_WORKLOADS)
 BENCHMARKS: Final = frozenset({*_BENCHMARKS, "benchmark"})
+WHOLE: Final = WORKLOADS | BENCHMARKS | {"perf", "vmkperf", "vscsistats"}
+"""Roles of files whose figures are of all that was measured, whatever the window."""
 ONE_FILE: Final = frozenset({"esxtop", "idle", "power", "perf", "vmkperf", "vscsistats"})
 """Roles of which a run has one file."""
 

@@ -195,14 +195,22 @@ def _run(
     ):
         labels |= _label(name, value, wrong, (*source, name))
     _misspelt(row, expected, wrong, top)
-    entries = {role: entry for role, entry in shared.files.items() if role in ROLES and _names_file(entry)}
+    # Other entries of [files] have options alone, for runs that name a file.
+    files_of_all = {
+        role: entry
+        for role, entry in shared.files.items()
+        if role in ROLES and (not isinstance(entry, dict) or "file" in entry)
+    }
     files: dict[str, FileSpec] = {}
-    for role, entry in (entries | {name: row[name] for name in row if name in ROLES}).items():
+    for role, entry in (files_of_all | {name: row[name] for name in row if name in ROLES}).items():
         place_of = (*top, role) if role in row else ("files", role)
         found = file_of(role, entry, shared.files.get(role, {}), wrong, place_of)
-        if found and (taken := _taken(found, labels)):
-            wrong.add(f"{role}: {{{taken}}} is also a column of the results; rename the placeholder", *place_of)
-        elif found:
+        if found is None:
+            continue
+        taken = [name for name in _placeholders(found) if name in COLUMNS and name not in {_OUR_LABEL, *labels}]
+        if taken:
+            wrong.add(f"{role}: {{{taken[0]}}} is also a column of the results; rename the placeholder", *place_of)
+        else:
             files[role] = found
     values = figures_of(row.get("values", {}), wrong, (*top, "values"))
     if not files and not values and not wrong:
@@ -221,12 +229,6 @@ def _run(
 def as_notes(problems: Sequence[Problem]) -> tuple[Note, ...]:
     """Problems as notes of the study."""
     return tuple(Note(one.message, one.line, severity="warning") for one in problems)
-
-
-def _taken(entry: FileSpec, labels: Mapping[str, Any]) -> str | None:
-    """A placeholder of file names that is also a column of the results."""
-    found = (name for name in _placeholders(entry) if name not in {_OUR_LABEL, *labels})
-    return next((name for name in found if name in COLUMNS), None)
 
 
 def _placeholders(entry: FileSpec) -> Iterator[str]:
@@ -252,11 +254,6 @@ def _told_apart(runs: Sequence[RunSpec], document: Document) -> tuple[RunSpec, .
         left = {name: value for name, value in run.values.items() if name not in labels}
         apart.append(replace(run, values=left, problems=(*run.problems, *as_notes(wrong))))
     return tuple(apart)
-
-
-def _names_file(entry: Any) -> bool:
-    """Whether an entry of [files] names a file for all runs, rather than options alone."""
-    return not isinstance(entry, dict) or "file" in entry
 
 
 def _label(name: str, value: Any, wrong: Problems, path: Sequence[str | int]) -> dict[str, tuple[Any, ...]]:

@@ -124,7 +124,8 @@ class Rule:
         >>> load("standard")["network.drop_rx"].judge(50.0, activity=2.0)  # 1 of 2 packets
         'ok'
         """
-        if value is None or math.isnan(value) or (self.floor is not None and _under(activity, self.floor)):
+        idle = self.floor is not None and activity is not None and activity < self.floor
+        if value is None or math.isnan(value) or idle:
             return "ok"
         if self.critical is not None and self.passes(value, self.critical):
             return "critical"
@@ -135,10 +136,6 @@ class Rule:
         if self.direction == "below":
             return value < limit
         return value > 0 if limit == 0 else value >= limit
-
-
-def _under(activity: float | None, floor: float) -> bool:
-    return activity is not None and activity < floor
 
 
 def profiles() -> tuple[str, ...]:
