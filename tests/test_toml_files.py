@@ -12,7 +12,6 @@ from esxparse.formats.opening import Options
 from esxparse.reports import batch_items
 from esxparse.studies import published
 from esxparse.studies.study_file import examine
-from esxparse_simulator.experiment import load_experiment
 
 RULES = """\
 title = "ours"
@@ -104,10 +103,6 @@ def _study(path):
     manifest, wrong = examine(path)
     for problem in (*wrong, *(one for run in manifest.runs for one in run.problems)):
         raise EsxparseError(f"{path}:{problem.line}: {problem.message}")
-
-
-def _scenario(path):
-    load_experiment(path)
 
 
 READERS = {
@@ -214,7 +209,7 @@ BAD = [
     ("study", 'text = "{a}"', 'txt = "{a}"', 'unknown key "txt"; .*(did you mean "text"?)'),
     ("study", 'text = "{a}"', 'text = "{a:999}"', 'text is "{a:999}"; write'),
     ("study", 'sql = "SELECT 1 AS a"', "sql = 1", "sql is 1; write text"),
-    ("study", "[[run]]", "[run]", "[[run]] above each"),
+    ("study", "[[run]]", "[run]", "run is a table; write [[run]] above each"),
     ("study", 'filter = "default"', "filter = []", 'the label "filter"'),
     ("study", 'filter = "default"', "iops = 5", 'the label "iops"'),
     ("study", "vms = 16", "vms = 99999999999999999999", "64 bits"),
@@ -331,3 +326,7 @@ def test_what_a_file_says_cannot_break_the_line_of_the_message(tmp_path):
         _, message = refused(tmp_path, "study", text)
         assert message.isprintable()
         assert len(message) < 400
+
+
+def test_a_list_of_tables_is_asked_for_in_the_form_that_people_write(tmp_path):
+    assert refused(tmp_path, "study", "title = 'x'\nrun = 5\n") == (2, "run is 5; write [[run]] above each")

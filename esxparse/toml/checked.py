@@ -212,7 +212,7 @@ def _refuse(kind: Any, value: Any, problems: Problems, *place: str | int) -> Non
     wanted = _wanted(info)
     if wanted == _TABLE:
         wanted = f"{_TABLE}: {header if isinstance(place[-1], str) else f'[{header}]'} above its keys"
-    elif isinstance(value, dict) and isinstance(info, inspect.VarTupleType) and _wanted(info.item_type) == _TABLE:
+    elif isinstance(info, inspect.VarTupleType) and _wanted(info.item_type) == _TABLE:
         wanted = f"[{header}] above each"
     elif isinstance(info, inspect.LiteralType) and (near := nearest(value, info.values)):
         wanted += f' (did you mean "{near[0]}"?)'
