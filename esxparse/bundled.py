@@ -100,7 +100,7 @@ def published(name: str) -> pl.DataFrame:
     if not place.is_file():
         msg = f"dataset {name!r} does not belong to a published study: it has no {figures.FILE_NAME}"
         raise EsxparseError(msg)
-    return figures.listed(figures.read(place)["figure"])
+    return figures.listed(figures.read(place).figure)
 
 
 def _folders() -> tuple[Path, ...]:

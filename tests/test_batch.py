@@ -146,12 +146,12 @@ def test_a_manifest_names_items(night, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('[[item]]\ninputs = "a.csv"\n', "needs inputs ="),
-        ('[[item]]\ninput = "a.csv"\ntempalte = "x"\n', "unknown key 'tempalte'"),
-        ('other = 1\n[[item]]\ninput = "a.csv"\n', "unknown key 'other'"),
-        ("item = [1]\n", r"write \[\[item\]\]"),
+        ('[[item]]\ninputs = "a.csv"\n', 'toml:2: inputs is "a.csv"; write a list'),
+        ('[[item]]\ninput = "a.csv"\ntempalte = "x"\n', 'toml:3: unknown key "tempalte"; .*"template"'),
+        ('other = 1\n[[item]]\ninput = "a.csv"\n', 'toml:1: unknown key "other"; use one of item, template'),
+        ("item = [1]\n", r"toml:1: item is 1; write a table: \[\[item\]\] above its keys"),
         ('[[item]]\ninput = "a.csv"\ntemplate = "none"\n', "unknown template 'none'"),
-        ('[[item]]\ninput = "a.csv"\nparameters = 1\n', "must be a table"),
+        ('[[item]]\ninput = "a.csv"\nparameters = 1\n', "toml:3: parameters is 1; write a table"),
     ],
 )
 def test_a_wrong_manifest_is_one_clear_error(tmp_path, text, message):

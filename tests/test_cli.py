@@ -200,7 +200,7 @@ def modules_after(*words: str) -> set[str]:
 
 @pytest.mark.parametrize("words", [["--help"], ["report", "--help"]])
 def test_help_and_import_load_nothing_heavy(words):
-    assert not {"polars", "numpy", "altair", "papermill", "jinja2", "IPython"} & modules_after(*words)
+    assert not {"polars", "numpy", "msgspec", "altair", "papermill", "jinja2", "IPython"} & modules_after(*words)
 
 
 def test_a_command_loads_no_other():

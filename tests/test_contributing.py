@@ -93,3 +93,20 @@ def test_a_reader_a_metric_a_rule_a_derived_column_one_of_studies_and_a_template
     )
     assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
     assert "Free memory" in (copy / "report.html").read_text()
+
+
+def test_the_metric_works_in_a_module_of_its_own_with_the_imports_that_the_guide_names(copy):
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    paragraph = guide[guide.index("**A metric**") : guide.index("```diff", guide.index("**A metric**"))]
+    imports = [line for line in re.findall(r"`((?:from|import) [^`]+)`", paragraph) if "..." not in line]
+    ((_, function),) = added(guide)["esxparse/metrics/memory.py"]
+    module = copy / "esxparse" / "metrics" / "free.py"
+    module.write_text('"""Free memory."""\n\n' + "\n\n".join(imports) + "\n" + function, encoding="utf-8")
+    ruff = Path(sys.executable).parent / "ruff"
+    checked = subprocess.run(
+        [ruff, "check", "--config", str(ROOT / "pyproject.toml"), module], capture_output=True, text=True, check=False
+    )
+    assert checked.returncode == 0, checked.stdout
+    code = "import doctest, esxparse.metrics.free as free; assert not doctest.testmod(free).failed"
+    env = os.environ | {"PYTHONPATH": str(copy)}
+    subprocess.run([sys.executable, "-c", code], cwd=copy, env=env, check=True)

@@ -220,17 +220,17 @@ def test_a_cause_takes_its_symptom_under_it_but_nothing_that_it_cannot_have_brou
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (('"vm"', '"guest"'), "x.toml: 'kind' is 'guest': choose from vm"),
+        (('"vm"', '"guest"'), 'x.toml:4: kind is "guest"; write one of vm'),
         (
             ('"used_pct >= 5"', '"usd_pct >= 5"'),
-            r"x.toml: no series 'usd_pct' of vm; did you mean 'used_pct'\? it has .*used_pct",
+            r'x.toml:5: trigger reads "usd_pct", which no vm has; .* \(did you mean "used_pct"\?\)',
         ),
-        (("{ready_pct} ready", "{redy_pct} ready"), "x.toml: no series 'redy_pct' of vm"),
-        (('"used_pct >= 5"', '"used_pct >="'), "x.toml: an expression is not one"),
-        (("weight = 2.0", "wait = 2.0"), "x.toml: evidence: 'wait' is unknown"),
-        (('next = "Look."', ""), "x.toml: 'next' is missing"),
-        (("title =", "titel ="), "x.toml: 'titel' is unknown"),
-        (("trouble =", "trouble"), "x.toml: not a TOML file"),
+        (("{ready_pct} ready", "{redy_pct} ready"), 'x.toml:7: verdict reads "redy_pct", which no vm has'),
+        (('"used_pct >= 5"', '"used_pct >="'), "x.toml:5: trigger is not an expression"),
+        (("weight = 2.0", "wait = 2.0"), 'x.toml:12: unknown key "wait"; .*"weight"'),
+        (('next = "Look."', ""), "x.toml:1: next is missing"),
+        (("title =", "titel ="), 'x.toml:3: unknown key "titel"; .*"title"'),
+        (("trouble =", "trouble"), "x.toml:2: not TOML: "),
     ],
 )
 def test_a_wrong_case_is_refused_where_it_is_wrong(change, message):

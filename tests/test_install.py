@@ -142,7 +142,7 @@ def test_a_plain_install_reads_captures_and_names_the_extra_it_lacks(tmp_path, s
 def test_a_plain_install_stays_small(tmp_path, wheels):
     python = _installed(tmp_path, wheels[max(wheels)])
     packages = _run(_uv(), "pip", "list", "--python", python, "--format", "json")
-    core = {"cloudpickle", "defusedxml", "esxparse", "nanoarrow", "numpy", "polars", "polars-runtime-32"}
+    core = {"cloudpickle", "defusedxml", "esxparse", "msgspec", "nanoarrow", "numpy", "polars", "polars-runtime-32"}
     assert {one["name"] for one in json.loads(packages)} == core
     place = Path(_run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
     sizes = {file: file.stat().st_size for file in place.rglob("*") if file.is_file()}

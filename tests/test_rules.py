@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import esxparse as ex
 from esxparse.cli import main
-from esxparse.diagnosis import rules
+from esxparse.diagnosis import cases, rules
 from esxparse.errors import EsxparseError
 
 if TYPE_CHECKING:
@@ -170,34 +170,34 @@ def test_a_file_may_build_on_a_shipped_profile(tmp_path: Path) -> None:
 
 
 def test_an_unknown_profile_names_those_there_are() -> None:
-    with pytest.raises(EsxparseError, match=r"unknown thresholds profile 'lax': choose from 'standard', 'strict'"):
+    with pytest.raises(EsxparseError, match=r"unknown thresholds profile 'lax'; use one of standard, strict"):
         rules.load("lax")
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("warn = 5", 'warn = "5"'), r"rule cpu\.ready: 'warn' must be a number, not '5'"),
-        (("warn = 5", "warn = true"), r"rule cpu\.ready: 'warn' must be a number, not True"),
-        (("warn = 5", "warn = nan"), r"rule cpu\.ready: 'warn' must be a number, not nan"),
-        (("warn = 5\n", ""), r"rule cpu\.ready: 'warn' is missing"),
-        (('source = "me"\n', ""), r"rule cpu\.ready: 'source' is missing"),
-        (('source = "me"', 'source = ""'), r"rule cpu\.ready: 'source' must be text, not ''"),
-        (('"above"', '"over"'), r"rule cpu\.ready: 'direction' is 'over'"),
-        (("warn = 5", "warn = 50"), r"rule cpu\.ready: 'critical' is 10, which is reached before warn, 50"),
-        (("warn = 5", "warn = 5\nwarm = 5"), r"rule cpu\.ready: 'warm' is unknown"),
-        (("warn = 5", "warn = 5\nfloor = 5"), r"rule cpu\.ready: 'floor_of' is missing"),
+        (("warn = 5", 'warn = "5"'), r':9: warn is "5"; write a number'),
+        (("warn = 5", "warn = true"), r":9: warn is true; write a number"),
+        (("warn = 5", "warn = nan"), r":9: warn is nan; write a finite number"),
+        (("warn = 5\n", ""), r":2: warn is missing; write warn = \.\.\. \(a number\)"),
+        (('source = "me"\n', ""), r":2: source is missing; write source = \.\.\. \(text\)"),
+        (('source = "me"', 'source = ""'), r':11: source is ""; write text'),
+        (('"above"', '"over"'), r':8: direction is "over"; write "above" or "below"'),
+        (("warn = 5", "warn = 50"), r":10: critical is 10, which is reached before warn, 50"),
+        (("warn = 5", "warn = 5\nwarm = 5"), r':10: unknown key "warm"; use one of .* \(did you mean "warn"\?\)'),
+        (("warn = 5", "warn = 5\nfloor = 5"), r":10: a floor has three keys; write floor, floor_of and floor_unit"),
         (
             ('"ready_pct"', '"redy_pct"'),
-            r"rule cpu\.ready: 'value' reads 'redy_pct', which no vm has; did you mean 'ready_pct'\? there are .*",
+            r':6: value reads "redy_pct", which no vm has; write one of .* \(did you mean "ready_pct"\?\)',
         ),
-        (('"ready_pct"', '"ready_pct +"'), r"rule cpu\.ready: 'value' is no expression"),
-        (('"vm"', '"guest"'), r"rule cpu\.ready: 'kind' is 'guest': choose from vm, device"),
-        (('id = "cpu.ready"', "id = 7"), r"rule number 1: 'id' must be text"),
-        (("[[rule]]", "[rule]"), r"'rule' must be a list of tables"),
-        (("[[rule]]", "x = 1\n[[rule]]"), r"'x' is unknown"),
-        (("[[rule]]", 'extends = "lax"\n[[rule]]'), r"'extends' is 'lax'.*standard, strict"),
-        (("[[rule]]", "[[rule"), r"not a TOML file"),
+        (('"ready_pct"', '"ready_pct +"'), r":6: value is not an expression: .*; correct it"),
+        (('"vm"', '"guest"'), r':5: kind is "guest"; write one of vm, device'),
+        (('id = "cpu.ready"', "id = 7"), r":3: id is 7; write text"),
+        (("[[rule]]", "[rule]"), r":2: rule is a table; write \[\[rule\]\] above each"),
+        (("[[rule]]", "x = 1\n[[rule]]"), r':2: unknown key "x"; use one of extends, rule, title'),
+        (("[[rule]]", 'extends = "lax"\n[[rule]]'), r':2: extends is "lax"; write one of standard, strict'),
+        (("[[rule]]", "[[rule"), r":2: not TOML: "),
     ],
 )
 def test_what_is_wrong_is_named_with_file_entry_and_key(tmp_path: Path, change: tuple[str, str], message: str) -> None:
@@ -208,22 +208,22 @@ def test_what_is_wrong_is_named_with_file_entry_and_key(tmp_path: Path, change: 
 
 
 def test_twice_the_same_id_an_empty_file_and_a_borrowed_source_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(EsxparseError, match=r"rule cpu\.ready: 'id' is given twice"):
+    with pytest.raises(EsxparseError, match=r':14: the id "cpu\.ready" is given twice'):
         rules.load(written(tmp_path, GOOD + GOOD))
-    with pytest.raises(EsxparseError, match="has no entries"):
+    with pytest.raises(EsxparseError, match=":1: the profile has no rules; write"):
         rules.load(written(tmp_path, ""))
-    with pytest.raises(EsxparseError, match=r"rule cpu\.ready: 'source' is missing"):
+    with pytest.raises(EsxparseError, match=":2: source is missing; write one, for a rule that replaces"):
         rules.load(written(tmp_path, 'extends = "standard"\n[[rule]]\nid = "cpu.ready"\nwarn = 1\n'))
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     missing = tmp_path / "missing.toml"
-    with pytest.raises(EsxparseError, match="cannot read the thresholds profile") as caught:
+    with pytest.raises(EsxparseError, match="cannot be read: No such file") as caught:
         rules.load(missing)
     assert str(missing) in str(caught.value)
     binary = tmp_path / "binary.toml"
     binary.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(EsxparseError, match="not a TOML file"):
+    with pytest.raises(EsxparseError, match="not TOML, which is UTF-8"):
         rules.load(binary)
 
 
@@ -233,3 +233,14 @@ def test_a_case_that_is_asked_for_as_a_rule_is_told_as_one(capsys):
     assert said.startswith("esxparse: memory.limit is a case (a memory limit below what the guest touches), not a rule")
     assert main(["rules", "show", "memory.limt"]) == 1
     assert "no rule 'memory.limt': did you mean" in capsys.readouterr().err
+
+
+def test_a_rule_may_not_take_the_id_of_a_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    taken = {one.trouble for one in cases.load()}
+    mine = written(tmp_path, GOOD.replace("cpu.ready", "cpu.contention"))
+    assert main(["rules", "check", str(mine)]) == 1
+    assert f'{mine}:3: the id "cpu.contention" is taken by a case; choose another' in capsys.readouterr().err
+    # Some had one before this was refused.
+    assert len(taken & set(rules.load())) == 7
+    costop = 'extends = "standard"\n[[rule]]\nid = "cpu.costop"\nwarn = 1\nsource = "me"\n'
+    assert rules.load(written(tmp_path, costop))["cpu.costop"].warn == 1

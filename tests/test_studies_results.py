@@ -171,7 +171,7 @@ def said(folder, text):
             "is not within the capture (2026-03-02T08:30:00",
         ),
         ("baseline = {{ q = 1 }}\n[[run]]\nx = 1\n{}", 1, "the baseline's 'q' is not a label of any run"),
-        ("[[run]]\nx = nan\n{}", 2, "the label 'x' is nan"),
+        ("[[run]]\nx = nan\n{}", 2, 'the label "x" is nan'),
         (
             "[[run]]\nx = 1\nrepetition = 2\n{0}[[run]]\nx = 1\nrepetition = 2\n{0}",
             5,

@@ -139,12 +139,12 @@ def test_the_manifest_answers_with_its_own_queries_first_and_instead_of_each_val
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ("[[report.answer]]\nsql = 'SELECT 1'", "answer must be tables of sql and text"),
-        ("[[report.answer]]\nsql = 'SELECT 1'\ntext = '{a'", "answer must be tables of sql and text"),
-        ("[[report.answer]]\nsql = 'SELECT 1'\ntext = '{a.__class__}'", "answer must be tables of sql and text"),
-        ("[[report.answer]]\nsql = 'SELECT 1'\ntext = '{a:>999999999}'", "answer must be tables of sql and text"),
-        ("[[report.answer]]\nsql = 'SELECT 1'\ntext = 'a'\nhere = 'b'", "answer must be tables of sql and text"),
-        ("[report]\ntables = 3", "tables must be a table of tables"),
+        ("[[report.answer]]\nsql = 'SELECT 1'", "toml:[0-9]+: text is missing; write text"),
+        ("[[report.answer]]\nsql = 'SELECT 1'\ntext = '{a'", "text is .{a.: expected '}' before end of string"),
+        ("[[report.answer]]\nsql = 'SELECT 1'\ntext = '{a.__class__}'", 'text is "{a.__class__}"; write columns as'),
+        ("[[report.answer]]\nsql = 'SELECT 1'\ntext = '{a:>999999999}'", 'text is "{a:>999999999}"; write columns as'),
+        ("[[report.answer]]\nsql = 'SELECT 1'\ntext = 'a'\nhere = 'b'", 'unknown key "here"; use one of'),
+        ("[report]\ntables = 3", r"tables is 3; write a table: \[report.tables\]"),
         (
             "[[report.answer]]\nsql = \"SELECT * FROM read_csv('x')\"\ntext = 'a'",
             "study.toml: answer 1: .*reads tables",

@@ -17,11 +17,12 @@ import esxparse as ex
 from esxparse import metrics
 from esxparse.cli import main
 from esxparse.errors import EsxparseError
-from esxparse.studies import draft, export, lines, patterns, study
+from esxparse.studies import draft, export, patterns, study
 from esxparse.studies.columns import COLUMNS, HEADLINES
 from esxparse.studies.expand import expand
 from esxparse.studies.roles import ROLES
 from esxparse.studies.study_file import load
+from esxparse.toml import lines
 
 DOCS = Path(__file__).parents[1] / "docs" / "study.md"
 TEXT = """title = "Mean & <max>"
@@ -132,7 +133,7 @@ def test_check_says_all_that_is_wrong_and_computes_nothing(tmp_path, capsys):
     studies.manifest(tmp_path, text + '[[run]]\nx = 2\nesxtop = "d.csv"\n[[run]]\nx = 3\npower = "c.csv"\n')
     assert run("check", tmp_path) == 1
     told = capsys.readouterr()
-    assert "line 8: run 2 (x=2): esxtop: there is no file d.csv" in told.err
+    assert "study.toml:8: run 2 (x=2): esxtop: there is no file d.csv" in told.err
     assert "is a recording of esxtop: name it as esxtop = ..." in told.err
     assert told.out.endswith("3 runs by x, 1 file, 2 problems\n")
 
@@ -142,11 +143,11 @@ def test_check_lists_every_complaint_above_the_runs(tmp_path, capsys):
     assert run("check", tmp_path / "study.toml") == 1
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 2
-    assert "line 1: unknown key 'titel'" in told[0]
-    assert "line 3: warmup 'soon'" in told[1]
+    assert 'study.toml:1: unknown key "titel"' in told[0]
+    assert "study.toml:3: warmup 'soon'" in told[1]
     studies.manifest(tmp_path, "title =")
     assert run("check", tmp_path) == 1
-    assert "is not valid TOML" in capsys.readouterr().err
+    assert "study.toml:1: not TOML" in capsys.readouterr().err
 
 
 def test_run_prints_and_writes_by_the_ending(tmp_path, capsys):

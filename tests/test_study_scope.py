@@ -104,7 +104,7 @@ def test_a_number_of_hosts_that_no_label_tells_is_a_gap_of_its_run(folder, said,
 @pytest.mark.parametrize("said", ["0", "1.5", "true", "[4]", '"four"'])
 def test_a_number_of_hosts_is_a_whole_number_or_a_label(folder, said):
     text = f'{HOST}load_hosts = {said}\n[[run]]\nesxtop = "c.csv"\n'
-    with pytest.raises(ex.EsxparseError, match=r"load_hosts is .*: give a whole number, or a label in braces"):
+    with pytest.raises(ex.EsxparseError, match=r"load_hosts is .*; write a whole number above 0 or a label in braces"):
         studies.computed(folder, text)
 
 

@@ -135,7 +135,7 @@ def test_the_manifest_knows_the_release_better_than_a_capture_tells_it(tmp_path,
 
 @pytest.mark.parametrize("release", ["5.0", '"newest"'])
 def test_a_release_without_a_number_or_as_one_is_refused(tmp_path, release):
-    with pytest.raises(EsxparseError, match=r"release is .*: write it as"):
+    with pytest.raises(EsxparseError, match=r"toml:2: release is .*; write a release such as"):
         studies.computed(tmp_path, f'[host]\nrelease = {release}\n[[run]]\nesxtop = "c.csv"\n')
 
 

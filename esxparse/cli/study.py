@@ -110,7 +110,8 @@ def _say(notes: Iterable[Note], path: Path, *, quiet: bool) -> int:
     for note in notes:
         warnings += note.severity == "warning"
         if note.severity == "warning" or not quiet:
-            print(f"esxparse: {printable(f'{path}, {note}')}", file=sys.stderr)
+            place = f"{path}:{note.line}" if note.line else str(path)
+            print(f"esxparse: {printable(f'{place}: {note.message}')}", file=sys.stderr)
     return warnings
 
 

@@ -4,29 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-AREAS: Final = ("CPU", "Memory", "Storage", "Network", "Power", "Capture")
-
-_AREA_OF: Final = {
-    "cpu": "CPU",
-    "interrupts": "CPU",
-    "guest": "CPU",
-    "guest.io_burst": "Storage",
-    "memory": "Memory",
-    "numa": "Memory",
-    "storage": "Storage",
-    "adapter": "Storage",
-    "path": "Storage",
-    "world": "Storage",
-    "disk": "Storage",
-    "nfs": "Storage",
-    "vsan": "Storage",
-    "vdisk": "Storage",
-    "network": "Network",
-    "power": "Power",
-    "capture": "Capture",
-    "clock": "Capture",
+_WORDS: Final = {
+    "CPU": "cpu interrupts guest",
+    "Memory": "memory numa",
+    "Storage": "storage adapter path world disk nfs vsan vdisk guest.io_burst",
+    "Network": "network",
+    "Power": "power",
+    "Capture": "capture clock",
 }
-"""Areas by the name of a trouble or a rule, or its first word."""
+"""Areas with the names of their troubles and rules, or the first words of those."""
+AREAS: Final = tuple(_WORDS)
+_AREA_OF: Final = {word: area for area, words in _WORDS.items() for word in words.split()}
 
 
 def area_of(trouble: str) -> str | None:

@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from esxparse.errors import EsxparseError, did_you_mean
+from esxparse.errors import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from esxparse.diagnosis.rules import Rule
 
@@ -59,21 +59,17 @@ def blank(text: str) -> str:
     return _REFERENCE.sub("1", text)
 
 
-def check(text: str, rules: Mapping[str, Rule], where: str) -> None:
-    """Refuse references to limits that do not exist.
-
-    Raises EsxparseError: A rule is unknown or lacks the limit, or a reference is not written as one.
-    """
+def mistakes(text: str, rules: Mapping[str, Rule]) -> Iterator[str]:
+    """References to limits that do not exist, and what is not written as a reference."""
     if wrong := _CALL.search(_REFERENCE.sub("", text)):
-        raise EsxparseError(
-            f"{where}: {wrong[1]}(...) takes the id of a rule in single quotes: {wrong[1]}('cpu.ready')"
-        )
+        yield f"has {wrong[1]}(...), which takes a rule in single quotes; write {wrong[1]}('cpu.ready')"
     for one in found(text):
         if one.rule not in rules:
-            near = did_you_mean(one.rule, rules)
-            raise EsxparseError(f"{where}: no rule {one.rule!r}: {near}see esxparse rules list")
-        if getattr(rules[one.rule], one.limit) is None:
-            raise EsxparseError(f"{where}: the rule {one.rule} has no limit {one.limit!r}: use another or add it")
+            near = nearest(one.rule, rules)
+            guess = f' (did you mean "{near[0]}"?)' if near else ""
+            yield f'has no rule "{one.rule}"; write one of esxparse rules list{guess}'
+        elif getattr(rules[one.rule], one.limit) is None:
+            yield f'reads "{one.limit}" of the rule {one.rule}, which has none; use another limit or add it'
 
 
 def _number(rule: Rule, limit: str) -> str:

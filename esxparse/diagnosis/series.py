@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import polars as pl
+from polars.exceptions import PolarsError
 from polars.io.plugins import register_io_source
 
 from esxparse.derived.catalogue import TABLES
@@ -36,6 +37,7 @@ from esxparse.derived.panels import rows
 from esxparse.derived.tables import CLOCK, columns, declared
 from esxparse.metrics import over_time
 from esxparse.schema import TIME
+from esxparse.toml.checked import choose
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -256,3 +258,20 @@ def roots(expression: str) -> frozenset[str]:
     Raises polars' errors where it is none.
     """
     return frozenset(pl.sql_expr(expression).meta.root_names())
+
+
+def mistakes(kind: str, expression: str) -> Iterator[str]:
+    """What is wrong with an expression over the series of a kind."""
+    try:
+        names = roots(expression)
+    except PolarsError as error:
+        yield f"is not an expression: {str(error).splitlines()[0]}; correct it"
+        return
+    yield from unknown(kind, names)
+
+
+def unknown(kind: str, names: Iterable[str]) -> Iterator[str]:
+    """Names of series that no capture can have."""
+    for name in sorted(names):
+        if tables(kind, name) is None:
+            yield f'reads "{name}", which no {kind} has; write {choose(name, sorted(known(kind)))}'

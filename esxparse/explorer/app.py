@@ -7,7 +7,6 @@ runtime is Vega's bundle from this machine, so it needs no network.
 from __future__ import annotations
 
 import html
-import tomllib
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +16,7 @@ import anywidget
 import polars as pl
 import traitlets
 
+from esxparse import toml
 from esxparse.charts import theme
 from esxparse.charts.runtime import vega_runtime
 from esxparse.diagnosis.changes import changes
@@ -339,7 +339,7 @@ def _state(path: str | os.PathLike[str]) -> tuple[int, int]:
 def _presets(rec: Recording) -> list[dict[str, Any]]:
     """The presets as far as the recording has their counters."""
     made = []
-    for one in tomllib.loads((_HERE / "presets.toml").read_text(encoding="utf-8"))["preset"]:
+    for one in toml.beside(__file__, "presets.toml")["preset"]:
         panels = [each for each in one["panels"] if _has(rec, each)]
         if panels:
             made.append({"name": one["name"], "panels": panels})

@@ -7,6 +7,7 @@ What is not listed here is left to it.
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
@@ -17,7 +18,7 @@ KNOWN: Final = frozenset(
     f"expect_column_values_to_{what}" for what in ("be_between", "be_in_set", "not_be_in_set", "not_be_null", "be_null")
 )
 _KEYS: Final = frozenset(
-    {
+    [
         "column",
         "min_value",
         "max_value",
@@ -27,16 +28,16 @@ _KEYS: Final = frozenset(
         "mostly",
         "row_condition",
         "condition_parser",
-    }
+    ]
 )
 _COMPARE: Final[dict[type[ast.cmpop], Callable[[pl.Expr, Any], pl.Expr]]] = {
-    ast.Eq: lambda left, right: left == right,
-    ast.NotEq: lambda left, right: left != right,
-    ast.Lt: lambda left, right: left < right,
-    ast.LtE: lambda left, right: left <= right,
-    ast.Gt: lambda left, right: left > right,
-    ast.GtE: lambda left, right: left >= right,
-    ast.In: lambda left, right: left.is_in(right),
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.In: pl.Expr.is_in,
     ast.NotIn: lambda left, right: ~left.is_in(right),
 }
 

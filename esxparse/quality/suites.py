@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from esxparse.errors import EsxparseError
-from esxparse.quality.data import HERE, Rule, rules, suite_names
+from esxparse.quality.data import HERE, Rule, raw, rules, suite_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -89,8 +89,11 @@ def _json(name: str) -> str:
 
 def _expectations(name: str) -> Iterator[dict[str, Any]]:
     counters = not name.endswith((".samples", ".files"))
+    fields = name.partition(".")[2] in raw()["field"]["esxtop"]
     for rule in rules("check"):
-        if name in rule.tables and (counters or 'kind == "counter"' not in rule.where) and _fits(rule, name):
+        # A rule on all tables may have nothing to say of this one.
+        fits = (counters or 'kind == "counter"' not in rule.where) and (fields or 'kind == "field"' not in rule.where)
+        if name in rule.tables and fits:
             yield _expectation(rule, rule.column, rule.low, rule.high, rule.where)
     for rule in rules("identity"):
         where = f'kind == "identity" and name == "{rule.id}"'
@@ -102,13 +105,6 @@ def _expectations(name: str) -> Iterator[dict[str, Any]]:
             if rule.mean:
                 low, high = rule.mean
                 yield _expectation(rule, "mean", low, high, where)
-
-
-def _fits(rule: Rule, name: str) -> bool:
-    """Whether a rule on all tables has anything to say of this one."""
-    from esxparse.quality.data import raw  # noqa: PLC0415
-
-    return 'kind == "field"' not in rule.where or name.partition(".")[2] in raw()["field"]["esxtop"]
 
 
 def _expectation(rule: Rule, column: str, low: float | None, high: float | None, where: str) -> dict[str, Any]:

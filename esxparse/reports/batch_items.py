@@ -14,28 +14,30 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from esxparse import toml
-from esxparse.errors import EsxparseError, UnknownFormatError, did_you_mean
+from msgspec import Meta
+
+from esxparse.errors import EsxparseError, UnknownFormatError
 from esxparse.formats.directory import natural
 from esxparse.formats.names import STANDARD_INPUT, recording_name
 from esxparse.locations import is_url, public
 from esxparse.reports.library import find
 from esxparse.reports.pick import AUTO, STUDY, format_of, of_study, reading
 from esxparse.shipped import templates_dir
+from esxparse.toml.checked import read
+from esxparse.toml.document import Document
+from esxparse.toml.lines import Place
 from esxparse.whole import short_name
 
 if TYPE_CHECKING:
     from esxparse.formats.opening import Options
 
 _RESERVED: Final = ("index", "summary")
-_KEYS: Final = frozenset({"input", "inputs", "name", "template", "parameters"})
 _LIKELY: Final = ".csv"
 """Ending of files that a directory of captures has: one that nobody can read is a failure, not a stranger."""
 
@@ -93,15 +95,16 @@ def plan(
     left_out: list[tuple[str, str]] = []
     for one in map(str, inputs):
         where = one if is_url(one) else os.path.abspath(one)  # noqa: PTH100  links keep their names
-        if (entries := _manifest(where)) is not None:
+        if found := _manifest(where):
             if not trust:
-                _refuse_code(entries, where)
-            items += [_entry(entry, Path(where), template, parameters, options) for entry in entries]
+                _refuse_code(found, where)
+            shared = found.template or template
+            items += [_item(entry, Path(where), shared, parameters, options) for entry in found.item]
         elif not Path(where).is_dir():
             files.append(where)
         else:
-            found = list(_recordings(Path(where), output))
-            items += _grouped(found, template, parameters, options, left_out if found != [where] else None)
+            there = list(_recordings(Path(where), output))
+            items += _grouped(there, template, parameters, options, left_out if there != [where] else None)
     items += _grouped(files, template, parameters, options, None)
     if not items:
         raise EsxparseError(f"{', '.join(map(str, inputs))}: there is nothing to report on")
@@ -109,31 +112,43 @@ def plan(
     return Plan(tuple(_named(list(unique.values()), known)), tuple(left_out))
 
 
-def _manifest(where: str) -> list[Any] | None:
-    """The items of a manifest; None of what is none."""
+@dataclass(frozen=True)
+class _Entry:
+    """The keys of an [[item]]."""
+
+    input: str = ""
+    inputs: tuple[str, ...] = ()
+    name: Annotated[str | int, Meta(description="text")] = ""
+    template: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def mistakes(self) -> Iterator[tuple[Place, str]]:
+        """An item without inputs."""
+        if not (self.input or self.inputs):
+            yield ("inputs",), 'an item has no inputs; write inputs = ["FILE", ...]'
+
+
+@dataclass(frozen=True)
+class _Manifest:
+    item: tuple[_Entry, ...]
+    template: str = ""
+
+
+def _manifest(where: str) -> _Manifest | None:
+    """The manifest in a file; None if it is another kind of file."""
     if not where.endswith(".toml") or is_url(where):
         return None
     try:
-        told = toml.parse(Path(where).read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        document = Document.read(Path(where))
+    except EsxparseError:
         return None
-    entries = told.get("item")
-    if not isinstance(entries, list):
-        return None
-    if unknown := sorted(set(told) - {"item", "template"}):
-        raise EsxparseError(
-            f"{where}: unknown key {unknown[0]!r}: "
-            + did_you_mean(unknown[0], ["item", "template"])
-            + "a batch has template and [[item]]"
-        )
-    shared = told.get("template")
-    return [{**({"template": shared} if shared else {}), **one} if isinstance(one, dict) else one for one in entries]
+    return read(document, _Manifest) if isinstance(document.tables.get("item"), list) else None
 
 
-def _refuse_code(entries: Sequence[Any], manifest: str) -> None:
+def _refuse_code(found: _Manifest, manifest: str) -> None:
     """Refuses a manifest that names a notebook: whoever wrote it chooses what runs here."""
-    for entry in entries:
-        named = Path(str(entry.get("template", ""))) if isinstance(entry, dict) else Path()
+    for name in (found.template, *(entry.template for entry in found.item)):
+        named = Path(name)
         if named.suffix == ".ipynb" and named.resolve().parent != templates_dir().resolve():
             raise EsxparseError(
                 f"{manifest} names the notebook {named}, which is code that would run with your rights: "
@@ -141,23 +156,11 @@ def _refuse_code(entries: Sequence[Any], manifest: str) -> None:
             )
 
 
-def _entry(entry: Any, manifest: Path, template: str, parameters: Mapping[str, Any], options: Options) -> Item:
-    if not isinstance(entry, dict):
-        raise EsxparseError(f"{manifest}: item must be tables: write [[item]] above each")
-    inputs = [entry["input"]] if "input" in entry else entry.get("inputs", [])
-    if unknown := sorted(set(entry) - _KEYS):
-        raise EsxparseError(
-            f"{manifest}: unknown key {unknown[0]!r}: "
-            + did_you_mean(unknown[0], _KEYS)
-            + f"an item has {', '.join(sorted(_KEYS))}"
-        )
-    if not isinstance(inputs, list) or not inputs or not all(isinstance(one, str) for one in inputs):
-        raise EsxparseError(f'{manifest}: an item needs inputs = ["FILE", ...]')
-    if not isinstance(entry.get("parameters", {}), dict):
-        raise EsxparseError(f"{manifest}: parameters of an item must be a table")
+def _item(entry: _Entry, manifest: Path, template: str, parameters: Mapping[str, Any], options: Options) -> Item:
+    inputs = [entry.input] if entry.input else entry.inputs
     paths = [public(one) if is_url(one) else os.path.normpath(manifest.parent / one) for one in inputs]
-    item = _chosen(paths, str(entry.get("template", template)), {**parameters, **entry.get("parameters", {})}, options)
-    return replace(item, name=str(entry.get("name", "")))
+    item = _chosen(paths, entry.template or template, {**parameters, **entry.parameters}, options)
+    return replace(item, name=str(entry.name))
 
 
 def _chosen(paths: Sequence[str], template: str, parameters: Mapping[str, Any], options: Options) -> Item:

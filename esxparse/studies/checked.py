@@ -12,7 +12,7 @@ from esxparse.studies import baseline
 from esxparse.studies.expand import Run, expand
 from esxparse.studies.opened import Kept, open_run, try_others
 from esxparse.studies.runs import disagreements, label_columns
-from esxparse.studies.study_file import examine
+from esxparse.studies.study_file import as_notes, examine
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def check(
     """Checks a manifest and opens the files of each run; those outside its directory if `outside` allows."""
     manifest, wrong = examine(Path(path))
     if wrong:
-        return Checked(manifest.path, len(manifest.runs), (), 0, tuple(wrong))
+        return Checked(manifest.path, len(manifest.runs), (), 0, as_notes(wrong))
     runs = expand(manifest, outside=outside)
     notes: list[Note] = []
     against: list[tuple[Run, tuple[str, ...]]] = []

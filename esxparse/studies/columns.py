@@ -43,10 +43,6 @@ def _read() -> dict[str, Column]:
     }
 
 
-def _of(*groups: str) -> dict[str, Column]:
-    return {name: column for name, column in COLUMNS.items() if column.group in groups}
-
-
 def _means() -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for column in METRICS.values():
@@ -58,7 +54,10 @@ def _means() -> dict[str, dict[str, str]]:
 
 COLUMNS: Final = _read()
 """All columns that `runs` may have beside labels, figures of the manifest, events and benchmark results."""
-FIRST, SPAN, FACTS, COSTS, LAST = (_of(group) for group in ("run", "span", "host", "cost", "end"))
+FIRST, SPAN, FACTS, COSTS, LAST = (
+    {name: column for name, column in COLUMNS.items() if column.group == group}
+    for group in ("run", "span", "host", "cost", "end")
+)
 METRICS: Final = {name: one for name, one in COLUMNS.items() if name not in {*FIRST, *SPAN, *FACTS, *LAST}}
 MEANS: Final = _means()
 """By derived table: columns of `runs` that are the mean of one of its columns."""

@@ -2,29 +2,124 @@
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypedDict
+
+from msgspec import Meta
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.opening import AS_FOUND, NAMES, Opening, moment, period
 from esxparse.metrics import units
 from esxparse.studies.columns import FIRST, LAST, SPAN
-from esxparse.studies.lines import Complaints
-from esxparse.studies.patterns import INT64
-from esxparse.studies.roles import ONE_FILE, WORKLOADS, nearest
+from esxparse.studies.roles import ONE_FILE, WORKLOADS
+from esxparse.toml.checked import Key, Read, Text, check_names, choose, shown, value_of
+from esxparse.toml.document import Problems
+from esxparse.toml.lines import Place
 
-_ENTRY: Final = ("file", "test", "sensor", "pcpus", "clock", *NAMES)
-_WINDOW: Final = ("warmup", "measure", "start", "end", "span")
-_FACTS: Final = ("name", "release", "cpus", "cores", "sockets", "numa_nodes", "mhz", "memory_mib", "load_hosts")
-_WHOLE: Final = ("cpus", "cores", "sockets", "numa_nodes", "load_hosts")
+_OPTIONS: Final = ("test", "sensor", "pcpus", "clock")
+_ENTRY: Final = ("file", *_OPTIONS, *NAMES)
 _TEXTS: Final = {"name": "host_name", "release": "esxi_release"}
 _NEGATIVE = "-"
 _LONGEST_S: Final = 10 * 366 * 86400.0
 """Ten years: no recording is longer, and what is added to its times is still a time."""
+
+
+def offset(text: Any, name: str = "clock") -> timedelta:
+    """A shift of a clock: `-2h`, `90s`, seconds."""
+    if type(text) in {int, float} and abs(text) <= _LONGEST_S:
+        return timedelta(seconds=text)
+    if not isinstance(text, str):
+        raise EsxparseError(f"{name} is {shown(text)}, not a length of time; write it as -2h, 90s or +30m")
+    sign = -1 if text.startswith(_NEGATIVE) else 1
+    return sign * timedelta(seconds=_length(text.lstrip("+-"), name))
+
+
+def _seconds(value: Any, name: str) -> float:
+    """A length of time in seconds: a number, or `30s`, `2m`, `1h`."""
+    if type(value) in {int, float} and 0 <= value <= _LONGEST_S:
+        return float(value)
+    if not isinstance(value, str):
+        raise EsxparseError(f"{name} is {shown(value)}, not a length of time; write it as 30s, 5m or 1h")
+    if value.strip() in {"0", "0s", "0m", "0h"}:
+        return 0.0
+    return _length(value, name)
+
+
+def _length(text: str, name: str) -> float:
+    length = period(text or "?", name) or timedelta(0)
+    if length.total_seconds() > _LONGEST_S:
+        raise EsxparseError(f"{name} {text!r} is longer than any recording: write a duration such as 30s, 5m or 1h")
+    return length.total_seconds()
+
+
+def _time(value: Any, name: str) -> datetime | None:
+    return moment(value or "?", name)
+
+
+def _generator(value: Any, name: str) -> str:
+    if isinstance(value, str) and value in WORKLOADS:
+        return str(value)
+    raise EsxparseError(f"{name} is {shown(value)}, not a load generator; use {choose(value, sorted(WORKLOADS))}")
+
+
+@dataclass(frozen=True)
+class WindowSpec:
+    """Which part of a run is measured."""
+
+    warmup_s: Annotated[float, Key("warmup"), Read(_seconds)] = 0.0
+    measure_s: Annotated[float | None, Key("measure"), Read(_seconds)] = None
+    start: Annotated[datetime | None, Read(_time)] = None
+    end: Annotated[datetime | None, Read(_time)] = None
+    span: Annotated[str | None, Read(_generator)] = None
+    """The load generator whose own begin and end are taken: fio, iometer, diskspd."""
+
+    def mistakes(self) -> Iterator[tuple[Place, str]]:
+        """Keys that contradict each other."""
+        if self.measure_s == 0:
+            yield ("measure",), "measure is 0; leave it out to measure everything after the warm-up"
+        if self.start and self.end and self.end <= self.start:
+            yield ("end",), "the window ends before it starts; change start or end"
+        if self.span and (self.start or self.end):
+            yield ("span",), "a window takes either span or start and end; remove one"
+
+
+def window_of(entry: Any, above: Mapping[str, Any], wrong: Problems, *path: str | int) -> WindowSpec:
+    """A window, completed from the table above it; its own start or span replaces those above."""
+    if isinstance(entry, dict):
+        replaced = {"start", "end", "span"} if {"start", "end", "span"} & set(entry) else set()
+        entry = {**{key: value for key, value in above.items() if key not in replaced}, **entry}
+    return value_of(WindowSpec, entry, wrong, *path) or WindowSpec()
+
+
+_Count = Annotated[float, Meta(gt=0, multiple_of=1)]
+_Positive = Annotated[float, Meta(gt=0)]
+
+
+class _Host(TypedDict, total=False):
+    name: str
+    release: Annotated[str, Meta(pattern=r"\d", description='a release such as "5.0" or "6.7"')]
+    cpus: _Count
+    cores: _Count
+    sockets: _Count
+    numa_nodes: _Count
+    mhz: _Positive
+    memory_mib: _Positive
+    load_hosts: _Count | Annotated[str, Meta(pattern=r"\{", description='a label in braces: "{hosts}"')]
+
+
+def facts_of(entry: Any, wrong: Problems, *path: str | int) -> dict[str, Any]:
+    """Facts of the host, under the names of their columns."""
+    if isinstance(entry, dict) and "memory_mb" in entry:
+        wrong.add('unknown key "memory_mb"; write it as memory_mib, 2**20 bytes', *path, "memory_mb")
+        entry = {key: value for key, value in entry.items() if key != "memory_mb"}
+    facts = value_of(_Host, entry, wrong, *path) or {}
+    measured = {"mhz", "memory_mib"}
+    return {
+        _TEXTS.get(key, key): value if isinstance(value, str) or key in measured else int(value)
+        for key, value in facts.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -46,136 +141,32 @@ class FileSpec:
     line: int | None = None
 
 
-@dataclass(frozen=True)
-class WindowSpec:
-    """Which part of a run is measured."""
-
-    warmup_s: float = 0.0
-    measure_s: float | None = None
-    start: datetime | None = None
-    end: datetime | None = None
-    span: str | None = None
-    """The load generator whose own begin and end are taken: fio, iometer, diskspd."""
+_Pcpu = Annotated[int, Meta(ge=0)]
+_Names = Annotated[
+    Text | Annotated[tuple[Text, ...], Meta(min_length=1)],
+    Meta(description="the name of a file, or a list of names"),
+]
 
 
-def offset(text: Any) -> timedelta:
-    """A shift of a clock: `-2h`, `90s`, seconds."""
-    if _is_number(text) and abs(text) <= _LONGEST_S:
-        return timedelta(seconds=text)
-    if not isinstance(text, str):
-        raise EsxparseError(f"clock {text!r} is not a length of time: write it as -2h, 90s or +30m")
-    sign = -1 if text.startswith(_NEGATIVE) else 1
-    return sign * timedelta(seconds=_length(text.lstrip("+-"), "clock"))
+class _Entry(TypedDict, total=False):
+    test: Annotated[str | int, Meta(description="its name or its number")]
+    sensor: Annotated[str, Meta(description="its name")]
+    pcpus: Annotated[_Pcpu | tuple[_Pcpu, ...], Meta(description="the number of a PCPU, or a list of numbers")]
+    clock: Annotated[timedelta, Read(offset)]
 
 
-def _seconds(value: Any, name: str) -> float:
-    """A length of time in seconds: a number, or `30s`, `2m`, `1h`."""
-    if _is_number(value) and 0 <= value <= _LONGEST_S:
-        return float(value)
-    if not isinstance(value, str):
-        raise EsxparseError(f"{name} {value!r} is not a length of time: write it as 30s, 5m or 1h")
-    if value.strip() in {"0", "0s", "0m", "0h"}:
-        return 0.0
-    return _length(value, name)
-
-
-def _length(text: str, name: str) -> float:
-    length = period(text or "?", name) or timedelta(0)
-    if length.total_seconds() > _LONGEST_S:
-        raise EsxparseError(f"{name} {text!r} is longer than any recording: write a duration such as 30s, 5m or 1h")
-    return length.total_seconds()
-
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return value in INT64 if isinstance(value, int) else math.isfinite(value)
-
-
-def _time(value: Any, name: str) -> datetime | None:
-    return moment(value or "?", name)
-
-
-def window_of(entry: Mapping[str, Any], above: WindowSpec, wrong: Complaints, *path: str | int) -> WindowSpec:
-    """A window, completed from the one above; its own start or span replaces those above."""
-    found = above
-    if {"start", "end", "span"} & set(entry):
-        found = replace(found, start=None, end=None, span=None)
-    readers: dict[str, tuple[str, Callable[[Any, str], Any]]] = {
-        "warmup": ("warmup_s", _seconds),
-        "measure": ("measure_s", _seconds),
-        "start": ("start", _time),
-        "end": ("end", _time),
-    }
-    for key, value in entry.items():
-        if key not in _WINDOW:
-            wrong.add(f"unknown key {key!r}{nearest(key, _WINDOW)}", *path, key)
-        elif key == "span":
-            if not isinstance(value, str) or value not in WORKLOADS:
-                wrong.add(
-                    f"span {value!r} is not a load generator: choose from {', '.join(sorted(WORKLOADS))}", *path, key
-                )
-            else:
-                found = replace(found, span=value)
-        else:
-            name, read = readers[key]
-            try:
-                found = replace(found, **{name: read(value, key)})
-            except EsxparseError as error:
-                wrong.add(str(error), *path, key)
-    if found.measure_s == 0:
-        wrong.add("measure is 0: leave it out to measure everything after the warm-up", *path, "measure")
-    if found.start and found.end and found.end <= found.start:
-        wrong.add("the window ends before it starts: change start or end", *path, "end")
-    if found.span and (found.start or found.end):
-        wrong.add("a window takes either span or start and end: remove one", *path, "span")
-    return found
-
-
-def facts_of(entry: Mapping[str, Any], wrong: Complaints, *path: str | int) -> dict[str, Any]:
-    """Facts of the host, under the names of their columns."""
-    facts: dict[str, Any] = {}
-    for key, value in entry.items():
-        if key not in _FACTS:
-            hint = (
-                f": give it as {key.removesuffix('_mb')}_mib, 2**20 bytes"
-                if key == "memory_mb"
-                else nearest(key, _FACTS)
-            )
-            wrong.add(f"unknown key {key!r}{hint}", *path, key)
-        elif key == "release" and not (isinstance(value, str) and re.search(r"\d", value)):
-            wrong.add(f'release is {value!r}: write it as "5.0" or "6.7"', *path, key)
-        elif key == "load_hosts" and isinstance(value, str) and "{" in value:
-            facts[key] = value  # a label tells it: see `expand`
-        elif key in _TEXTS and isinstance(value, str):
-            facts[_TEXTS[key]] = value
-        elif key not in _TEXTS and _positive(value) and (key not in _WHOLE or value == int(value)):
-            facts[key] = int(value) if key in _WHOLE else float(value)
-        else:
-            what = "text" if key == "name" else "a whole number" if key in _WHOLE else "a number above 0"
-            what += ', or a label in braces: "{hosts}"' if key == "load_hosts" else ""
-            wrong.add(f"{key} is {value!r}: give {what}", *path, key)
-    return facts
-
-
-def _positive(value: Any) -> bool:
-    return _is_number(value) and value > 0
-
-
-def figures_of(entry: Mapping[str, Any], wrong: Complaints, path: Sequence[str | int]) -> dict[str, float]:
+def figures_of(entry: Any, wrong: Problems, path: Sequence[str | int]) -> dict[str, float]:
     """Figures given by hand; a name with an ambiguous unit is an error."""
     figures = {}
-    for key, value in entry.items():
+    for key, value in (value_of(Mapping[str, Any], entry, wrong, *path) or {}).items():
         if unclear := _unclear_unit(key):
             wrong.add(unclear, *path, key)
         elif key in {**FIRST, **SPAN, **LAST}:
-            wrong.add(f"{key!r} is a column of the results that is not a measurement: rename the figure", *path, key)
+            wrong.add(f"{shown(key)} is a column of the results, not a measurement; rename the figure", *path, key)
         elif not key[:1].isalpha():
-            wrong.add(f"{key!r} is not a valid name for a figure: start it with a letter", *path, key)
-        elif not _is_number(value):
-            wrong.add(f"{key} is {value!r}: figures are numbers", *path, key)
-        else:
-            figures[key] = float(value)
+            wrong.add(f"{shown(key)} is not a valid name for a figure; start it with a letter", *path, key)
+        elif (figure := value_of(float, value, wrong, *path, key)) is not None:
+            figures[key] = figure
     return figures
 
 
@@ -190,48 +181,43 @@ def _unclear_unit(name: str) -> str:
     return ""
 
 
-def file_of(role: str, entry: Any, shared: Any, wrong: Complaints, path: Sequence[str | int]) -> FileSpec | None:
+def file_of(role: str, entry: Any, shared: Any, wrong: Problems, path: Sequence[str | int]) -> FileSpec | None:
     """The files of a role: a name or pattern, a list of them, or a table with `file` and options."""
     table = entry if isinstance(entry, dict) else {"file": entry}
     options = {**(shared if isinstance(shared, dict) else {}), **table}
     before = len(wrong)
-    for key in options:
-        if key not in _ENTRY:
-            wrong.add(f"unknown key {key!r}{nearest(key, _ENTRY)}", *path, key)
-    named = options.get("file")
-    several = isinstance(named, list)
-    patterns: list[Any] = named if isinstance(named, list) else [named]
-    if not patterns or not all(isinstance(one, str) and one for one in patterns):
-        wrong.add(f'{role} must name a file, not {named!r}: write {role} = "name", or a list of names', *path)
-    elif several and len(patterns) > 1 and role in ONE_FILE:
-        wrong.add(f"{role} takes one file per run, not {len(patterns)}: keep one", *path)
-    test, sensor = options.get("test"), options.get("sensor")
-    if not (test is None or isinstance(test, str) or type(test) is int):
-        wrong.add(f"test is {test!r}: give its name or its number", *path, "test")
-    if not (sensor is None or isinstance(sensor, str)):
-        wrong.add(f"sensor is {sensor!r}: give its name", *path, "sensor")
-    pcpus = options.get("pcpus", [])
-    pcpus = pcpus if isinstance(pcpus, list) else [pcpus]
-    if not all(type(one) is int and one in INT64 and one >= 0 for one in pcpus):
-        wrong.add(f"pcpus is {pcpus!r}: give a PCPU number or a list of them", *path, "pcpus")
+    check_names(options, _ENTRY, wrong, *path)
+    names: tuple[str, ...] = ()
+    if "file" not in options:
+        wrong.add(f'{role} has no file; write {role} = "name", or a list of names', *path)
+    elif found := value_of(_Names, options["file"], wrong, *path):
+        names = (found,) if isinstance(found, str) else found
+        if len(names) > 1 and role in ONE_FILE:
+            wrong.add(f"{role} takes one file per run, not {len(names)}; keep one", *path)
+    more: _Entry = value_of(_Entry, {key: options[key] for key in _OPTIONS if key in options}, wrong, *path)
     opening = _opening(options, wrong, path)
-    clock = timedelta(0)
-    try:
-        clock = offset(options.get("clock", 0))
-    except EsxparseError as error:
-        wrong.add(str(error), *path, "clock")
     if len(wrong) > before:
         return None
-    return FileSpec(tuple(patterns), several, opening, test, sensor, tuple(pcpus), clock, wrong.line(*path))
+    pcpus = more.get("pcpus", ())
+    return FileSpec(
+        patterns=names,
+        several=isinstance(options["file"], list),
+        opening=opening,
+        test=more.get("test"),
+        sensor=more.get("sensor"),
+        pcpus=pcpus if isinstance(pcpus, tuple) else (pcpus,),
+        clock=more.get("clock", timedelta(0)),
+        line=wrong.document.line(*path),
+    )
 
 
-def _opening(options: Mapping[str, Any], wrong: Complaints, path: Sequence[str | int]) -> Opening:
+def _opening(options: Mapping[str, Any], wrong: Problems, path: Sequence[str | int]) -> Opening:
     """The options of `esxparse.open`; reports invalid ones."""
     said = {}
     for key in NAMES:
         value = options.get(key)
         if value == "":
-            wrong.add(f"{key} is empty: give a value or leave it out", *path, key)
+            wrong.add(f"{key} is empty; write a value or leave it out", *path, key)
             continue
         try:
             Opening.of({key: value})

@@ -152,7 +152,7 @@ def great_table(
         msg = "tables for publication need great-tables: install esxparse with the extra `study`"
         raise EsxparseError(msg) from None
     made = GT(frame).tab_header(title=printable(title), subtitle=printable(below))
-    made = made.cols_label(cases={name: html(_two_lines(*heading(name, declared_units))) for name in frame.columns})
+    made = made.cols_label(cases={name: html(two_lines(*heading(name, declared_units))) for name in frame.columns})
     for name in frame.columns:
         kind = frame.schema[name]
         if kind.is_float():
@@ -165,7 +165,8 @@ def great_table(
     return made
 
 
-def _two_lines(text: str, unit: str) -> str:
+def two_lines(text: str, unit: str) -> str:
+    """The head of a column in HTML: its name, and its unit below."""
     escaped = markup.escape(text)
     return f"{escaped}<br><small>{markup.escape(unit)}</small>" if unit else escaped
 

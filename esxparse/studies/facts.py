@@ -33,18 +33,9 @@ def of_capture(rec: Recording) -> dict[str, Any]:
 
 def of_hardware(rec: Recording) -> dict[str, Any]:
     """Host facts from a hardware file: esxcli, lscpu, /proc/cpuinfo, numactl."""
-    meta = rec.meta
-    memory = meta.get("memory_bytes")
-    return known(
-        {
-            "cpus": meta.get("threads"),
-            "cores": meta.get("cores"),
-            "sockets": meta.get("sockets"),
-            "numa_nodes": meta.get("numa_nodes"),
-            "mhz": meta.get("mhz"),
-            "memory_mib": memory / _WHOLE_MIB if memory else None,
-        }
-    )
+    memory = rec.meta.get("memory_bytes")
+    found = {name: rec.meta.get(name) for name in ("cores", "sockets", "numa_nodes", "mhz")}
+    return known({"cpus": rec.meta.get("threads"), **found, "memory_mib": memory / _WHOLE_MIB if memory else None})
 
 
 def together(told: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[dict[str, Any], list[str]]:

@@ -9,14 +9,13 @@ from string import Formatter
 from typing import Any, Final
 
 from esxparse.errors import EsxparseError
+from esxparse.toml.checked import INT64
 
 _WILD: Final = re.compile(r"([*?])")
 _HUGE: Final = re.compile(r"\d{3}")
 _NAME: Final = re.compile(r"[^\W\d]\w*")
 WILDCARD: Final = "*"
 """What the names of wildcards begin with: `*1` is the first of a pattern."""
-INT64: Final = range(-(1 << 63), 1 << 63)
-"""The whole numbers that a column holds."""
 
 
 def _pieces(pattern: str) -> list[tuple[str, str | None, str]]:

@@ -25,71 +25,87 @@ the tables named in [tables] (`studies.derived`).
 from __future__ import annotations
 
 import math
-import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from esxparse import toml
-from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.schema import schema
 from esxparse.studies.derived import Derived
+from esxparse.toml import checked
+from esxparse.toml.lines import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from esxparse.studies.derived import Computed
 
 FILE_NAME: Final = "published.toml"
 SCHEMA: Final = schema(
     "figure claim str, value least most f64, unit str, tolerance resolution f64, source assumed note str"
 )
-_NEEDED: Final = ("figure", "claim", "unit")
-_KEYS: Final = frozenset({*SCHEMA, "here"})
 _EXACT: Final = 1e-9
 """Whole numbers come through means and divisions."""
 
 
-def read(path: Path) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Figure:
+    """One figure; the module docstring explains its keys."""
+
+    figure: str
+    claim: str
+    unit: str
+    value: float | None = None
+    least: float | None = None
+    most: float | None = None
+    tolerance: float | None = None
+    resolution: float | None = None
+    source: str | None = None
+    assumed: str | None = None
+    note: str | None = None
+    here: str | None = None
+
+    def mistakes(self) -> Iterator[tuple[Place, str]]:
+        """Keys that contradict each other."""
+        if (self.value is None) == (self.least is self.most is None):
+            yield ("value",), "a figure has one value or one range; write value, or a range (least, most)"
+        if (self.source is None) == (self.assumed is None):
+            yield ("source",), 'a figure has either; write source = "page, slide or section", or assumed = "why"'
+
+    @property
+    def stated(self) -> str:
+        """The value or range as people write it.
+
+        >>> Figure("", "", "", 34255.18).stated, Figure("", "", "", least=10.0, most=20.0).stated
+        ('34,255.18', '10 to 20')
+        >>> Figure("", "", "", most=1.0).stated
+        'at most 1'
+        """
+        if self.value is not None:
+            return _number(self.value)
+        least, most = ("" if one is None else _number(one) for one in (self.least, self.most))
+        return f"{least} to {most}" if least and most else f"at least {least}" if least else f"at most {most}"
+
+
+@dataclass(frozen=True)
+class Published:
+    """The contents of the file."""
+
+    figure: tuple[Figure, ...] = ()
+    document: str = ""
+    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def read(path: Path) -> Published:
     """The tables and figures of `published.toml`; the document stands before each `source`.
 
     Raises EsxparseError: It is no TOML, or something in it is missing or of another kind.
     """
-    try:
-        found = toml.parse(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise EsxparseError(f"{path}: {error}") from None
-    figures, tables, document = found.get("figure", []), found.get("tables", {}), found.get("document", "")
-    if not isinstance(figures, list) or not all(isinstance(one, dict) for one in figures):
-        raise EsxparseError(f"{path}: figures are tables: write [[figure]] above each")
-    if not isinstance(tables, dict) or not all(isinstance(one, dict) for one in tables.values()):
-        raise EsxparseError(f'{path}: [tables] holds tables: write iops = {{ compare = "iops" }}')
-    if not isinstance(document, str):
-        raise EsxparseError(f'{path}: document must be text: write document = "title, where, year"')
-    for place, one in enumerate(figures, 1):
-        if mistake := _mistake(one):
-            raise EsxparseError(f"{path}: figure {place} ({one.get('figure', 'without a name')}): {mistake}")
-        if document and "source" in one:
-            one["source"] = f"{document}, {one['source']}"
-    return {"figure": figures, "tables": tables}
-
-
-def _mistake(one: Mapping[str, Any]) -> str:
-    """What is wrong with a figure; nothing if it is sound."""
-    for key in (*_NEEDED, *(name for name in SCHEMA if name in one)):
-        text = SCHEMA[key] == pl.String
-        number = isinstance(one.get(key), int | float) and not isinstance(one[key], bool) and math.isfinite(one[key])
-        if not (isinstance(one.get(key), str) if text else number):
-            return f"{key} must be {'text' if text else 'a number'}"
-    if strange := sorted(set(one) - _KEYS):
-        near = did_you_mean(strange[0], _KEYS)
-        return f"unknown key {strange[0]!r}: {near}it has {', '.join(sorted(_KEYS))}"
-    if ("value" in one) == bool({"least", "most"} & set(one)):
-        return "write value, or a range (least, most)"
-    if ("source" in one) == ("assumed" in one):
-        return 'write source = "page, slide or section" if the document prints it, else assumed = "why"'
-    return ""
+    found = checked.read(path, Published)
+    if not found.document:
+        return found
+    whole = (replace(one, source=one.source and f"{found.document}, {one.source}") for one in found.figure)
+    return replace(found, figure=tuple(whole))
 
 
 def figures(study: Computed) -> pl.DataFrame | None:
@@ -104,9 +120,9 @@ def figures(study: Computed) -> pl.DataFrame | None:
     if not path.is_file():
         return None
     found = read(path)
-    made = Derived(study, found["tables"], path)
-    here = [made.number(f"figure {one['figure']}", one["here"]) if "here" in one else None for one in found["figure"]]
-    frame = listed(found["figure"]).with_columns(pl.Series("here", here, pl.Float64))
+    made = Derived(study, found.tables, path)
+    here = [made.number(f"figure {one.figure}", one.here) if one.here is not None else None for one in found.figure]
+    frame = listed(found.figure).with_columns(pl.Series("here", here, pl.Float64))
     value, missed = pl.col("value"), (pl.col("here") - pl.col("value")).abs()
     room = (pl.col("tolerance").fill_null(0.0).clip(_EXACT) * value.abs()).clip(_EXACT)
     near = (missed <= room) | (missed < pl.col("resolution").fill_null(0.0) / 2)
@@ -115,22 +131,10 @@ def figures(study: Computed) -> pl.DataFrame | None:
     return frame.with_columns(within=pl.when(value.is_null()).then(ranged).otherwise(near))
 
 
-def listed(found: list[dict[str, Any]]) -> pl.DataFrame:
+def listed(found: Sequence[Figure]) -> pl.DataFrame:
     """The figures as a table, as the file has them, and `stated`: the value or range in words."""
-    frame = pl.DataFrame([{name: one.get(name) for name in SCHEMA} for one in found], schema=SCHEMA)
-    return frame.with_columns(pl.Series("stated", [_stated(one) for one in found], pl.String))
-
-
-def _stated(one: Mapping[str, Any]) -> str:
-    """A value or range as people write it.
-
-    >>> _stated({"value": 34255.18}), _stated({"least": 10.0, "most": 20.0}), _stated({"most": 1.0})
-    ('34,255.18', '10 to 20', 'at most 1')
-    """
-    if "value" in one:
-        return _number(one["value"])
-    least, most = (_number(one[name]) if name in one else "" for name in ("least", "most"))
-    return f"{least} to {most}" if least and most else f"at least {least}" if least else f"at most {most}"
+    rows = [{**asdict(one), "stated": one.stated} for one in found]
+    return pl.DataFrame(rows, schema={**SCHEMA, "stated": pl.String})
 
 
 def _number(value: float) -> str:

@@ -22,13 +22,12 @@ from esxparse.recording import Note
 from esxparse.studies.columns import COLUMNS, FACTS
 from esxparse.studies.expand import Run
 from esxparse.studies.opened import CUT
-from esxparse.studies.roles import BENCHMARKS, WORKLOADS
+from esxparse.studies.roles import BENCHMARKS, WHOLE, WORKLOADS
 
 Row = Mapping[str, Any]
 File = tuple[Any, ...]
 
 
-_WHOLE: Final = WORKLOADS | BENCHMARKS | {"perf", "vmkperf", "vscsistats"}
 _CUT: Final = CUT | {"esxtop"}
 _DATED: Final = WORKLOADS | _CUT
 """Files with times in them: two of the same bytes are copies, where two short tables may be the same by chance."""
@@ -100,7 +99,7 @@ def _files(runs: Sequence[Run]) -> list[dict[str, frozenset[File]]]:
         by_role = {}
         for role, files in run.files.items():
             part = (files.spec.opening.member, files.spec.opening.segment)
-            test = files.spec.test if role in _WHOLE else None
+            test = files.spec.test if role in WHOLE else None
             by_role[role] = frozenset((identity(role, path), *part, test) for path in files.paths)
         found.append(by_role)
     return found
@@ -109,7 +108,7 @@ def _files(runs: Sequence[Run]) -> list[dict[str, frozenset[File]]]:
 def _one(first: tuple[Mapping[str, frozenset[File]], Row], second: tuple[Mapping[str, frozenset[File]], Row]) -> bool:
     (files, row), (others, other) = first, second
     shared = {role for role in files.keys() & others.keys() if files[role] & others[role]}
-    if shared & _WHOLE or _same_figures(row, other):
+    if shared & WHOLE or _same_figures(row, other):
         return True
     if not shared & _CUT:
         return False

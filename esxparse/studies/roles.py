@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from esxparse import toml
-from esxparse.errors import did_you_mean
 
 _GROUPS: Final[dict[str, list[str]]] = toml.beside(__file__)["group"]
 _WORKLOADS, _BENCHMARKS = _GROUPS["workloads"], _GROUPS["benchmarks"]
@@ -20,6 +18,8 @@ ROLES: Final[dict[str, frozenset[str]]] = {
 
 WORKLOADS: Final = frozenset(_WORKLOADS)
 BENCHMARKS: Final = frozenset({*_BENCHMARKS, "benchmark"})
+WHOLE: Final = WORKLOADS | BENCHMARKS | {"perf", "vmkperf", "vscsistats"}
+"""Roles of files whose figures are of all that was measured, whatever the window."""
 ONE_FILE: Final = frozenset({"esxtop", "idle", "power", "perf", "vmkperf", "vscsistats"})
 """Roles of which a run has one file."""
 
@@ -35,14 +35,3 @@ def role_of(format_name: str) -> str | None:
     if format_name in ROLES:
         return format_name
     return next((role for role in _PREFERRED if format_name in ROLES[role]), None)
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """A suggestion for a word that is not known: `: did you mean 'esxtop'?`, or else those there are.
-
-    >>> nearest("warmpup", ["warmup", "measure"])
-    ": did you mean 'warmup'?"
-    """
-    names = sorted(known)
-    near = did_you_mean(word, names).rstrip()
-    return f": {near}" if near else f"; valid here: {', '.join(names)}"

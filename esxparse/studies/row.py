@@ -19,7 +19,7 @@ from esxparse.studies import capture, facts, fio_logs, loads, results, scope
 from esxparse.studies.entries import WindowSpec
 from esxparse.studies.expand import Run, RunFiles
 from esxparse.studies.opened import CUT, Opened, collected, recording, recordings, warned
-from esxparse.studies.roles import BENCHMARKS, WORKLOADS
+from esxparse.studies.roles import BENCHMARKS, WHOLE, WORKLOADS
 from esxparse.studies.span import measured
 
 Row = dict[str, Any]
@@ -27,8 +27,6 @@ Row = dict[str, Any]
 _READING_IDLE = Lock()
 _SAME: Final = 1e-9
 """Relative difference up to which two figures are one."""
-_UNCUT: Final = WORKLOADS | BENCHMARKS | {"perf", "vmkperf", "vscsistats"}
-"""Files whose figures are of all they were measured over."""
 
 
 def row_of(opened: Opened, idle: dict[str, Row]) -> tuple[Row, list[pl.DataFrame], list[Note]]:
@@ -127,10 +125,8 @@ def _throughput(run: Run, row: Row, notes: list[str]) -> Row:
     """
     if row.get("throughput_from") is not None:
         return {}
-    shown: Row = {}
-    if not WORKLOADS & set(run.files) and row.get("host_iops") is not None:
-        moved = [row["host_read_mb_per_s"], row["host_write_mb_per_s"]]
-        shown = {"iops": row["host_iops"], "mb_per_s": sum(moved) if None not in moved else None}
+    by_capture = not WORKLOADS & set(run.files) and row.get("host_iops") is not None
+    shown = scope.host_load(row) if by_capture else {}
     given = [name for name in ("iops", "mb_per_s") if row.get(name) is not None]
     for name in given:
         notes += _differs(name, shown.get(name), row[name])
@@ -150,9 +146,7 @@ def _uncut(opened: Opened) -> list[str]:
     run = opened.run
     asked = replace(run.window, span=None) != WindowSpec()
     whole = [
-        role
-        for role in run.files
-        if role in _UNCUT and not any(map(fio_logs.has_logs, opened.recordings.get(role, ())))
+        role for role in run.files if role in WHOLE and not any(map(fio_logs.has_logs, opened.recordings.get(role, ())))
     ]
     if run.unusable or not asked or not whole or "esxtop" in run.files:
         return []

@@ -34,7 +34,7 @@ def load_hosts(  # noqa: PLR0911  one for each way it is known or not
     asked = [name for name in ("iops", "mb_per_s") if row.get(name)]
     if not asked or (row.get("host_used_pct") is None and row.get("watts") is None):
         return None, None
-    shown = _shown(row)
+    shown = host_load(row)
     pairs = {name: (row[name], shown[name]) for name in asked if shown.get(name) is not None}
     whose = str(row.get("throughput_from"))
     if _CAPTURE in whose:
@@ -60,7 +60,8 @@ def load_hosts(  # noqa: PLR0911  one for each way it is known or not
     return 1, None
 
 
-def _shown(row: Mapping[str, Any]) -> dict[str, float | None]:
+def host_load(row: Mapping[str, Any]) -> dict[str, float | None]:
+    """The throughput of the host in the capture."""
     moved = [row.get("host_read_mb_per_s"), row.get("host_write_mb_per_s")]
     return {"iops": row.get("host_iops"), "mb_per_s": None if None in moved else sum(moved)}  # type: ignore[arg-type]
 

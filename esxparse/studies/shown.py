@@ -68,10 +68,8 @@ def _runs(study: Shown) -> str:
     runs = study.runs.collect()
     kept = runs.select(export.chosen(runs, study.labels, None)[: len(study.labels) + _COLUMNS])
     units = export.declared(study.results)
-    heads = [
-        escape(printable(text)) + (f"<br><small>{escape(unit)}</small>" if unit else "")
-        for text, unit in (export.heading(name, units) for name in kept.columns)
-    ]
+    named = (export.heading(name, units) for name in kept.columns)
+    heads = [export.two_lines(printable(text), unit) for text, unit in named]
     shown = table(heads, ([_cell(one) for one in row] for row in kept.head(_ROWS).iter_rows()))
     of = f"the first {_ROWS} of " if runs.height > _ROWS else ""
     return f"{shown}<p>The main columns of {of}{counted(runs.height, 'run')}; <code>study.runs</code> has all.</p>"

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import copy
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -25,7 +24,8 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from esxparse import toml
+from esxparse.errors import EsxparseError
+from esxparse.toml.document import Document
 from esxparse_simulator.host import Scenario
 from esxparse_simulator.limits import ScenarioError, check_number, known, need
 from esxparse_simulator.scenario import parse_scenario, utc
@@ -214,9 +214,9 @@ def _with_base(name: str, beside: Path, seen: tuple[str, ...] = ()) -> dict[str,
     need(name not in seen, f"scenario {name} is its own base ({' -> '.join((*seen, name))}). Name another.")
     text, where = _read(name, beside)
     try:
-        tree = toml.parse(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(f"scenario {name} is not TOML: {error}. Mend the line it names.") from error
+        tree = Document(text, name).tables
+    except EsxparseError as error:
+        raise ScenarioError(str(error)) from None
     if "base" not in tree:
         return tree
     return _laid(_with_base(str(tree["base"]), where, (*seen, name)), tree)

@@ -105,7 +105,7 @@ def test_a_capture_that_fails_half_way_leaves_nothing_behind(
     ("text", "message"),
     [
         ("name = 'x'", "scenario: title is missing"),
-        ("name = ", "is not TOML"),
+        ("name = ", "s.toml:1: not TOML"),
     ],
 )
 def test_a_scenario_that_makes_no_sense_names_the_place(tmp_path: Path, text: str, message: str) -> None:

@@ -39,44 +39,50 @@ from __future__ import annotations
 
 import re
 import string
-import tomllib
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
-from typing import Any, Final
-
-from polars.exceptions import PolarsError
+from typing import Annotated, TypedDict
 
 from esxparse.derived.catalogue import TABLES
 from esxparse.diagnosis import references, rules, series
 from esxparse.diagnosis.rules import Rule
-from esxparse.errors import EsxparseError, did_you_mean
+from esxparse.toml.checked import Key, Prose, choose, read, shown
+from esxparse.toml.document import Document
+from esxparse.toml.lines import Place
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """One row of the table."""
 
-    holds: str
+    holds: Annotated[str, Key("if")]
     weight: float
     say: str
-    fails: float = 0.0
+    fails: Annotated[float, Key("else")] = 0.0
     otherwise: str = ""
+
+
+class Ranked(TypedDict):
+    """The object of a kind for which a series is highest."""
+
+    kind: str
+    by: str
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """One case; the module docstring explains its keys."""
 
-    trouble: str
-    title: str
-    kind: str
-    trigger: str
-    impact: str
-    verdict: str
-    next: str
-    source: str
+    trouble: Prose
+    title: Prose
+    kind: Prose
+    trigger: Prose
+    impact: Prose
+    verdict: Prose
+    next: Prose
+    source: Prose
     evidence: tuple[Evidence, ...]
     level: str = ""
     since: str = ""
@@ -89,8 +95,37 @@ class Case:
     shared: bool = False
     rare: float = -1.2
     entity: Mapping[str, str] = field(default_factory=dict)
-    who: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    who: Mapping[str, Ranked] = field(default_factory=dict)
     numbers: Mapping[str, str] = field(default_factory=dict)
+
+    def mistakes(self) -> Iterator[tuple[Place, str]]:
+        """Series that no capture can have, and limits that no rule has."""
+        if not self.evidence:
+            yield ("evidence",), "evidence is empty; write [[evidence]] entries"
+        kinds: list[tuple[Place, str]] = [(("who", name), one["kind"]) for name, one in self.who.items()]
+        for place, kind in [(("kind",), self.kind), *kinds]:
+            if kind not in TABLES:
+                yield place, f"kind is {shown(kind)}; write {choose(kind, TABLES)}"
+                return
+        rows: list[tuple[Place, str]] = [(("evidence", at, "if"), one.holds) for at, one in enumerate(self.evidence)]
+        rows += [(("trigger",), self.trigger), (("impact",), self.impact)]
+        for place, text in rows:
+            found = [*references.mistakes(text, rules.load()), *series.mistakes(self.kind, references.blank(text))]
+            yield from ((place, f"{place[-1]} {one}") for one in found)
+        edges: list[tuple[Place, str]] = [(("level",), self.level), (("since",), self.since), (("until",), self.until)]
+        for place, names in [*((place, {name}) for place, name in edges if name), *self._texts()]:
+            yield from ((place, f"{place[-1]} {one}") for one in series.unknown(self.kind, names))
+        for name, one in self.who.items():
+            yield from ((("who", name), f"by {mistake}") for mistake in series.unknown(one["kind"], [one["by"]]))
+
+    def _texts(self) -> Iterator[tuple[Place, set[str]]]:
+        """The series in braces of each text, by its place."""
+        own = {"name", *self.who}
+        yield ("verdict",), _holes(self.verdict) - own
+        yield ("next",), _holes(self.next) - own
+        for number, one in enumerate(self.evidence):
+            yield ("evidence", number, "say"), _holes(one.say) - own
+            yield ("evidence", number, "otherwise"), _holes(one.otherwise) - own
 
     def under(self, limits: Mapping[str, Rule]) -> Case:
         """Put the limits of a profile in place of the references to them."""
@@ -129,10 +164,9 @@ class Case:
     @property
     def per_spell(self) -> frozenset[str]:
         """The series that are read of a spell."""
-        texts = [self.verdict, self.next, *(text for one in self.evidence for text in (one.say, one.otherwise))]
-        told = {name for text in texts for _, name, _, _ in string.Formatter().parse(text) if name}
+        told = {name for _, names in self._texts() for name in names}
         read = {name for one in self.evidence for name in _roots(one.holds)} | _roots(self.impact)
-        return frozenset(read | told - {"name", *self.who})
+        return frozenset(read | told)
 
     @property
     def tables(self) -> frozenset[str]:
@@ -145,14 +179,8 @@ def _roots(expression: str) -> frozenset[str]:
     return series.roots(references.blank(expression))
 
 
-_KINDS: Final[Mapping[str, Any]] = {
-    **{kind.__name__: kind for kind in (str, int, bool)},
-    "float": (int, float),
-    "tuple": list,
-    "Mapping": dict,
-}
-"""What TOML has for the type of a field."""
-_ROW: Final = {"if": "holds", "weight": "weight", "say": "say", "else": "fails", "otherwise": "otherwise"}
+def _holes(text: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name}
 
 
 @cache
@@ -165,47 +193,6 @@ def load() -> tuple[Case, ...]:
 def parse(text: str, file: str) -> Case:
     """Read one case.
 
-    Raises EsxparseError: It is no TOML, or a key, an expression or a series in it is not known; with file and key.
+    Raises EsxparseError: It is no TOML, or a key, an expression or a series in it is not known; with file and line.
     """
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise EsxparseError(f"{file}: not a TOML file: {error}") from error
-    keys = {one.name: one for one in fields(Case)}
-    for key, value in document.items():
-        if key not in keys or not isinstance(value, _KINDS[str(keys[key].type).partition("[")[0]]):
-            raise EsxparseError(f"{file}: {key!r} is unknown or of the wrong type")
-    for one in keys.values():
-        if one.default is one.default_factory is MISSING and not document.get(one.name):
-            raise EsxparseError(f"{file}: {one.name!r} is missing")
-    if document["kind"] not in TABLES:
-        raise EsxparseError(f"{file}: 'kind' is {document['kind']!r}: choose from {', '.join(TABLES)}")
-    rows = []
-    for row in document.pop("evidence"):
-        if unknown := set(row) - set(_ROW):
-            raise EsxparseError(f"{file}: evidence: {min(unknown)!r} is unknown: a row takes {', '.join(_ROW)}")
-        rows.append(Evidence(**{_ROW[key]: value for key, value in row.items()}))
-    document["explains"] = tuple(document.get("explains", ()))
-    case = Case(evidence=tuple(rows), **{key: _flat(value) for key, value in document.items()})
-    _check(case, file)
-    return case
-
-
-def _flat(value: Any) -> Any:
-    return " ".join(value.split()) if isinstance(value, str) else value
-
-
-def _check(case: Case, file: str) -> None:
-    """Refuse series that no capture can have, and limits that no rule has."""
-    for where, expression in case.expressions.items():
-        references.check(expression, rules.load(), f"{file}: {where}")
-    try:
-        asked = [(case.kind, name) for name in case.reads | case.per_spell]
-    except PolarsError as error:
-        raise EsxparseError(f"{file}: an expression is not one: {error}") from error
-    asked += [(one["kind"], one["by"]) for one in case.who.values()]
-    for kind, name in asked:
-        if series.tables(kind, name) is None:
-            there = sorted(series.known(kind))
-            msg = f"{file}: no series {name!r} of {kind}; {did_you_mean(name, there)}it has {', '.join(there)}"
-            raise EsxparseError(msg)
+    return read(Document(text, file), Case)

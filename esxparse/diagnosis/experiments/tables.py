@@ -21,14 +21,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import Final
 
-from esxparse import toml
 from esxparse.diagnosis import references, rules
 from esxparse.diagnosis.rules import Rule
+from esxparse.toml.checked import Prose, read
+from esxparse.toml.lines import Place
+
+_HERE: Final = Path(__file__).parent
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,11 @@ class Step:
     words: tuple[str, ...] = ()
     partly: str = ""
 
+    def mistakes(self) -> Iterator[tuple[Place, str]]:
+        """Limits that no rule has."""
+        for key, text in (("yes", self.yes), ("no", self.no)):
+            yield from (((key,), f"{key} {one}") for one in references.mistakes(text, rules.load()))
+
     def under(self, limits: Mapping[str, Rule]) -> Step:
         """Put the limits of a profile in place of the references to them."""
         every = {**rules.load(), **limits}
@@ -57,31 +66,35 @@ class Step:
 class Cause:
     """One cause; the module docstring explains its keys."""
 
-    trouble: str
-    title: str
+    trouble: Prose
+    title: Prose
     prior: float
-    verdict: str
-    next: str
-    source: str
+    verdict: Prose
+    next: Prose
+    source: Prose
     needs: tuple[str, ...] = ()
     weigh: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Steps:
+    step: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class _Causes:
+    cause: tuple[Cause, ...]
 
 
 @cache
 def steps() -> tuple[Step, ...]:
     """All questions, in their order."""
-    found = tuple(
-        Step(**{**one, "words": tuple(one.get("words", ()))}) for one in toml.beside(__file__, "steps.toml")["step"]
-    )
-    for one in found:
-        for text in (one.yes, one.no):
-            references.check(text, rules.load(), f"steps.toml: {one.id}")
-    return found
+    return read(_HERE / "steps.toml", _Steps).step
 
 
 @cache
 def _all() -> tuple[Cause, ...]:
-    return tuple(Cause(**_flat(one)) for one in toml.beside(__file__, "causes.toml")["cause"])
+    return read(_HERE / "causes.toml", _Causes).cause
 
 
 def causes() -> tuple[Cause, ...]:
@@ -97,7 +110,3 @@ def unknown() -> Cause:
 def roles() -> tuple[str, ...]:
     """Names of experiments that a study may name factors for: cached, native ..."""
     return tuple(one.id for one in steps() if one.words)
-
-
-def _flat(one: dict[str, Any]) -> dict[str, Any]:
-    return {key: " ".join(value.split()) if isinstance(value, str) else value for key, value in one.items()}

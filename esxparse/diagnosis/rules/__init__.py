@@ -26,52 +26,70 @@ Keys of a rule (all are needed but those marked)
 from __future__ import annotations
 
 import math
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Literal, NoReturn
+from typing import Any, Final, Literal
 
-from polars.exceptions import PolarsError
-
-from esxparse import toml
 from esxparse.derived.catalogue import TABLES
 from esxparse.diagnosis import series
-from esxparse.errors import EsxparseError, did_you_mean
+from esxparse.errors import EsxparseError
+from esxparse.toml.checked import Prose, checked, choose, read, shown
+from esxparse.toml.document import Document
+from esxparse.toml.lines import Place
 
 Verdict = Literal["ok", "warning", "critical"]
 
-_TEXTS: Final = ("id", "screen", "kind", "value", "unit", "direction", "source")
-_MORE: Final = ("floor_of", "floor_unit", "meaning", "causes", "next")
-_NUMBERS: Final = ("warn", "critical", "floor", "persist", "below_floor")
-_DIRECTIONS: Final = ("above", "below")
+_OF_CASES: Final = frozenset(
+    ["capture.gap", "cpu.costop", "cpu.timers", "memory.balloon", "network.duplex", "numa.migrations", "numa.wide_vm"]
+)
+"""Rules that have had the id of a case since before that was refused: profiles of users replace them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One rule; the module docstring explains its keys."""
 
-    id: str
-    screen: str
-    kind: str
-    value: str
-    unit: str
+    id: Prose
+    screen: Prose
+    kind: Prose
+    value: Prose
+    unit: Prose
     direction: Literal["above", "below"]
     warn: float
-    source: str
+    source: Prose
     critical: float | None = None
     floor: float | None = None
-    floor_of: str = ""
-    floor_unit: str = ""
+    floor_of: Prose = ""
+    floor_unit: Prose = ""
     below_floor: int | None = None
     persist: int = 3
-    meaning: str = ""
-    causes: str = ""
-    next: str = ""
+    meaning: Prose = ""
+    causes: Prose = ""
+    next: Prose = ""
+
+    def mistakes(self) -> Iterator[tuple[Place, str]]:
+        """Keys that contradict each other, the id of a case, and series that no capture can have."""
+        if self.id not in _OF_CASES and (resources.files("esxparse.diagnosis.cases") / f"{self.id}.toml").is_file():
+            yield ("id",), f'the id "{self.id}" is taken by a case; choose another'
+        if len({self.floor is None, not self.floor_of, not self.floor_unit}) > 1:
+            yield ("floor",), "a floor has three keys; write floor, floor_of and floor_unit"
+        sign = 1 if self.direction == "above" else -1
+        if self.critical is not None and self.critical * sign < self.warn * sign:
+            yield (
+                ("critical",),
+                f"critical is {self.critical:g}, which is reached before warn, {self.warn:g}; swap them",
+            )
+        if self.kind not in TABLES:
+            yield ("kind",), f"kind is {shown(self.kind)}; write {choose(self.kind, TABLES)}"
+            return
+        yield from ((("value",), f"value {mistake}") for mistake in series.mistakes(self.kind, self.value))
+        if self.floor_of:
+            yield from ((("floor_of",), f"floor_of {mistake}") for mistake in series.mistakes(self.kind, self.floor_of))
 
     @property
     def reads(self) -> frozenset[str]:
@@ -106,7 +124,8 @@ class Rule:
         >>> load("standard")["network.drop_rx"].judge(50.0, activity=2.0)  # 1 of 2 packets
         'ok'
         """
-        if value is None or math.isnan(value) or (self.floor is not None and _under(activity, self.floor)):
+        idle = self.floor is not None and activity is not None and activity < self.floor
+        if value is None or math.isnan(value) or idle:
             return "ok"
         if self.critical is not None and self.passes(value, self.critical):
             return "critical"
@@ -117,10 +136,6 @@ class Rule:
         if self.direction == "below":
             return value < limit
         return value > 0 if limit == 0 else value >= limit
-
-
-def _under(activity: float | None, floor: float) -> bool:
-    return activity is not None and activity < floor
 
 
 def profiles() -> tuple[str, ...]:
@@ -137,45 +152,45 @@ def load(profile: str | Path = "standard") -> Mapping[str, Rule]:
 
     `profile`: the name of one that comes with the package (see `profiles`), or the path of a .toml file.
 
-    Raises EsxparseError: The profile does not exist, the file cannot be read, or a rule is invalid; the message names
-    the file, the rule and the key.
+    Raises EsxparseError: The profile does not exist, the file cannot be read, or a rule is invalid; the message has
+    file and line.
 
     >>> standard = load("standard")
     >>> standard["disk.davg"].warn, standard["disk.davg"].critical, standard["disk.davg"].unit
     (20.0, 25.0, 'ms')
     """
     name = str(profile)
-    if not _is_toml(name):
-        return _shipped(name)
-    entries = _entries(_parse(Path(profile)), name, {})
-    return MappingProxyType({key: _rule(entry, file) for key, (entry, file) in entries.items()})
+    return MappingProxyType(_read(Path(profile), {}) if _is_toml(name) else _shipped(name))
+
+
+@dataclass(frozen=True)
+class _Profile:
+    """The keys of a file; rules may lack those that they take from a rule underneath."""
+
+    title: str = ""
+    extends: str | None = None
+    rule: tuple[Mapping[str, Any], ...] = ()
 
 
 @cache
 def _shipped(name: str) -> Mapping[str, Rule]:
-    return MappingProxyType({key: _rule(entry, file) for key, (entry, file) in _bundled(name).items()})
+    if name not in profiles():
+        raise EsxparseError(f"unknown thresholds profile {name!r}; use {choose(name, profiles())}, or a .toml file")
+    return _read(_folder() / f"{name}.toml", _all())
 
 
-Entries = dict[str, tuple[dict[str, Any], str]]
+def _given(rule: Rule) -> dict[str, Any]:
+    """The keys of a rule that are not left out."""
+    return {key: value for key, value in asdict(rule).items() if value not in {None, ""}}
 
 
 @cache
-def _all() -> Entries:
-    found: Entries = {}
+def _all() -> Mapping[str, Rule]:
+    found: dict[str, Rule] = {}
     for entry in sorted(resources.files(__package__).iterdir(), key=lambda one: one.name):
         if _is_toml(entry.name):
-            found |= _entries(_parse(entry), entry.name, {})
+            found |= _read(entry, {})
     return found
-
-
-def _bundled(name: str) -> Entries:
-    if name not in profiles():
-        known = ", ".join(repr(profile) for profile in profiles())
-        near = did_you_mean(name, profiles())
-        msg = f"unknown thresholds profile {name!r}: {near}choose from {known}, or give a path ending in .toml"
-        raise EsxparseError(msg)
-    source = _folder() / f"{name}.toml"
-    return _entries(_parse(source), source.name, _all())
 
 
 def _folder() -> Traversable:
@@ -186,91 +201,27 @@ def _is_toml(name: str) -> bool:
     return name.lower().endswith(".toml")
 
 
-def _parse(source: Path | Traversable) -> dict[str, Any]:
-    """Read a file as TOML, every failure told in terms of the file."""
-    try:
-        return toml.parse(source.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise EsxparseError(f"{source}: cannot read the thresholds profile: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise EsxparseError(f"{source}: not a TOML file: {error}") from error
-
-
-def _entries(document: Mapping[str, Any], file: str, under: Entries) -> Entries:
-    """Give the entries by id with the file that each is to blame on, those `under` it and of `extends` underneath."""
-    unknown = sorted(set(document) - {"title", "extends", "rule"})
-    if unknown:
-        _refuse(file, None, unknown[0], "is unknown: a profile takes title, extends and [[rule]] entries")
-    given = document.get("rule", [])
-    if not isinstance(given, list) or not all(isinstance(entry, dict) for entry in given):
-        _refuse(file, None, "rule", "must be a list of tables: write [[rule]] above each")
-    extends = document.get("extends")
-    if extends is not None and extends not in profiles():
-        _refuse(file, None, "extends", f"is {extends!r}, but it must be one of {', '.join(profiles())}")
-    base = dict(under if extends is None else _bundled(extends))
-    seen: set[str] = set()
-    for number, entry in enumerate(given, start=1):
-        key = entry.get("id")
-        if not isinstance(key, str) or not key:
-            _refuse(file, f"number {number}", "id", 'must be text, such as "cpu.ready"')
-        if key in seen:
-            _refuse(file, key, "id", "is given twice")
-        if key in base and "source" not in entry:
-            _refuse(file, key, "source", "is missing: a rule that replaces another needs its own source")
-        seen.add(key)
-        base[key] = ({**base.get(key, ({}, file))[0], **entry}, file)
-    if not base:
-        _refuse(file, None, "rule", "is missing: the profile has no entries")
-    return base
-
-
-def _rule(entry: Mapping[str, Any], file: str) -> Rule:
-    key = str(entry["id"])
-    known = {field.name for field in fields(Rule)}
-    for name in entry:
-        if name not in known:
-            _refuse(file, key, name, f"is unknown: a rule takes {', '.join(sorted(known))}")
-    for name in (*_TEXTS, *(name for name in _MORE if name in entry)):
-        if not isinstance(entry.get(name), str) or not entry[name]:
-            _refuse(file, key, name, _wrong(entry, name, "text"))
-    for name in ("warn", *(name for name in _NUMBERS if name in entry)):
-        number = entry.get(name)
-        if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
-            _refuse(file, key, name, _wrong(entry, name, "a number"))
-    if entry["direction"] not in _DIRECTIONS:
-        _refuse(file, key, "direction", f'is {entry["direction"]!r}: write "above" or "below"')
-    if len(given := {"floor", "floor_of", "floor_unit"} & set(entry)) not in {0, 3}:
-        missing = min({"floor", "floor_of", "floor_unit"} - given)
-        _refuse(file, key, missing, "is missing: a floor needs a number, what it is of, and a unit")
-    texts = {name: " ".join(entry[name].split()) for name in (*_TEXTS, *_MORE) if name in entry}
-    made = Rule(**{**entry, **texts})
-    _check_series(made, file)
-    sign = 1 if made.direction == "above" else -1
-    if made.critical is not None and made.critical * sign < made.warn * sign:
-        _refuse(file, key, "critical", f"is {made.critical:g}, which is reached before warn, {made.warn:g}")
-    return made
-
-
-def _check_series(made: Rule, file: str) -> None:
-    """Refuse what no capture can have."""
-    if made.kind not in TABLES:
-        _refuse(file, made.id, "kind", f"is {made.kind!r}: choose from {', '.join(TABLES)}")
-    for key in ("value", "floor_of"):
-        try:
-            asked = made.reads if key == "value" else made.activity
-        except PolarsError as error:
-            _refuse(file, made.id, key, f"is no expression: {error}")
-        for name in sorted(asked):
-            if series.tables(made.kind, name) is None:
-                there = sorted(series.known(made.kind))
-                what = f"reads {name!r}, which no {made.kind} has; {did_you_mean(name, there)}there are "
-                _refuse(file, made.id, key, what + ", ".join(there))
-
-
-def _wrong(entry: Mapping[str, Any], name: str, wanted: str) -> str:
-    return f"must be {wanted}, not {entry[name]!r}" if name in entry else f"is missing: it must be {wanted}"
-
-
-def _refuse(file: str, entry: str | None, key: str, what: str) -> NoReturn:
-    where = f"{file}: " if entry is None else f"{file}: rule {entry}: "
-    raise EsxparseError(f"{where}{key!r} {what}")
+def _read(source: Path | Traversable, under: Mapping[str, Rule]) -> Mapping[str, Rule]:
+    """The rules of a file over those `under` it and of the profile that it extends."""
+    document = Document.read(source)
+    profile = read(document, _Profile)
+    if profile.extends is not None and profile.extends not in profiles():
+        what = f"extends is {shown(profile.extends)}; write {choose(profile.extends, profiles())}"
+        raise document.error(what, "extends")
+    rules = dict(under if profile.extends is None else _shipped(profile.extends))
+    below, seen = dict(rules), set[str]()
+    for number, entry in enumerate(profile.rule):
+        place = ("rule", number)
+        replaced = below.get(str(entry.get("id")))
+        if replaced and "source" not in entry:
+            raise document.error(
+                "source is missing; write one, for a rule that replaces another needs its own source", *place
+            )
+        made = checked(document, Rule, {**(_given(replaced) if replaced else {}), **entry}, *place)
+        if made.id in seen:
+            raise document.error(f"the id {shown(made.id)} is given twice; rename or remove one of them", *place, "id")
+        seen.add(made.id)
+        rules[made.id] = made
+    if not rules:
+        raise document.error("the profile has no rules; write [[rule]] entries")
+    return rules

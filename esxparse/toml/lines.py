@@ -1,11 +1,9 @@
-"""Line numbers of tables and keys in TOML text, which the standard library's parser drops, and complaints with them."""
+"""Line numbers of tables and keys in TOML text, which the standard library's parser drops."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-
-from esxparse.recording import Note
 
 Place = tuple[str | int, ...]
 """Where something is: `("run", 0, "vms")` is the key `vms` of the first `[[run]]`."""
@@ -86,19 +84,3 @@ def line_of(lines: Mapping[Place, int], *path: str | int) -> int | None:
         if path[:length] in lines:
             return lines[path[:length]]
     return None
-
-
-class Complaints(list[Note]):
-    """Problems found so far, each with its line."""
-
-    def __init__(self, lines: Mapping[Place, int]) -> None:
-        super().__init__()
-        self.lines = lines
-
-    def line(self, *path: str | int) -> int | None:
-        """The line of the key at `path`."""
-        return line_of(self.lines, *path)
-
-    def add(self, message: str, *path: str | int) -> None:
-        """Adds a problem with the key at `path`."""
-        self.append(Note(message, self.line(*path), severity="warning"))

@@ -1,4 +1,7 @@
-"""TOML: written by people, with limits, because strangers may send it (manifests, thresholds); and our own data."""
+"""TOML: written by people, with limits, because strangers may send it (manifests, thresholds); and our own data.
+
+`esxparse.toml.checked` makes objects of a file, and says with file and line what is wrong with it.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,247 @@
+"""TOML that people write, checked against dataclasses: each problem has its line and says what to write instead.
+
+A dataclass or a TypedDict lists the keys of a table with their types. Beside plain types they may have
+
+    Annotated[float, Meta(gt=0)]     limits of msgspec
+    Annotated[str, Key("if")]        another name in the file
+    Annotated[float, Read(seconds)]  a function that takes value and key and makes the value, or raises EsxparseError
+
+An object may check itself: its method `mistakes` yields pairs of a place in it and what is wrong there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    NamedTuple,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+
+import msgspec
+from msgspec import inspect
+
+from esxparse.errors import EsxparseError, nearest
+from esxparse.toml.document import Document, Problems
+
+Made = TypeVar("Made")
+
+INT64: Final = range(-(1 << 63), 1 << 63)
+"""The whole numbers that a column holds."""
+Text = Annotated[str, msgspec.Meta(min_length=1)]
+Number = int | float
+"""A number that stays whole if it is written so."""
+_LONGEST: Final = 60
+_BARE: Final = re.compile(r"[\w.-]+")
+
+
+class Key(NamedTuple):
+    """What the file calls a field."""
+
+    name: str
+
+
+class Read(NamedTuple):
+    """How a value of the file becomes that of a field."""
+
+    function: Callable[[Any, str], Any]
+
+
+def _prose(value: Any, key: str) -> str:
+    """A text whose lines are broken anywhere."""
+    if not isinstance(value, str) or not value:
+        raise EsxparseError(f"{key} is {shown(value)}; write text")
+    return " ".join(value.split())
+
+
+Prose = Annotated[str, Read(_prose)]
+
+
+def read(file: Document | Path | Traversable, kind: type[Made]) -> Made:
+    """Make an object of a file.
+
+    Raises EsxparseError: The file cannot be read, is not TOML, or something in it is wrong; the first problem.
+    """
+    document = file if isinstance(file, Document) else Document.read(file)
+    return checked(document, kind, document.tables)
+
+
+def checked(document: Document, kind: type[Made], tables: Mapping[str, Any], *place: str | int) -> Made:
+    """Make an object of the tables at a place of a file.
+
+    Raises EsxparseError: Something in it is wrong; the first problem.
+    """
+    problems = Problems(document)
+    made: Made = value_of(kind, tables, problems, *place)
+    if problems:
+        raise problems.first()
+    return made
+
+
+def value_of(kind: Any, value: Any, problems: Problems, *place: str | int) -> Any:  # noqa: PLR0911  one for each kind
+    """A value of the file as a type wants it; None after adding what is wrong with it to the problems."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if read := next((one for one in inner[1:] if isinstance(one, Read)), None):
+        try:
+            return read.function(value, str(place[-1]))
+        except EsxparseError as error:
+            return problems.add(str(error), *place)
+    if origin is Annotated and any(isinstance(one, Key) for one in inner[1:]):
+        return value_of(inner[0], value, problems, *place)
+    if dataclasses.is_dataclass(kind) or is_typeddict(kind):
+        return _table(kind, value, problems, *place)
+    if origin is Mapping and isinstance(value, dict):
+        return {key: value_of(inner[1], one, problems, *place, key) for key, one in value.items()}
+    if origin is tuple and isinstance(value, list) and inner[1:] == (...,):
+        return tuple(value_of(inner[0], one, problems, *place, number) for number, one in enumerate(value))
+    return _plain(kind, value, problems, *place)
+
+
+def _table(kind: Any, value: Any, problems: Problems, *place: str | int) -> Any:
+    """A dataclass, or the table that a TypedDict describes; keys with problems are left out of it."""
+    if not isinstance(value, dict):
+        return _refuse(kind, value, problems, *place)
+    before = len(problems)
+    types, needed = _keys(kind)
+    check_names(value, types, problems, *place)
+    found = {}
+    for key, one in value.items():
+        if key in types:
+            count = len(problems)
+            made = value_of(types[key][1], one, problems, *place, key)
+            if len(problems) == count:
+                found[types[key][0]] = made
+    for key in needed:
+        if key not in value:
+            problems.add(f"{key} is missing; write {key} = ... ({_wanted(inspect.type_info(types[key][1]))})", *place)
+    if not all(types[key][0] in found for key in needed):
+        return None
+    made = kind(**found)
+    if len(problems) == before and hasattr(made, "mistakes"):
+        for inner, mistake in made.mistakes():
+            problems.add(mistake, *place, *inner)
+    return made
+
+
+@cache
+def _keys(kind: Any) -> tuple[dict[str, tuple[str, Any]], tuple[str, ...]]:
+    """Of each key in the file the field and its type; and the keys that must be there."""
+    types = {}
+    for field, hint in get_type_hints(kind, include_extras=True).items():
+        name = next((one.name for one in get_args(hint)[1:] if isinstance(one, Key)), field)
+        types[name] = (field, hint)
+    if is_typeddict(kind):
+        return types, tuple(key for key in types if key in kind.__required_keys__)
+    lacking = dataclasses.MISSING
+    needed = {one.name for one in dataclasses.fields(kind) if one.default is one.default_factory is lacking}
+    return types, tuple(key for key, (field, _) in types.items() if field in needed)
+
+
+def check_names(names: Iterable[str], known: Iterable[str], problems: Problems, *place: str | int) -> None:
+    """Add the keys of a table that nobody knows to the problems."""
+    there = sorted(known)
+    for name in names:
+        if name not in there:
+            problems.add(f"unknown key {shown(name)}; use {choose(name, there)}", *place, name)
+
+
+def choose(word: object, known: Iterable[str]) -> str:
+    """What to write instead of a word: `one of ...`, and the nearest.
+
+    >>> choose("warmpup", ["warmup", "measure"])
+    'one of warmup, measure (did you mean "warmup"?)'
+    """
+    there = list(known)
+    near = nearest(word, there)
+    return f"one of {', '.join(there)}" + (f' (did you mean "{near[0]}"?)' if near else "")
+
+
+def shown(value: Any) -> str:
+    r"""A value as the file has it, in one line, cut to a length that fits in a message.
+
+    >>> print(shown(["a", True]), shown("one\nline"))
+    ["a", true] "one\nline"
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except ValueError:  # Python prints no number of thousands of digits.
+        return "a number of thousands of digits"
+    text = text if text.isprintable() else json.dumps(value, default=str)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def _named(key: str) -> str:
+    return key if _BARE.fullmatch(key) else shown(key)
+
+
+def _plain(kind: Any, value: Any, problems: Problems, *place: str | int) -> Any:
+    """A value without keys of its own."""
+    if kind is Any:
+        return value
+    key = _named(next(one for one in reversed(place) if isinstance(one, str)))
+    if isinstance(value, float) and not math.isfinite(value):
+        return problems.add(f"{key} is {value}; write a finite number", *place)
+    if isinstance(value, int) and value not in INT64:
+        return problems.add(f"{key} is {shown(value)}; write a whole number that fits in 64 bits", *place)
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return _refuse(kind, value, problems, *place)
+
+
+def _refuse(kind: Any, value: Any, problems: Problems, *place: str | int) -> None:
+    """Add to the problems that a value is not what a type wants."""
+    names = [_named(one) for one in place if isinstance(one, str)]
+    header = f"[{'.'.join(names)}]"
+    info = inspect.type_info(kind)
+    wanted = _wanted(info)
+    if wanted == _TABLE:
+        wanted = f"{_TABLE}: {header if isinstance(place[-1], str) else f'[{header}]'} above its keys"
+    elif isinstance(info, inspect.VarTupleType) and _wanted(info.item_type) == _TABLE:
+        wanted = f"[{header}] above each"
+    elif isinstance(info, inspect.LiteralType) and (near := nearest(value, info.values)):
+        wanted += f' (did you mean "{near[0]}"?)'
+    what = _TABLE if isinstance(value, dict) else shown(value)
+    problems.add(f"{names[-1]} is {what}; write {wanted}", *place)
+
+
+_TABLE: Final = "a table"
+
+
+def _wanted(info: inspect.Type) -> str:  # noqa: PLR0911  one for each type
+    """What to write for a type, in words."""
+    match info:
+        case inspect.Metadata():
+            described = (info.extra_json_schema or {}).get("description")
+            return described or _wanted(info.type)
+        case inspect.UnionType():
+            words = [_wanted(one) for one in info.types if not isinstance(one, inspect.NoneType)]
+            return " or ".join(one for one in words if not (one == "a whole number" and "a number" in words))
+        case inspect.LiteralType():
+            return " or ".join(map(shown, info.values))
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.IntType() | inspect.FloatType():
+            whole = isinstance(info, inspect.IntType) or info.multiple_of == 1
+            least = " above 0" if info.gt == 0 else " from 0" if info.ge == 0 else ""
+            return f"a {'whole ' if whole else ''}number{least}"
+        case inspect.VarTupleType():
+            return "a list"
+        case inspect.StrType():
+            return "text"
+    return _TABLE
