@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import ModuleType
 
 from esxparse.errors import EsxparseError
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 _PACKAGE = Path(__file__).parent
 

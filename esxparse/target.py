@@ -11,19 +11,17 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 from esxparse.whole import whole_file
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    Input = str | os.PathLike[str] | os.stat_result
+Input = str | os.PathLike[str] | os.stat_result
 
 __all__ = ["PAGE_MARK", "Target", "refuse_inputs", "target"]
 

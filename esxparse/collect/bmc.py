@@ -14,14 +14,12 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from urllib.parse import urljoin
 
+from esxparse.collect.credentials import Account
 from esxparse.collect.origin import NoAnswerError, body, confine
 from esxparse.errors import EsxparseError
-
-if TYPE_CHECKING:
-    from esxparse.collect.credentials import Account
 
 Auth = Literal["auto", "session", "basic"]
 

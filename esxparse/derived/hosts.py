@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import polars as pl
 
-from esxparse.derived.capture import beside, of
+from esxparse.derived.capture import Capture, beside, of
 from esxparse.derived.catalogue import copied
 from esxparse.derived.model import derived
 from esxparse.metrics import host, host_cpu, memory, power
 from esxparse.metrics.frames import column, names, total, weighted_mean
-
-if TYPE_CHECKING:
-    from esxparse.derived.capture import Capture
 
 _BUSY: Final = 98.0
 """% in C0 from which the rest says nothing of how deeply a PCPU sleeps."""

@@ -7,11 +7,13 @@ runtime is Vega's bundle from this machine, so it needs no network.
 from __future__ import annotations
 
 import html
+import os
 import tomllib
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import Any, Final, get_args
 
 import anywidget
 import polars as pl
@@ -34,10 +36,6 @@ from esxparse.formats.registry import open_recording
 from esxparse.recording import Note, Recording, printable
 from esxparse.studies import Study, study
 from esxparse.studies.study_file import SUFFIX
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable
 
 _HERE: Final = Path(__file__).parent
 _DARK: Final = '[data-jp-theme-light="false"] {0}'

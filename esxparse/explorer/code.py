@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 from esxparse.charts.reduce import EVEN
+from esxparse.explorer.panel import Asked
 from esxparse.metrics.energy import LONGEST_GAP
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
-    from esxparse.explorer.panel import Asked
-
 
 _RECORDINGS: Final = ("rec", "other")
 

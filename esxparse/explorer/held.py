@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import polars as pl
 
 from esxparse.counters.catalogue import lookup, objects
+from esxparse.counters.model import Counter
 from esxparse.counters.naming import table_name
 from esxparse.counters.series import NUMBERED, series_name
-from esxparse.derived.catalogue import TABLES
+from esxparse.derived.catalogue import TABLES, Column
 from esxparse.derived.of_recording import lacking
 from esxparse.derived.tables import declared
 from esxparse.errors import EsxparseError, nearest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from esxparse.counters.model import Counter
-    from esxparse.derived.catalogue import Column
-    from esxparse.recording import Recording
+from esxparse.recording import Recording
 
 _NEAREST: Final = 5
 _VM: Final = "vm"

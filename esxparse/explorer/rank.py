@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import polars as pl
 
 from esxparse.explorer.rows import rows
 from esxparse.metrics import ranking
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from esxparse.metrics.ranking import Order
-    from esxparse.recording import Recording
+from esxparse.metrics.ranking import Order
+from esxparse.recording import Recording
 
 
 def top(

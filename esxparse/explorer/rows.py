@@ -6,8 +6,8 @@ vCPUs would lead every ranking. Name the table (`table="group_cpu"`) for the gro
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 import polars as pl
 
@@ -18,11 +18,7 @@ from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.explorer.held import DEVICE, NAMED, VM, Held, expression, find, held, of_vms, said
 from esxparse.metrics.inventory import only_kinds, only_vms, vms
 from esxparse.metrics.network import offered
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from esxparse.recording import Recording
+from esxparse.recording import Recording
 
 _ROLL_UPS: Final = {
     "physical_cpu": "pcpu",

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Final
 
 import polars as pl
 
 from esxparse.derived import of_recording
 from esxparse.derived.catalogue import TABLES
+from esxparse.recording import Recording
 from esxparse.schema import TIME
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-    from datetime import datetime
-
-    from esxparse.recording import Recording
 
 _READ: Final = re.compile(r'\b(?:from|join)\s+"?(\w+)')
 """The tables that a query reads by name: `host` is also a column of each."""

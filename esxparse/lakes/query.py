@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import Any, Final, Unpack
 
 import polars as pl
 
 from esxparse import fleet
 from esxparse.errors import DamagedError, EsxparseError, MissingTableError, choose_from
 from esxparse.fleet import Crew
-from esxparse.formats.opening import Opening, moment
+from esxparse.formats.opening import Opening, Options, moment
 from esxparse.lakes import derived, entries, merged, segments, servers, sql
 from esxparse.lakes.adding import Added, Job, add
 from esxparse.lakes.entries import Entry
@@ -26,9 +26,6 @@ from esxparse.lakes.merged import Merged
 from esxparse.lakes.store import Store
 from esxparse.locations import is_url, legible, public
 from esxparse.recording import Recording, counted
-
-if TYPE_CHECKING:
-    from esxparse.formats.opening import Options
 
 _QUOTED_URL: Final = re.compile(r"""['"]([^'"]*://[^'"]*)['"]""")
 _UNKNOWN: Final = re.compile(r'Table with name "?(.+?)"? does not exist')

@@ -19,20 +19,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from esxparse import toml
 from esxparse.errors import EsxparseError, UnknownFormatError, did_you_mean
 from esxparse.formats.directory import natural
 from esxparse.formats.names import STANDARD_INPUT, recording_name
+from esxparse.formats.opening import Options
 from esxparse.locations import is_url, public
 from esxparse.reports.library import find
 from esxparse.reports.pick import AUTO, STUDY, format_of, of_study, reading
 from esxparse.shipped import templates_dir
 from esxparse.whole import short_name
-
-if TYPE_CHECKING:
-    from esxparse.formats.opening import Options
 
 _RESERVED: Final = ("index", "summary")
 _KEYS: Final = frozenset({"input", "inputs", "name", "template", "parameters"})

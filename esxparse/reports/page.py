@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec
 
 import polars as pl
 
+from esxparse.recording import Note, Recording
 from esxparse.reports import quality
 from esxparse.reports.blocks import Block, Column, Figure, Header, Section, facts, moment, note, stack, table
 from esxparse.version import __version__
@@ -17,8 +18,6 @@ from esxparse.whole import sha256
 
 if TYPE_CHECKING:
     import altair as alt
-
-    from esxparse.recording import Note, Recording
 
 P = ParamSpec("P")
 

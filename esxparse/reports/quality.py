@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from esxparse.quality.check import check, stays
-from esxparse.recording import counted
+from esxparse.recording import Recording, counted
 from esxparse.reports.blocks import Block, Column, note, stack, table
-
-if TYPE_CHECKING:
-    from esxparse.recording import Recording
 
 _LEVELS = {"fail": "critical", "warn": "warning"}
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
 from esxparse import clock
+from esxparse.diagnosis.finding import Finding
+from esxparse.diagnosis.findings import Findings
 from esxparse.recording import counted
 from esxparse.reports import page
 from esxparse.reports.blocks import (
@@ -24,13 +28,7 @@ from esxparse.reports.blocks import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from datetime import datetime
-
     import altair as alt
-
-    from esxparse.diagnosis.finding import Finding
-    from esxparse.diagnosis.findings import Findings
 
 MOST: Final = 6
 """Findings that a report tells of in sentences and charts."""

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
 from esxparse.charts.findings import changes
 from esxparse.charts.reduce import shorten
+from esxparse.diagnosis.experiments.verdicts import StudyFindings
 from esxparse.reports import verdicts
 from esxparse.reports.blocks import Block, Column, Header, note, stack, table, tiles
 from esxparse.reports.study import beside
+from esxparse.studies import Study
 from esxparse.whole import sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import altair as alt
-
-    from esxparse.diagnosis.experiments.verdicts import StudyFindings
-    from esxparse.studies import Study
 
 _MOST_CHARTS: Final = 4
 _MOST_BARS: Final = 12

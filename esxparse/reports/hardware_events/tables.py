@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +14,8 @@ from esxparse.metrics.frames import weighted_mean
 from esxparse.reports import page
 from esxparse.reports.blocks import ABSENT, NOTHING, Block, Column, Header, note, number, spoken_span, table, tiles
 from esxparse.reports.hardware_events.gather import (
+    Gathered,
+    Subject,
     by_aggregate,
     command,
     differences,
@@ -24,11 +27,7 @@ from esxparse.reports.hardware_events.gather import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import altair as alt
-
-    from esxparse.reports.hardware_events.gather import Gathered, Subject
 
 _MOST_SPREAD: Final = 3
 _SPOKEN_FROM_S: Final = 120

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import polars as pl
 
 from esxparse.metrics import over_time
 from esxparse.metrics.frames import completed
-from esxparse.recording import counted
+from esxparse.recording import Recording, counted
 from esxparse.reports import page
 from esxparse.reports.blocks import (
     ABSENT,
@@ -24,9 +24,6 @@ from esxparse.reports.blocks import (
     table,
     tiles,
 )
-
-if TYPE_CHECKING:
-    from esxparse.recording import Recording
 
 
 def header(rec: Recording, title: str) -> Header:

@@ -6,26 +6,24 @@ as `peaks`, not as a warning. Samples with less going on than the threshold's fl
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import polars as pl
 
 from esxparse.charts.reduce import LABEL_WIDTH, shorten
+from esxparse.derived.panels import Matrix
 from esxparse.diagnosis import levels
 from esxparse.diagnosis.diagnose import unseen
+from esxparse.diagnosis.findings import Findings
+from esxparse.diagnosis.rules import Rule
+from esxparse.diagnosis.series import Series
 from esxparse.diagnosis.symptoms import values
 from esxparse.metrics import over_time
 from esxparse.recording import counted
 from esxparse.reports import verdicts
 from esxparse.reports.blocks import NOTHING, Block, Column, note, stack, table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from esxparse.diagnosis.findings import Findings
-    from esxparse.diagnosis.rules import Rule
-    from esxparse.diagnosis.series import Matrix, Series
 
 _AREAS: Final = {"cpu": "CPU", "numa": "NUMA", "nfs": "NFS", "vsan": "vSAN", "vdisk": "Virtual disk"}
 _THINGS: Final = {"vm": "VM", "nfs": "volume", "pcpu": "physical CPU", "vsan": "vSAN"}

@@ -27,11 +27,10 @@ from esxparse.reports.blocks import (
     tiles,
 )
 from esxparse.reports.power_profile import gather
+from esxparse.reports.power_profile.gather import Gathered
 
 if TYPE_CHECKING:
     import altair as alt
-
-    from esxparse.reports.power_profile.gather import Gathered
 
 _BY_TIME: Final = {"name": pl.String, "watts_mean": pl.Float64}
 _HOURS_A_YEAR: Final = 8760

@@ -12,11 +12,10 @@ from esxparse.metrics import simultaneous
 from esxparse.recording import counted
 from esxparse.reports import page
 from esxparse.reports.blocks import NOTHING, Block, Column, Header, note, number, stack, table, tiles
+from esxparse.reports.storage_benchmark.gather import Gathered
 
 if TYPE_CHECKING:
     import altair as alt
-
-    from esxparse.reports.storage_benchmark.gather import Gathered
 
 
 def header(gathered: Gathered, title: str) -> Header:

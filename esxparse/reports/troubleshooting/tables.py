@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import polars as pl
 
 from esxparse import clock
 from esxparse.diagnosis import cases, rules
 from esxparse.diagnosis import changes as changed
+from esxparse.diagnosis.findings import Findings
 from esxparse.errors import EsxparseError
-from esxparse.recording import counted
+from esxparse.recording import Recording, counted
 from esxparse.reports.blocks import Block, Column, note, spoken_span, stack, table, tiles
-
-if TYPE_CHECKING:
-    from esxparse.diagnosis.findings import Findings
-    from esxparse.recording import Recording
 
 _MOST_CHANGES: Final = 12
 _FEWEST: Final = 10
