@@ -16,7 +16,6 @@ from esxparse.reports import page
 from esxparse.reports.blocks import (
     NOTHING,
     Block,
-    Column,
     Verdict,
     anchor,
     card,
@@ -26,6 +25,7 @@ from esxparse.reports.blocks import (
     stack,
     table,
 )
+from esxparse.reports.columns import columns_of
 
 if TYPE_CHECKING:
     import altair as alt
@@ -135,8 +135,7 @@ def not_judged(found: Findings, *what: str) -> Block:
         return NOTHING
     rows = [{"ids": ", ".join(ids), "why": why} for why, ids in by_reason.items()]
     count = sum(map(len, by_reason.values()))
-    columns = [Column("ids", "Not judged", mono=True), Column("why", "Reason")]
-    return table(pl.DataFrame(rows), columns, f"{_BLIND['+'.join(what)]}: {count}")
+    return table(pl.DataFrame(rows), columns_of("verdicts.not_judged"), f"{_BLIND['+'.join(what)]}: {count}")
 
 
 def _said(one: Finding, times: Sequence[datetime]) -> str:

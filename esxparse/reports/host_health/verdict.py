@@ -23,7 +23,8 @@ from esxparse.diagnosis.symptoms import values
 from esxparse.metrics import over_time
 from esxparse.recording import counted
 from esxparse.reports import verdicts
-from esxparse.reports.blocks import NOTHING, Block, Column, note, stack, table
+from esxparse.reports.blocks import NOTHING, Block, note, stack, table
+from esxparse.reports.columns import columns_of
 
 _AREAS: Final = {"cpu": "CPU", "numa": "NUMA", "nfs": "NFS", "vsan": "vSAN", "vdisk": "Virtual disk"}
 _THINGS: Final = {"vm": "VM", "nfs": "volume", "pcpu": "physical CPU", "vsan": "vSAN"}
@@ -100,12 +101,7 @@ def not_judged(rules: Mapping[str, Rule], series: Series, found: pl.DataFrame) -
         for rule in rules.values()
         if rule.id not in judged
     ]
-    columns = [
-        Column("id", "Threshold", mono=True),
-        Column("screen", "Measure", fit="short"),
-        Column("of", "Judges", mono=True),
-        Column("why", "Reason"),
-    ]
+    columns = columns_of("host_health.not_judged")
     unjudged = f"Thresholds not judged: {len(rows)} of {len(rules)}"
     return stack(table(pl.DataFrame(rows), columns, unjudged) if rows else NOTHING, _quiet(rules, series))
 
@@ -127,13 +123,7 @@ def _quiet(rules: Mapping[str, Rule], series: Series) -> Block:
                 rows.append({"screen": rule.screen, "object": name, "p95": p95, "unit": rule.unit, "why": why})
     if not rows:
         return NOTHING
-    columns = [
-        Column("screen", "Measure", fit="short"),
-        Column("object", "Object", fit="name"),
-        Column("p95", "95th percentile of all samples"),
-        Column("unit", "Unit", fit="short"),
-        Column("why", "Not judged, because"),
-    ]
+    columns = columns_of("host_health.quiet")
     return table(pl.DataFrame(rows), columns, "Over a limit with too little activity to be judged")
 
 
@@ -157,16 +147,7 @@ def evidence(found: Findings) -> Block:
         }
         for number, one in worst.items()
     ]
-    columns = [
-        Column("number", "Finding", digits=None),
-        Column("severity", "Severity", level=True),
-        Column("what", "Trouble", fit="name"),
-        Column("when", "When (UTC)", fit="short"),
-        Column("for", "Evidence"),
-        Column("against", "Against"),
-        Column("next", "Next"),
-    ]
-    return table(pl.DataFrame(rows), columns, "Findings, most important first")
+    return table(pl.DataFrame(rows), columns_of("host_health.evidence"), "Findings, most important first")
 
 
 def overview(found: pl.DataFrame, profile: str, samples: int) -> Block:
@@ -191,20 +172,7 @@ def overview(found: pl.DataFrame, profile: str, samples: int) -> Block:
         NOTHING if samples >= _FEWEST else note(few, "warning"),
         table(
             passed,
-            [
-                Column("verdict", "Verdict", level=True),
-                Column("area", "Area", fit="short"),
-                Column("screen", "Measure"),
-                Column("meaning", "Meaning"),
-                Column("object", "Worst", fit="name"),
-                Column("over", "Over the limit", fit="short"),
-                Column("p95", "95th percentile"),
-                Column("extreme", "Worst sample"),
-                Column("over_pct", "Time over", "%", digits=0),
-                Column("warn", "Warning from", digits=None),
-                Column("critical", "Critical from", digits=None),
-                Column("unit", "Unit", fit="short"),
-            ],
+            columns_of("host_health.overview"),
             f"Thresholds exceeded: {passed.height} of {found.height} (profile {profile})",
         ),
     )
@@ -217,14 +185,7 @@ def sources(found: pl.DataFrame, profile: str) -> Block:
     """
     return table(
         found.sort("id"),
-        [
-            Column("id", "Threshold", mono=True),
-            Column("screen", "Measure", fit="short"),
-            Column("warn", "Warning from", digits=None),
-            Column("critical", "Critical from", digits=None),
-            Column("unit", "Unit", fit="short"),
-            Column("source", "Source"),
-        ],
+        columns_of("host_health.sources"),
         f"Thresholds of profile {profile} and their sources",
     )
 
