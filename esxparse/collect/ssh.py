@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
+from esxparse import toml
 from esxparse.collect.credentials import PASSWORD
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
@@ -72,40 +73,10 @@ class RefusedError(EsxparseError):
     """The login or the host's key is refused: trying again would not help, and could lock the account."""
 
 
-_REASONS: Final[tuple[tuple[str, type[EsxparseError], str], ...]] = (
-    (
-        "Unable to negotiate",
-        RefusedError,
-        "ssh and the host have no algorithm in common: {said}; allow one that the host offers in ssh's configuration",
-    ),
-    (
-        "HOST IDENTIFICATION HAS CHANGED",
-        RefusedError,
-        "its host key is not the one in known_hosts: find out why before you remove the old one (ssh-keygen -R HOST)",
-    ),
-    (
-        "host key",
-        RefusedError,
-        "its host key is not known: log in once by hand (ssh {target}), compare the fingerprint, and accept it",
-    ),
-    (
-        "ermission denied",
-        RefusedError,
-        (
-            "the login is refused: load a key that the host knows (ESXi: /etc/ssh/keys-root/authorized_keys) into the "
-            "agent, or give it with --identity; passwords are not asked for"
-        ),
-    ),
-    ("authentication failures", RefusedError, "the agent offers too many keys: give the right one with --identity"),
-    ("Could not resolve hostname", LostError, "no such host: check the name"),
-    ("Connection refused", LostError, "nothing answers at its SSH port: start the SSH service of the host"),
-    ("timed out", LostError, "no answer in time: check the address and the firewall"),
-    ("not responding", LostError, "the connection was lost: no answer for 15 s"),
-    ("No route to host", LostError, "no route to the host"),
-    ("unreachable", LostError, "the network is unreachable"),
-    ("closed by", LostError, "the connection was closed"),
-    ("reset by", LostError, "the connection was cut"),
-    ("Broken pipe", LostError, "the connection was cut"),
+_REASONS: Final = tuple(
+    (sign, kind, reason)
+    for kind, signs in ((RefusedError, "refused"), (LostError, "lost"))
+    for sign, reason in toml.beside(__file__, "reasons.toml")["ssh"][signs].items()
 )
 
 
