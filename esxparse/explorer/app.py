@@ -26,10 +26,9 @@ from esxparse.diagnosis.diagnose import diagnose
 from esxparse.diagnosis.likeness import similar
 from esxparse.errors import DamagedError, EsxparseError, choose_from
 from esxparse.explorer.code import cell
-from esxparse.explorer.held import find, held, of_vms
+from esxparse.explorer.held import about, find, held, of_vms
 from esxparse.explorer.overview import Overview, of_recording, of_study
 from esxparse.explorer.panel import Align, Asked, Values, moment, panel
-from esxparse.explorer.rows import NOUNS
 from esxparse.formats.collected import successor
 from esxparse.formats.opening import Opening
 from esxparse.formats.registry import open_recording
@@ -101,7 +100,7 @@ class Explorer(anywidget.AnyWidget):
         every, timed = sorted(held(rec), key=lambda one: one.derived is None), frozenset(_timed(rec))
         self.counters = [
             {"table": one.table, "column": one.column, "name": one.name, "names": list(one.names)}
-            | {"unit": one.unit, "meaning": one.meaning, "noun": NOUNS.get(one.table, "instances")}
+            | {"unit": one.unit, "meaning": one.meaning, "noun": about(one.table, "noun", "instances")}
             for one in every
             # A counter of groups is drawn as that of their VMs.
             if one.table in timed and of_vms(one, every) is one

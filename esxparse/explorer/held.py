@@ -9,6 +9,7 @@ from typing import Final
 
 import polars as pl
 
+from esxparse import toml
 from esxparse.counters.catalogue import lookup, objects
 from esxparse.counters.model import Counter
 from esxparse.counters.naming import table_name
@@ -23,31 +24,12 @@ _NEAREST: Final = 5
 _VM: Final = "vm"
 _GROUPS: Final = "group_cpu"
 _NO_COUNTERS: Final = frozenset({"members"})
-NAMED: Final = {
-    "group_cpu": "group",
-    "group_memory": "group",
-    "vcpu": "world",
-    "network_port": "client",
-}
-"""The column that people know a row by; in other tables it is `instance`."""
-VM: Final = {
-    "vm": "instance",
-    "group_cpu": "group",
-    "group_memory": "group",
-    "vcpu": "group",
-    "virtual_disk": "vm",
-    "network_port": "client",
-}
-"""The column with the name of the VM, in the tables that have one."""
-DEVICE: Final = {
-    "device": "instance",
-    "nfs": "instance",
-    "physical_disk_scsi_device": "device",
-    "physical_disk_nfs_volume": "device",
-    "physical_disk_per_device_per_world": "device",
-    "physical_disk_partition": "device",
-}
-"""The column with the name of the device, in the tables that have one."""
+_TABLES: Final = toml.beside(__file__, "tables.toml")
+
+
+def about(table: str, what: str, otherwise: str = "") -> str:
+    """What `tables.toml` says of a table: its `noun`, the column with the `name` of a row, and so on."""
+    return str(_TABLES.get(table, {}).get(what, otherwise))
 
 
 @dataclass(frozen=True, slots=True)
