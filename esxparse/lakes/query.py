@@ -26,6 +26,7 @@ from esxparse.lakes.merged import Merged
 from esxparse.lakes.store import Store
 from esxparse.locations import is_url, legible, public
 from esxparse.recording import Recording, counted
+from esxparse.schema import schema
 
 _QUOTED_URL: Final = re.compile(r"""['"]([^'"]*://[^'"]*)['"]""")
 _UNKNOWN: Final = re.compile(r'Table with name "?(.+?)"? does not exist')
@@ -36,6 +37,10 @@ _DUCKDB: Final[dict[str, str | bool | int | float | list[str]]] = {
     "autoload_known_extensions": False,
 }
 """A query sees the tables of the lake, not variables of this program, and downloads no extension."""
+_CATALOGUE: Final = schema(
+    "id host format release str, start end time, samples columns rows bytes source_bytes notes warnings i64, "
+    "source sha256 esxparse str"
+)
 _HIVE: Final = {"table": pl.String(), "date": pl.Date(), "host": pl.String()}
 
 
@@ -213,8 +218,6 @@ class Lake:
         files), `source_bytes` (unpacked), `notes`, `warnings` (notes that warn), `source`, `sha256` (of its content),
         `esxparse` (the version that read it).
         """
-        time = pl.Datetime("us", "UTC")
-        text, number = pl.String, pl.Int64
         rows = [
             (
                 one.id,
@@ -235,13 +238,7 @@ class Lake:
             )
             for one in self.captures
         ]
-        schema: dict[str, Any] = {
-            **dict.fromkeys(("id", "host", "format", "release"), text),
-            **dict.fromkeys(("start", "end"), time),
-            **dict.fromkeys(("samples", "columns", "rows", "bytes", "source_bytes", "notes", "warnings"), number),
-            **dict.fromkeys(("source", "sha256", "esxparse"), text),
-        }
-        return pl.DataFrame(rows, schema=schema, orient="row")
+        return pl.DataFrame(rows, schema=_CATALOGUE, orient="row")
 
     def capture(self, key: str) -> Entry:
         """The entry whose id begins so.

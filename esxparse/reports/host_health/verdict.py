@@ -25,6 +25,7 @@ from esxparse.recording import counted
 from esxparse.reports import verdicts
 from esxparse.reports.blocks import NOTHING, Block, note, stack, table
 from esxparse.reports.columns import columns_of
+from esxparse.schema import schema
 
 _AREAS: Final = {"cpu": "CPU", "numa": "NUMA", "nfs": "NFS", "vsan": "vSAN", "vdisk": "Virtual disk"}
 _THINGS: Final = {"vm": "VM", "nfs": "volume", "pcpu": "physical CPU", "vsan": "vSAN"}
@@ -35,23 +36,9 @@ _NEVER: Final = "no sample met its condition, or had enough going on to be judge
 
 _ORDER: Final = {"critical": 0, "warning": 1, "peaks": 2, "ok": 3}
 
-_SCHEMA: Final = {
-    "verdict": pl.String,
-    "id": pl.String,
-    "screen": pl.String,
-    "meaning": pl.String,
-    "object": pl.String,
-    "kind": pl.String,
-    "objects": pl.Int64,
-    "of": pl.Int64,
-    "p95": pl.Float64,
-    "extreme": pl.Float64,
-    "over_pct": pl.Float64,
-    "warn": pl.Float64,
-    "critical": pl.Float64,
-    "unit": pl.String,
-    "source": pl.String,
-}
+_SCHEMA: Final = schema(
+    "verdict id screen meaning object kind str, objects of i64, p95 extreme over_pct warn critical f64, unit source str"
+)
 
 
 def _capital(word: str) -> str:
