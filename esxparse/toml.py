@@ -29,15 +29,12 @@ def parse(text: str) -> dict[str, Any]:
         raise tomllib.TOMLDecodeError(why) from None
     level: list[Any] = [found]
     for _ in range(DEEPEST):
-        level = [inner for one in level if isinstance(one, (dict, list)) for inner in _inside(one)]
+        tables = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, (dict, list))]
+        level = [inner for one in tables for inner in one]
     if level:
         msg = f"it is nested more than {DEEPEST} tables deep"
         raise tomllib.TOMLDecodeError(msg)
     return found
-
-
-def _inside(one: dict[str, Any] | list[Any]) -> list[Any]:
-    return list(one.values() if isinstance(one, dict) else one)
 
 
 @cache

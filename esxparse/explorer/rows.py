@@ -16,8 +16,10 @@ from esxparse.derived.of_recording import lacking
 from esxparse.derived.of_recording import table as derived_table
 from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.explorer.held import Held, about, expression, find, held, of_vms, said
+from esxparse.metrics import ranking
 from esxparse.metrics.inventory import only_kinds, only_vms, vms
 from esxparse.metrics.network import offered
+from esxparse.metrics.ranking import Order
 from esxparse.recording import Recording
 
 _DROPPED: Final = {"pct_outbound_packets_dropped", "pct_received_packets_dropped"}
@@ -145,3 +147,38 @@ def _weight(found: Held, there: Sequence[str]) -> pl.Expr | None:
     # Those that passed are not all of which a share was dropped.
     weight = offered(by, found.column) if found.column in _DROPPED else pl.col(by)
     return weight.cast(pl.Float64)
+
+
+def top(
+    rec: Recording,
+    name: str,
+    n: int = 10,
+    order: Order = "p95",
+    *,
+    table: str | None = None,
+    vm: str | Sequence[str] | None = None,
+    device: str | Sequence[str] | None = None,
+    instance: str | None = None,
+) -> pl.DataFrame:
+    """The instances whose counter is highest.
+
+    `name`: the counter, by any of its names. `n`: most rows. `order`: mean, p95, max or variability. `table`, `vm`,
+    `device`, `instance`: as for `rows`.
+
+    Of worlds and groups those of VMs are ranked, and what a VM waited is per vCPU; with `table` all rows are, as the
+    capture has them. Rows that add up others (a VM's row among its disks) stay out. Average latencies are
+    weighted by commands.
+
+    Returns a table with `name`, `mean`, `p95`, `max` (in `unit`), `variability` (standard deviation / mean), `samples`,
+    `unit`, `instance` (as in the capture).
+
+    >>> import esxparse as ex
+    >>> rec = ex.open(ex.datasets_dir() / "busy-host" / "busy-host.csv")
+    >>> top(rec, "%CSTP", n=1)["name"].item()
+    'analytics-8way'
+    """
+    found = rows(rec, name, table=table, vm=vm, device=device, instance=instance)
+    ranked = ranking.top(found.frame, ["name", "instance"], "value", n, order, found.weight).collect()
+    return ranked.select(
+        "name", "mean", "p95", "max", "variability", "samples", pl.lit(found.unit).alias("unit"), "instance"
+    )
