@@ -23,8 +23,6 @@ from esxparse.whole import whole_file
 
 Input = str | os.PathLike[str] | os.stat_result
 
-__all__ = ["PAGE_MARK", "Target", "refuse_inputs", "target"]
-
 PAGE_MARK = b'<meta name="generator" content="esxparse">'
 """Near the beginning of every page that esxparse writes."""
 

@@ -7,8 +7,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["beside", "parse"]
-
 DEEPEST: Final = 32
 """Deepest nesting of tables and lists: far beyond anything written by hand, and safe to recurse into."""
 

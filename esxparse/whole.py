@@ -22,8 +22,6 @@ from typing import BinaryIO
 
 from esxparse.errors import EsxparseError
 
-__all__ = ["Scratch", "claimed", "clear_temporary", "sha256", "short_name", "whole_file"]
-
 _PART = ".esxparse-part"
 _LOCK = ".esxparse-lock"
 _PREFIX = "esxparse-"
