@@ -14,6 +14,7 @@ from esxparse.charts import marks
 from esxparse.charts.marks import Levels
 from esxparse.charts.reduce import columns_below, over_time
 from esxparse.charts.theme import colour
+from esxparse.metrics.frames import completed
 
 _HOLDERS: Final = {"other_mib": "VMs and other", "vmkernel_mib": "VMkernel", "free_mib": "Free"}
 _RECLAIMED: Final = {"balloon_mib": "Ballooned", "swap_used_mib": "Swapped", "compressed_mib": "Compressed"}
@@ -43,11 +44,7 @@ def host(memory: pl.LazyFrame | None) -> alt.LayerChart | None:
         palette=palette,
     )
     layers: list[alt.Chart | alt.LayerChart] = [areas]
-    floor = (
-        memory.select(pl.col("minfree_mib").max()).collect().item()
-        if "minfree_mib" in memory.collect_schema()
-        else None
-    )
+    floor = completed(memory, "minfree_mib").select(pl.col("minfree_mib").max()).collect().item()
     if floor and "Free" in names:
         most = reduced.frame.group_by("time").agg(pl.col("value").sum()).select(pl.col("value").max()).item()
         layers += _floor_rule(most - floor / _MIB_PER_GIB, floor)
