@@ -97,8 +97,7 @@ def published(name: str) -> pl.DataFrame:
 
     place = folder(name) / figures.FILE_NAME
     if not place.is_file():
-        msg = f"dataset {name!r} does not belong to a published study: it has no {figures.FILE_NAME}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"dataset {name!r} does not belong to a published study: it has no {figures.FILE_NAME}")
     return figures.listed(figures.read(place)["figure"])
 
 

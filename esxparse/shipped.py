@@ -21,8 +21,7 @@ def _find(name: str, sample: str) -> Path:
         if any(place.glob(sample)):
             return place
     where = " or ".join(str(place) for place in places)
-    msg = f"the {name} shipped with esxparse are missing from {where}: reinstall esxparse"
-    raise EsxparseError(msg)
+    raise EsxparseError(f"the {name} shipped with esxparse are missing from {where}: reinstall esxparse")
 
 
 def templates_dir() -> Path:

@@ -155,8 +155,7 @@ def target(
         refuse_inputs(path, inputs, there)
         real = path.resolve()
         if there and stat.S_ISDIR(there.st_mode):
-            msg = f"{_name(path)} cannot be written: it is a directory, give the name of a file in it"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"{_name(path)} cannot be written: it is a directory, give the name of a file in it")
         if there and (path.parent in _STREAMS or not stat.S_ISREG(there.st_mode)):
             return Target(path, None, replace=True, special=True)
         if not real.parent.is_dir():
@@ -173,6 +172,5 @@ def target(
         msg = f"{_name(path)} is in an input directory, and would be overwritten: give the output another name"
         raise EsxparseError(msg)
     if not (replace or mine):
-        msg = f"{_name(path)} already exists: give the output another name, or replace it with --force"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{_name(path)} already exists: give the output another name, or replace it with --force")
     return Target(path, stat.S_IMODE(there.st_mode), replace=True, special=False)

@@ -102,8 +102,7 @@ def address(url: str, *, account: bool, insecure: bool) -> str:
         shown = url.rpartition("@")[2]
         raise EsxparseError(f"{shown!r} is not a BMC address: write it as https://bmc.example.com")
     if parts.username is not None or parts.password is not None:
-        msg = "a password in an address is visible to everyone: remove it and set ESXPARSE_BMC_PASSWORD"
-        raise EsxparseError(msg)
+        raise EsxparseError("a password in an address is visible to everyone: remove it and set ESXPARSE_BMC_PASSWORD")
     if account and parts.scheme == "http" and not insecure and host not in _LOCAL:
         raise EsxparseError(f"http://{host} would send the password unencrypted: use https, or give --insecure")
     return urlunsplit((parts.scheme, parts.netloc, "", "", ""))

@@ -151,12 +151,7 @@ class Lake:
         # Releases differ in columns, and in whether a counter has a fraction.
         frame = frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal_relaxed")
         frame = frame.select(pl.exclude("date", "host"), "date", "host")
-        if "time" in frame.collect_schema():
-            if self.since:
-                frame = frame.filter(pl.col("time") >= self.since)
-            if self.until:
-                frame = frame.filter(pl.col("time") < self.until)
-        return frame
+        return derived.between(frame, self.since, self.until) if "time" in frame.collect_schema() else frame
 
     def _alike(self, table: str) -> Iterator[tuple[list[str], dict[str, Any]]]:
         """Files of a table, those with the same columns together."""

@@ -93,8 +93,7 @@ def gather(
     recordings = files.opened_all(paths, FORMATS, options)
     captures = [rec for rec in recordings if rec.format == ESXTOP]
     if len(captures) > 1:
-        msg = f"{captures[0].source} and {captures[1].source} are both esxtop captures: give one of them"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{captures[0].source} and {captures[1].source} are both esxtop captures: give one of them")
     capture = captures[0] if captures else None
     names = files.names(recordings)
     meters = tuple(
