@@ -16,7 +16,7 @@ import threading
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, cast
 
 from esxparse import toml
 from esxparse.collect.credentials import PASSWORD
@@ -173,7 +173,7 @@ class Remote:
             thread.start()
 
     def _read(self) -> None:
-        stdout = self._stream(self._process.stdout)
+        stdout = cast("IO[bytes]", self._process.stdout)
         while piece := os.read(stdout.fileno(), _PIECE):
             self._heard = True
             if not self._given_up:
@@ -181,16 +181,10 @@ class Remote:
         self._pieces.put(b"")
 
     def _listen(self) -> None:
-        stderr = self._stream(self._process.stderr)
+        stderr = cast("IO[bytes]", self._process.stderr)
         while line := stderr.readline(_SAID_BYTES):
             if text := line.decode(errors="replace").strip():
                 self._said.append(text)
-
-    @staticmethod
-    def _stream(stream: IO[bytes] | None) -> IO[bytes]:
-        if stream is None:
-            raise EsxparseError("ssh has no output")
-        return stream
 
     def piece(self, seconds: float) -> bytes | None:
         """What came next; None if nothing did in this time, no bytes at the end."""
@@ -207,7 +201,7 @@ class Remote:
     def end(self) -> int:
         """Ends it if it runs, there and here; gives its exit code."""
         self._given_up = True
-        self._stream(self._process.stdin).close()
+        cast("IO[bytes]", self._process.stdin).close()
         while not self._pieces.empty():
             self._pieces.get_nowait()
         try:
