@@ -26,9 +26,9 @@ from esxparse.explorer.app import explore as explore
 from esxparse.explorer.app import follow as follow
 from esxparse.explorer.held import search as search
 from esxparse.explorer.plots import plot as plot
-from esxparse.explorer.rank import top as top
 from esxparse.explorer.rows import Rows as Rows
 from esxparse.explorer.rows import rows as rows
+from esxparse.explorer.rows import top as top
 from esxparse.fleet import Crew as Crew
 from esxparse.formats.catalogue import Format as Format
 from esxparse.formats.catalogue import catalogue as catalogue

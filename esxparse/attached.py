@@ -75,9 +75,9 @@ def search(rec: Recording, pattern: str = "") -> pl.DataFrame:
 
 def top(rec: Recording, name: str, n: int = 10, order: Any = "p95", **chosen: Any) -> pl.DataFrame:
     """The instances whose counter is highest, `rec.top("%RDY")` for instance; see `ex.top`."""
-    from esxparse.explorer import rank  # noqa: PLC0415
+    from esxparse.explorer import rows  # noqa: PLC0415
 
-    return rank.top(rec, name, n, order, **chosen)
+    return rows.top(rec, name, n, order, **chosen)
 
 
 def plot(rec: Recording, name: str, **chosen: Any) -> alt.LayerChart:
@@ -94,13 +94,9 @@ def explore(rec: Recording, **chosen: Any) -> Any:
     return app.explore(rec, **chosen)
 
 
-def _completions(rec: Recording) -> list[str]:
-    return [*rec.tables, *rec.derived]
-
-
 for _name, _method in {
     "__getitem__": item,
-    "_ipython_key_completions_": _completions,
+    "_ipython_key_completions_": lambda rec: [*rec.tables, *rec.derived],
     "derived": property(derived),
     **{one.__name__: one for one in (missing, findings, search, top, plot, explore)},
 }.items():

@@ -12,17 +12,16 @@ True
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from esxparse.errors import EsxparseError, did_you_mean
+from esxparse.recording import Recording
 from esxparse.shipped import datasets_dir, is_checkout
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from esxparse.recording import Recording
     from esxparse.studies import Study
 
 __all__ = ["folder", "list", "load", "published"]
@@ -98,8 +97,7 @@ def published(name: str) -> pl.DataFrame:
 
     place = folder(name) / figures.FILE_NAME
     if not place.is_file():
-        msg = f"dataset {name!r} does not belong to a published study: it has no {figures.FILE_NAME}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"dataset {name!r} does not belong to a published study: it has no {figures.FILE_NAME}")
     return figures.listed(figures.read(place).figure)
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
 
 CLOCK: Final = "%H:%M:%S"
 DAY_AND_CLOCK: Final = "%Y-%m-%d %H:%M:%S"

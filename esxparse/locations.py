@@ -16,20 +16,6 @@ from itertools import count
 from typing import Final
 from urllib.parse import unquote, unquote_plus
 
-__all__ = [
-    "Location",
-    "adopt",
-    "carried",
-    "complete",
-    "environment",
-    "inherit",
-    "is_incomplete",
-    "is_url",
-    "legible",
-    "public",
-    "scrubbed",
-]
-
 VARIABLE: Final = "ESXPARSE_LOCATIONS"
 """Environment variable of a child process: public texts and their URLs, as JSON."""
 MASK: Final = "***"

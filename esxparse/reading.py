@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from datetime import date, datetime, timedelta
+from typing import Literal
 
 from esxparse.formats.opening import Opening
 from esxparse.formats.registry import open_recording
-
-if TYPE_CHECKING:
-    import os
-    from datetime import date, datetime, timedelta
-    from typing import Literal
-
-    from esxparse.recording import Recording
+from esxparse.recording import Recording
 
 
 def open(  # noqa: A001  what people type is ex.open

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import unicodedata
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -11,8 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from esxparse.errors import bounded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     import polars as pl
 
 Severity = Literal["info", "warning"]

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import ModuleType
 
 from esxparse.errors import EsxparseError
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 _PACKAGE = Path(__file__).parent
 
@@ -24,8 +21,7 @@ def _find(name: str, sample: str) -> Path:
         if any(place.glob(sample)):
             return place
     where = " or ".join(str(place) for place in places)
-    msg = f"the {name} shipped with esxparse are missing from {where}: reinstall esxparse"
-    raise EsxparseError(msg)
+    raise EsxparseError(f"the {name} shipped with esxparse are missing from {where}: reinstall esxparse")
 
 
 def templates_dir() -> Path:

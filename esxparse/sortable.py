@@ -6,10 +6,8 @@ in the order in which they were made.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 _CELL: Final = 'style="text-align:left;vertical-align:top"'
 

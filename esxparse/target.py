@@ -11,21 +11,17 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 from esxparse.whole import whole_file
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    Input = str | os.PathLike[str] | os.stat_result
-
-__all__ = ["PAGE_MARK", "Target", "refuse_inputs", "target"]
+Input = str | os.PathLike[str] | os.stat_result
 
 PAGE_MARK = b'<meta name="generator" content="esxparse">'
 """Near the beginning of every page that esxparse writes."""
@@ -159,8 +155,7 @@ def target(
         refuse_inputs(path, inputs, there)
         real = path.resolve()
         if there and stat.S_ISDIR(there.st_mode):
-            msg = f"{_name(path)} cannot be written: it is a directory, give the name of a file in it"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"{_name(path)} cannot be written: it is a directory, give the name of a file in it")
         if there and (path.parent in _STREAMS or not stat.S_ISREG(there.st_mode)):
             return Target(path, None, replace=True, special=True)
         if not real.parent.is_dir():
@@ -177,6 +172,5 @@ def target(
         msg = f"{_name(path)} is in an input directory, and would be overwritten: give the output another name"
         raise EsxparseError(msg)
     if not (replace or mine):
-        msg = f"{_name(path)} already exists: give the output another name, or replace it with --force"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{_name(path)} already exists: give the output another name, or replace it with --force")
     return Target(path, stat.S_IMODE(there.st_mode), replace=True, special=False)

@@ -15,16 +15,12 @@ import stat
 import sys
 import tempfile
 import weakref
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from esxparse.errors import EsxparseError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-__all__ = ["Scratch", "claimed", "clear_temporary", "sha256", "short_name", "whole_file"]
 
 _PART = ".esxparse-part"
 _LOCK = ".esxparse-lock"

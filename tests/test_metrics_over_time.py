@@ -19,7 +19,7 @@ from esxparse.derived.panels import Panel
 from esxparse.diagnosis import diagnose, evidence, levels, rules, symptoms
 from esxparse.diagnosis.finding import Finding
 from esxparse.diagnosis.series import Series
-from esxparse.explorer import rank
+from esxparse.explorer import rows
 from esxparse.explorer.panel import Asked, Values, panel
 from esxparse.metrics import consolidation, energy, fleet, host_cpu, network, over_time, ranking, steady, storage
 from esxparse.reports.hardware_events import gather as hardware_gather
@@ -163,7 +163,7 @@ def test_summaries_rankings_charts_and_verdicts_go_by_time(path):
     assert disk["p95_gavg_ms"] == 4
     port = network.summary(network.ports(rec["network_port"])).collect().row(0, named=True)
     assert port["tx_packets"] == pytest.approx(BY_TIME)
-    assert rank.top(rec, "% Util Time", order="mean")["mean"].to_list() == [pytest.approx(BY_TIME)]
+    assert rows.top(rec, "% Util Time", order="mean")["mean"].to_list() == [pytest.approx(BY_TIME)]
     use = host_cpu.pcpu(rec["physical_cpu"]).with_columns(label=pl.lit("host"), name=pl.lit("host"))
     ranked, _ = reduce.ranking(use, "name", "util_pct", "hosts")
     assert ranked["mean"].item() == pytest.approx(BY_TIME)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import polars as pl
 
+from esxparse import reports
 from esxparse.reports import blocks, export
 
 
@@ -46,3 +49,10 @@ def test_colours_become_variables_and_names_that_look_like_colours_do_not():
     assert themed["encoding"]["color"]["scale"] == {"domain": ["#2a6fb8"], "range": ["var(--blue)"]}
     assert themed["config"]["title"]["color"] == "var(--ink)"
     assert themed["datasets"]["d"] == [{"label": "#2a6fb8"}]
+
+
+def test_the_list_of_columns_has_the_tables_that_reports_show_and_no_others():
+    rooms = Path(reports.__file__).parent.rglob("*.py")
+    shown = {name for room in rooms for name in re.findall(r'columns_of\(\s*"([\w.]+)"', room.read_text("utf-8"))}
+    listed = Path(reports.__file__).with_name("columns.csv").read_text("utf-8").splitlines()[1:]
+    assert shown == {line.partition(",")[0] for line in listed}

@@ -13,7 +13,7 @@ import polars as pl
 
 from esxparse.charts import marks
 from esxparse.charts.marks import Levels
-from esxparse.charts.reduce import kept, leaders, over_time, ranking, rounded, spoken, with_labels
+from esxparse.charts.reduce import columns_below, kept, leaders, over_time, ranking, rounded, spoken, with_labels
 from esxparse.charts.theme import HEAT
 from esxparse.metrics.frames import completed
 
@@ -48,18 +48,13 @@ def host(host: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerCh
     """
     if host is None:
         return None
-    columns = [name for name in _HOST_SERIES if name in host.collect_schema().names()]
-    long = host.unpivot(columns, index="time", variable_name="measure", value_name="pct").drop_nulls("pct")
-    long = long.with_columns(label=pl.col("measure").replace_strict(_HOST_SERIES))
-    reduced = over_time(long, ["pct"], ["label"])
+    reduced = over_time(columns_below(host, _HOST_SERIES, "pct"), ["pct"], ["label"])
     if reduced.frame.is_empty():
         return None
-    present = set(reduced.frame["label"])
-    names = [name for name in _HOST_SERIES.values() if name in present]
     return marks.over_time(
         reduced,
         "pct",
-        names,
+        reduced.labels(_HOST_SERIES.values()),
         title=marks.heading("Host CPU, used and util", reduced.caption),
         said="Used and util of all physical CPUs over time, percent.",
         y_title="% of all physical CPUs",

@@ -12,8 +12,9 @@ import polars as pl
 
 from esxparse.charts import marks
 from esxparse.charts.marks import Levels
-from esxparse.charts.reduce import over_time
+from esxparse.charts.reduce import columns_below, over_time
 from esxparse.charts.theme import colour
+from esxparse.metrics.frames import completed
 
 _HOLDERS: Final = {"other_mib": "VMs and other", "vmkernel_mib": "VMkernel", "free_mib": "Free"}
 _RECLAIMED: Final = {"balloon_mib": "Ballooned", "swap_used_mib": "Swapped", "compressed_mib": "Compressed"}
@@ -30,8 +31,7 @@ def host(memory: pl.LazyFrame | None) -> alt.LayerChart | None:
     if long is None or memory is None:
         return None
     reduced = over_time(long, ["value"], ["label"])
-    present = set(reduced.frame["label"])
-    names = [name for name in _HOLDERS.values() if name in present]
+    names = reduced.labels(_HOLDERS.values())
     palette = [colour({"VMs and other": "blue", "VMkernel": "orange", "Free": "grid"}[name]) for name in names]
     areas = marks.stacked_time(
         reduced,
@@ -44,8 +44,8 @@ def host(memory: pl.LazyFrame | None) -> alt.LayerChart | None:
         palette=palette,
     )
     layers: list[alt.Chart | alt.LayerChart] = [areas]
-    floor = memory.select(pl.col("minfree_mib").max()).collect().item() if _has(memory, "minfree_mib") else None
-    if floor and "Free" in present:
+    floor = completed(memory, "minfree_mib").select(pl.col("minfree_mib").max()).collect().item()
+    if floor and "Free" in names:
         most = reduced.frame.group_by("time").agg(pl.col("value").sum()).select(pl.col("value").max()).item()
         layers += _floor_rule(most - floor / _MIB_PER_GIB, floor)
     return marks.layered(layers, marks.heading("Host memory"), "Host memory over time by holder, GiB.")
@@ -75,12 +75,10 @@ def _lines(
     if long is None or not long.select((pl.col("value") > 0).any()).collect().item():
         return None
     reduced = over_time(long, ["value"], ["label"])
-    present = set(reduced.frame["label"])
-    names = [name for name in columns.values() if name in present]
     return marks.over_time(
         reduced,
         "value",
-        names,
+        reduced.labels(columns.values()),
         title=marks.heading(title, reduced.caption),
         said=f"{title} over time, {unit}.",
         y_title=unit,
@@ -93,18 +91,8 @@ def _lines(
 def _long(memory: pl.LazyFrame | None, columns: dict[str, str], scale: float = 1) -> pl.LazyFrame | None:
     if memory is None:
         return None
-    there = [name for name in columns if _has(memory, name)]
-    long = memory.unpivot(there, index="time", variable_name="what", value_name="value").drop_nulls("value")
-    long = long.select(
-        "time",
-        pl.col("what").replace_strict(columns, return_dtype=pl.String).alias("label"),
-        pl.col("value") / scale,
-    )
+    long = columns_below(memory, columns, "value").with_columns(pl.col("value") / scale)
     return None if long.limit(1).collect().is_empty() else long
-
-
-def _has(frame: pl.LazyFrame, name: str) -> bool:
-    return name in frame.collect_schema().names()
 
 
 def _floor_rule(at: float, floor_mib: float) -> list[alt.Chart]:

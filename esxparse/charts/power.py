@@ -94,8 +94,7 @@ def c_states(states: pl.LazyFrame | None) -> alt.Chart | alt.LayerChart | None:
     reduced = over_time(long, ["pct"], ["label"])
     if reduced.frame.is_empty():
         return None
-    present = set(reduced.frame["label"])
-    labels = [name for name in names.values() if name in present]
+    labels = reduced.labels(names.values())
     hues = [colour(name) for name in SERIES]
     chart = marks.stacked_time(
         reduced,

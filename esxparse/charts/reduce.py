@@ -8,7 +8,7 @@ number of buckets and keeps each bucket's minimum, mean and maximum, so that a p
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Final, NamedTuple
 from unicodedata import east_asian_width
@@ -68,6 +68,11 @@ class Reduced(NamedTuple):
             return ""
         return f"line: mean of {spoken(self.step_s)}; band: lowest to highest sample, its edge the highest"
 
+    def labels(self, known: Iterable[str]) -> list[str]:
+        """Those of the known labels that the frame has, in their order."""
+        present = set(self.frame["label"])
+        return [label for label in known if label in present]
+
 
 class Leaders(NamedTuple):
     """The instances chosen to be drawn.
@@ -112,6 +117,14 @@ class Leaders(NamedTuple):
         if others == self.nothing:
             return ""
         return f"{others} other {noun if others > 1 else noun.removesuffix('s')}"
+
+
+def columns_below(frame: pl.LazyFrame, columns: Mapping[str, str], value: str) -> pl.LazyFrame:
+    """The columns that a table has of `columns` (column -> label), one below the other: `time`, `label`, `value`."""
+    known = frame.collect_schema()
+    there = [name for name in columns if name in known]
+    long = frame.unpivot(there, index="time", variable_name="_of", value_name=value).drop_nulls(value)
+    return long.select("time", label=pl.col("_of").replace_strict(columns, return_dtype=pl.String), **{value: value})
 
 
 def spoken(seconds: int) -> str:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from esxparse import toml
+
 if TYPE_CHECKING:
     import altair as alt
 
@@ -31,45 +33,17 @@ class Shade(NamedTuple):
     dark: str
 
 
-SERIES: Final[dict[str, Shade]] = {
-    "blue": Shade("#2a6fb8", "#74b0f2"),
-    "orange": Shade("#c2570c", "#f59a55"),
-    "teal": Shade("#0f9680", "#49e0c4"),
-    "wine": Shade("#84122e", "#f34c73"),
-    "sky": Shade("#3a96b2", "#4ea5b0"),
-    "plum": Shade("#663466", "#e7c3ee"),
-    "sand": Shade("#978a50", "#f7d33a"),
-    "navy": Shade("#1c3db5", "#7a78f5"),
-}
+_LOOK: Final = toml.beside(__file__)
+SERIES: Final = {name: Shade(*shades) for name, shades in _LOOK["series"].items()}
 """Colours of series, in the order they are given out."""
-
-ROLES: Final[dict[str, Shade]] = {
-    "page": Shade("#ffffff", "#14181d"),
-    "ink": Shade("#1c232b", "#e8ecf1"),
-    "muted": Shade("#57626f", "#a3afbc"),
-    "axis": Shade("#c3cad2", "#4a5561"),
-    "grid": Shade("#e6e9ed", "#2a3139"),
-    "warn": Shade("#a15c00", "#f0b13c"),
-    "critical": Shade("#c01c28", "#ff7b7b"),
-    "rest": Shade("#7a8594", "#87929f"),
-}
+ROLES: Final = {name: Shade(*shades) for name, shades in _LOOK["roles"].items()}
 """Colours of everything else: text, axes, thresholds, and `rest` for what is grouped together or free."""
-
-HEAT: Final[tuple[Shade, ...]] = (
-    Shade("#eef3f8", "#1d2530"),
-    Shade("#c6dbef", "#24405c"),
-    Shade("#8fbfe0", "#2d618f"),
-    Shade("#4d94c7", "#3f8ac4"),
-    Shade("#f0a35e", "#e0873a"),
-    Shade("#b8441f", "#ffb07c"),
-)
+HEAT: Final = tuple(Shade(*shades) for shades in _LOOK["heat"]["steps"])
 """Steps of a heat map, from idle to saturated."""
 
 LAB_MIME: Final = "application/vnd.vegalite.v5+json"
 LAB_WIDTH: Final = 720
 LAB_SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v5.json"
-
-FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
 
 
 def css_variables() -> dict[str, tuple[str, Shade]]:
@@ -98,61 +72,20 @@ def colour(name: str) -> str:
 
 
 def _theme() -> alt.theme.ThemeConfig:
-    ink, muted, axis, grid = (colour(role) for role in ("ink", "muted", "axis", "grid"))
-    config: Any = {
-        "background": colour("page"),
-        "font": FONT,
-        "padding": {"left": 4, "right": 12, "top": 4, "bottom": 4},
-        "view": {"stroke": None, "continuousWidth": 560, "continuousHeight": 220},
-        "title": {
-            "anchor": "start",
-            "frame": "group",
-            "color": ink,
-            "subtitleColor": muted,
-            "fontSize": 14,
-            "fontWeight": 600,
-            "subtitleFontSize": 12,
-            "offset": 10,
-            "subtitlePadding": 4,
-        },
-        "axis": {
-            "domainColor": axis,
-            "tickColor": axis,
-            "gridColor": grid,
-            "labelColor": muted,
-            "titleColor": muted,
-            "labelFontSize": 11,
-            "titleFontSize": 11,
-            "titleFontWeight": "normal",
-            "labelLimit": 190,
-            "labelOverlap": True,
-        },
-        "axisX": {"grid": False},
-        "axisY": {"domain": False, "ticks": False},
-        "axisBand": {"domain": False, "ticks": False, "grid": False},
-        "legend": {
-            "orient": "top",
-            "direction": "horizontal",
-            "labelColor": ink,
-            "titleColor": muted,
-            "labelFontSize": 11,
-            "titleFontSize": 11,
-            "titleFontWeight": "normal",
-            "labelLimit": 190,
-            "symbolType": "square",
-            "symbolStrokeWidth": 0,
-            "columnPadding": 14,
-            "rowPadding": 3,
-            "offset": 6,
-        },
-        # Marks carry no label of their own for assistive technology: thousands of points read aloud tell nothing.
-        # The chart's description does, and the tables hold the numbers.
-        "mark": {"aria": False},
-        "line": {"strokeWidth": 1.7, "strokeJoin": "round"},
-        "text": {"font": FONT, "fontSize": 11, "color": ink},
-        "range": {"category": colours(len(SERIES))},
-    }
+    config: Any = _coloured(_LOOK["config"])
+    # TOML has no null.
+    config["view"] = {"stroke": None, **config["view"]}
+    config["range"] = {"category": colours(len(SERIES))}
     return {"config": config}
+
+
+def _coloured(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings with colours in place of the names of roles."""
+    made = {}
+    for key, value in settings.items():
+        is_colour = key == "background" or key.lower().endswith("color")
+        made[key] = _coloured(value) if isinstance(value, dict) else colour(value) if is_colour else value
+    return made
 
 
 def drawable(part: Any) -> Any:

@@ -6,9 +6,10 @@ import argparse
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import Any
 
 from esxparse.cli.output import add_force
 from esxparse.recording import counted, printable
@@ -22,6 +23,10 @@ versions beside it, and its power if its BMC is given. The host's key must be kn
 nothing is asked for. A lost connection is tried again; the gap is noted. Press Ctrl-C to stop. The capture can be
 opened while it is written."""
 
+_OF_BOTH = ("interval", "duration", "username", "ca", "insecure", "auth")
+_OF_HOST = (*_OF_BOTH, "port", "identity", "ssh_config", "redfish", "power_interval")
+_OF_POWER = (*_OF_BOTH, "append", "timeout")
+
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds the command to the parser."""
@@ -30,6 +35,10 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     kinds = parser.add_subparsers(dest="kind", metavar="WHAT", required=True, help="what to collect")
     _add_host(kinds.add_parser("host", help="an ESXi host, by esxtop over ssh", description=_HOST))
     _add_power(kinds.add_parser("power", help="power readings of a BMC, over Redfish", description=_POWER))
+
+
+def _given(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(options, name) for name in names}
 
 
 def _add_host(parser: argparse.ArgumentParser) -> None:
@@ -125,23 +134,7 @@ def run_host(options: argparse.Namespace) -> int:
     from esxparse import collect  # noqa: PLC0415  not for --help
 
     with _stopping() as stop:
-        captured = collect.host(
-            options.target,
-            options.output,
-            interval=options.interval,
-            duration=options.duration,
-            port=options.port,
-            identity=options.identity,
-            ssh_config=options.ssh_config,
-            redfish=options.redfish,
-            username=options.username,
-            ca=options.ca,
-            insecure=options.insecure,
-            auth=options.auth,
-            power_interval=options.power_interval,
-            stop=stop,
-            say=_say,
-        )
+        captured = collect.host(options.target, options.output, **_given(options, _OF_HOST), stop=stop, say=_say)
     if not options.quiet:
         names = ", ".join(printable(str(path)) for path in captured.files)
         gaps = f", {counted(captured.gaps, 'gap')}" if captured.gaps else ""
@@ -155,21 +148,8 @@ def run_power(options: argparse.Namespace) -> int:
     from esxparse import collect  # noqa: PLC0415  not for --help
 
     with _stopping() as stop:
-        collected = collect.power(
-            options.redfish,
-            options.output,
-            username=options.username,
-            interval=options.interval,
-            duration=options.duration,
-            append=options.append,
-            replace=options.force,
-            ca=options.ca,
-            insecure=options.insecure,
-            auth=options.auth,
-            timeout=options.timeout,
-            stop=stop,
-            say=_say,
-        )
+        asked = _given(options, _OF_POWER)
+        collected = collect.power(options.redfish, options.output, **asked, replace=options.force, stop=stop, say=_say)
     if not options.quiet:
         failed = f", {counted(collected.gaps, 'request')} failed" if collected.gaps else ""
         name = "standard output" if options.output == "-" else options.output

@@ -20,10 +20,10 @@ from esxparse.cli.output import (
 )
 from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
+from esxparse.formats.opening import Options
 from esxparse.recording import counted, printable
 
 if TYPE_CHECKING:
-    from esxparse.formats.opening import Options
     from esxparse.lakes import Converted
 
 _DESCRIPTION = """Writes each recording as Parquet files, one per table, into a directory of its own below DIR, with

@@ -5,15 +5,11 @@ from __future__ import annotations
 import argparse
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from esxparse.cli.output import add_opening, each, given_opening, warn
 from esxparse.cli.progress import Progress
 from esxparse.formats.opening import Opening
-from esxparse.recording import printable
-
-if TYPE_CHECKING:
-    from esxparse.recording import Recording
+from esxparse.recording import Recording, printable
 
 _NOTES = 12
 _WIDTH = 100

@@ -9,16 +9,13 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from esxparse.cli.output import add_force, add_opening, each, given_opening, warn
 from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError, LossWarning
 from esxparse.formats.names import recording_name
+from esxparse.formats.opening import Options
 from esxparse.recording import printable
-
-if TYPE_CHECKING:
-    from esxparse.formats.opening import Options
 
 
 def _assignment(text: str) -> tuple[str, str]:

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 from esxparse.cli.output import add_crew, add_force, given_crew
 from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
-from esxparse.recording import counted, printable
+from esxparse.recording import Note, counted, printable
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from esxparse.recording import Note
     from esxparse.studies import Study
 
 _DESCRIPTION = """A study is many runs described in a manifest, study.toml: the labels and files of each run, the part

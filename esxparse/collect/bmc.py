@@ -14,14 +14,13 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from urllib.parse import urljoin
 
+from esxparse import toml
+from esxparse.collect.credentials import Account
 from esxparse.collect.origin import NoAnswerError, body, confine
 from esxparse.errors import EsxparseError
-
-if TYPE_CHECKING:
-    from esxparse.collect.credentials import Account
 
 Auth = Literal["auto", "session", "basic"]
 
@@ -34,6 +33,7 @@ _UNAUTHORIZED = 401
 _METERS = ("FastPowerMeter", "PowerMeter", "SlowPowerMeter")
 _MOST_CHASSIS = 64
 _MOST_SUPPLIES = 16
+_REASONS = toml.beside(__file__, "reasons.toml")["bmc"]
 
 
 class RefusedError(EsxparseError):
@@ -184,7 +184,8 @@ def _translated(sushy: Any, what: str, error: Exception) -> EsxparseError:
     chain = " ".join(str(one) for one in _chain(error))
     if "CERTIFICATE_VERIFY_FAILED" in chain or "certificate verify failed" in chain:
         return UntrustedError("its certificate cannot be verified: give its CA with --ca FILE, or use --insecure")
-    return NoAnswerError(f"{what}: {_reason(chain)}")
+    reason = next((reason for sign, reason in _REASONS.items() if sign in chain), "the request failed")
+    return NoAnswerError(f"{what}: {reason}")
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -192,27 +193,6 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
     while seen is not None:
         yield seen
         seen = seen.__cause__ or seen.__context__
-
-
-_REASONS = (
-    ("timed out", "no answer in time"),
-    ("Connection refused", "connection refused"),
-    ("Name or service not known", "no such host"),
-    ("getaddrinfo failed", "no such host"),
-    ("name resolution", "no such host"),
-    ("No route to host", "no route to the host"),
-    ("unreachable", "the network is unreachable"),
-    ("Connection reset", "the connection was cut"),
-    ("Connection aborted", "the connection was cut"),
-    ("without response", "the connection was cut"),
-    ("Connection broken", "the answer is cut"),
-    ("IncompleteRead", "the answer is cut"),
-    ("SSL", "TLS failed"),
-)
-
-
-def _reason(chain: str) -> str:
-    return next((reason for sign, reason in _REASONS if sign in chain), "the request failed")
 
 
 def _object(content: bytes, uri: str) -> dict[str, Any]:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import re
 import secrets
+import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from esxparse.collect.ssh import LostError, Remote
+from esxparse.collect.ssh import Login, LostError, Remote
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
-
-if TYPE_CHECKING:
-    import threading
-
-    from esxparse.collect.ssh import Login
 
 _TOPOLOGY: Final = (
     "esxcli hardware cpu list",

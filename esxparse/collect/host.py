@@ -14,6 +14,7 @@ collected.jsonl     what happened: the first line has the target and the interva
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import time
@@ -21,9 +22,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from esxparse.collect import facts
+from esxparse.collect.bmc import Auth
 from esxparse.collect.credentials import account as find_account
 from esxparse.collect.folder import POWER, Folder, claimed
 from esxparse.collect.lines import Lines, iso, seconds
@@ -34,11 +36,6 @@ from esxparse.errors import EsxparseError
 from esxparse.formats.collected import COLLECTOR
 from esxparse.recording import counted, printable
 from esxparse.version import __version__
-
-if TYPE_CHECKING:
-    import os
-
-    from esxparse.collect.bmc import Auth
 
 _LEAST_S: Final = 2
 """esxtop's own limit; it takes whole seconds."""

@@ -19,10 +19,11 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from esxparse.collect.bmc import (
+    Answer,
     Auth,
     Bmc,
     ForbiddenError,
@@ -32,16 +33,13 @@ from esxparse.collect.bmc import (
     UntrustedError,
     find,
 )
+from esxparse.collect.credentials import Account
 from esxparse.collect.credentials import account as find_account
 from esxparse.collect.lines import STANDARD_OUTPUT, Lines, iso, seconds
 from esxparse.collect.origin import NoAnswerError
 from esxparse.errors import EsxparseError
 from esxparse.target import target
 from esxparse.version import __version__
-
-if TYPE_CHECKING:
-    from esxparse.collect.bmc import Answer
-    from esxparse.collect.credentials import Account
 
 COLLECTOR = "esxparse collect power"
 
@@ -104,8 +102,7 @@ def address(url: str, *, account: bool, insecure: bool) -> str:
         shown = url.rpartition("@")[2]
         raise EsxparseError(f"{shown!r} is not a BMC address: write it as https://bmc.example.com")
     if parts.username is not None or parts.password is not None:
-        msg = "a password in an address is visible to everyone: remove it and set ESXPARSE_BMC_PASSWORD"
-        raise EsxparseError(msg)
+        raise EsxparseError("a password in an address is visible to everyone: remove it and set ESXPARSE_BMC_PASSWORD")
     if account and parts.scheme == "http" and not insecure and host not in _LOCAL:
         raise EsxparseError(f"http://{host} would send the password unencrypted: use https, or give --insecure")
     return urlunsplit((parts.scheme, parts.netloc, "", "", ""))

@@ -16,8 +16,9 @@ import threading
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, cast
 
+from esxparse import toml
 from esxparse.collect.credentials import PASSWORD
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
@@ -72,40 +73,10 @@ class RefusedError(EsxparseError):
     """The login or the host's key is refused: trying again would not help, and could lock the account."""
 
 
-_REASONS: Final[tuple[tuple[str, type[EsxparseError], str], ...]] = (
-    (
-        "Unable to negotiate",
-        RefusedError,
-        "ssh and the host have no algorithm in common: {said}; allow one that the host offers in ssh's configuration",
-    ),
-    (
-        "HOST IDENTIFICATION HAS CHANGED",
-        RefusedError,
-        "its host key is not the one in known_hosts: find out why before you remove the old one (ssh-keygen -R HOST)",
-    ),
-    (
-        "host key",
-        RefusedError,
-        "its host key is not known: log in once by hand (ssh {target}), compare the fingerprint, and accept it",
-    ),
-    (
-        "ermission denied",
-        RefusedError,
-        (
-            "the login is refused: load a key that the host knows (ESXi: /etc/ssh/keys-root/authorized_keys) into the "
-            "agent, or give it with --identity; passwords are not asked for"
-        ),
-    ),
-    ("authentication failures", RefusedError, "the agent offers too many keys: give the right one with --identity"),
-    ("Could not resolve hostname", LostError, "no such host: check the name"),
-    ("Connection refused", LostError, "nothing answers at its SSH port: start the SSH service of the host"),
-    ("timed out", LostError, "no answer in time: check the address and the firewall"),
-    ("not responding", LostError, "the connection was lost: no answer for 15 s"),
-    ("No route to host", LostError, "no route to the host"),
-    ("unreachable", LostError, "the network is unreachable"),
-    ("closed by", LostError, "the connection was closed"),
-    ("reset by", LostError, "the connection was cut"),
-    ("Broken pipe", LostError, "the connection was cut"),
+_REASONS: Final = tuple(
+    (sign, kind, reason)
+    for kind, signs in ((RefusedError, "refused"), (LostError, "lost"))
+    for sign, reason in toml.beside(__file__, "reasons.toml")["ssh"][signs].items()
 )
 
 
@@ -202,7 +173,7 @@ class Remote:
             thread.start()
 
     def _read(self) -> None:
-        stdout = self._stream(self._process.stdout)
+        stdout = cast("IO[bytes]", self._process.stdout)
         while piece := os.read(stdout.fileno(), _PIECE):
             self._heard = True
             if not self._given_up:
@@ -210,16 +181,10 @@ class Remote:
         self._pieces.put(b"")
 
     def _listen(self) -> None:
-        stderr = self._stream(self._process.stderr)
+        stderr = cast("IO[bytes]", self._process.stderr)
         while line := stderr.readline(_SAID_BYTES):
             if text := line.decode(errors="replace").strip():
                 self._said.append(text)
-
-    @staticmethod
-    def _stream(stream: IO[bytes] | None) -> IO[bytes]:
-        if stream is None:
-            raise EsxparseError("ssh has no output")
-        return stream
 
     def piece(self, seconds: float) -> bytes | None:
         """What came next; None if nothing did in this time, no bytes at the end."""
@@ -236,7 +201,7 @@ class Remote:
     def end(self) -> int:
         """Ends it if it runs, there and here; gives its exit code."""
         self._given_up = True
-        self._stream(self._process.stdin).close()
+        cast("IO[bytes]", self._process.stdin).close()
         while not self._pieces.empty():
             self._pieces.get_nowait()
         try:

@@ -98,7 +98,8 @@ def counter(name: str, object: str | None = None) -> Counter:  # noqa: A002 (esx
     'pct_c_state_c6'
     """
     table = None if object is None else _known_table(object)
-    found = _named(_key(name))
+    key = _key(name)
+    found = _by_name().get(key) or tuple(_members(key))
     for candidate in found:
         if table in (None, candidate.table):
             return candidate
@@ -177,10 +178,6 @@ def _members(key: str) -> list[Counter]:
         for match, family in matches
         if match
     ]
-
-
-def _named(key: str) -> tuple[Counter, ...]:
-    return _by_name().get(key) or tuple(_members(key))
 
 
 def _known_table(name: str) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 import polars as pl
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 NUMBERED: Final = frozenset({"package", "core", "cpu", "pid", "lun", "job_number", "client_port", "server_port"})
 """Columns whose numbers are names: of a processor, a process, a job."""

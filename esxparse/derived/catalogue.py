@@ -15,12 +15,10 @@ meaning   one sentence; where it is empty, the one that the catalogue of counter
 from __future__ import annotations
 
 import csv
+from collections.abc import Collection
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
+from typing import Final
 
 _IO: Final = ("device", "nfs", "adapter", "path")
 

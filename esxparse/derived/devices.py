@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import polars as pl
 
-from esxparse.derived.capture import beside, of
+from esxparse.derived.capture import Capture, beside, of
 from esxparse.derived.catalogue import copied
 from esxparse.derived.model import derived
 from esxparse.metrics import storage
 from esxparse.metrics.frames import column, names, share_pct, total
-
-if TYPE_CHECKING:
-    from esxparse.derived.capture import Capture
 
 _BY_WORLD: Final = "physical_disk_per_device_per_world"
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import polars as pl
 
-from esxparse.derived.capture import beside, of
+from esxparse.derived.capture import Capture, beside, of
 from esxparse.derived.catalogue import copied
 from esxparse.derived.model import derived
 from esxparse.metrics import host, host_cpu, memory, power
 from esxparse.metrics.frames import column, names, total, weighted_mean
-
-if TYPE_CHECKING:
-    from esxparse.derived.capture import Capture
 
 _BUSY: Final = 98.0
 """% in C0 from which the rest says nothing of how deeply a PCPU sleeps."""
@@ -46,7 +43,8 @@ def power_states(one: Capture) -> pl.LazyFrame:
     """Clock and power states of each PCPU."""
     frame = one.tables["pcpu_power_state"]
     there = names(frame)
-    states = sorted((name for name in there if re.fullmatch(r"pct_[cpt]_state_[cpt]\d+", name)), key=_number)
+    found = (re.fullmatch(r"pct_[cpt]_state_[cpt](\d+)", name) for name in there)
+    states = [one[0] for one in sorted(filter(None, found), key=lambda one: int(one[1]))]
 
     def last(letter: str) -> pl.Expr:
         mine = [name for name in states if name.startswith(f"pct_{letter}_state")]
@@ -62,10 +60,6 @@ def power_states(one: Capture) -> pl.LazyFrame:
         slowest_p_pct=last("p"),
         throttled_pct=100 - column(there, "pct_t_state_t0"),
     )
-
-
-def _number(name: str) -> int:
-    return int(re.sub(r"\D", "", name))
 
 
 @derived("node", "numa_node")

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
-if TYPE_CHECKING:
-    import polars as pl
+import polars as pl
 
-    from esxparse.derived.capture import Capture
+from esxparse.derived.capture import Capture
 
-    Make = Callable[[Capture], pl.LazyFrame | None]
+Make = Callable[[Capture], pl.LazyFrame | None]
 
-F = TypeVar("F", bound="Make")
+F = TypeVar("F", bound=Make)
 
 KEYS: Final = ("time", "entity")
 """The columns that tell the rows of a view apart; a view of the host has no `entity`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 from polars import selectors as cs
@@ -13,11 +13,7 @@ from esxparse.derived.model import KEYS, VIEWS
 from esxparse.derived.panels import panel, rows
 from esxparse.derived.tables import capture_of, clock, columns, declared, sample_times, views_of
 from esxparse.errors import EsxparseError, MissingTableError, choose_from
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from esxparse.recording import Recording
+from esxparse.recording import Recording
 
 
 def tables(rec: Recording) -> tuple[str, ...]:

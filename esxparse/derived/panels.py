@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from esxparse.derived.capture import Capture
 from esxparse.derived.catalogue import TABLES
 from esxparse.derived.tables import clock, views_of
 from esxparse.schema import TIME
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from esxparse.derived.capture import Capture
-
-    Matrix = NDArray[np.float64]
+Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import polars as pl
 
-from esxparse.derived.capture import beside
+from esxparse.derived.capture import Capture, beside
 from esxparse.derived.model import derived
 from esxparse.metrics import network
 from esxparse.metrics.frames import column, names, share_pct
-
-if TYPE_CHECKING:
-    from esxparse.derived.capture import Capture
 
 _SPEEDS: Final = (1_000, 10_000, 25_000, 40_000, 100_000)
 """Mbit/s of usual links; none of a server has 100."""

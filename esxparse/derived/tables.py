@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -15,13 +17,8 @@ from esxparse.derived.capture import Capture
 from esxparse.derived.catalogue import COLUMNS, TABLES, Column
 from esxparse.derived.model import KEYS, VIEWS, View
 from esxparse.errors import EsxparseError
+from esxparse.recording import Recording
 from esxparse.schema import TIME, schema
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
-    from esxparse.recording import Recording
 
 _MADE_BY: Final = (vms, devices, ports, hosts)
 """The modules that declare views."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import polars as pl
 
-from esxparse.derived.capture import beside, named, of
+from esxparse.derived.capture import Capture, beside, named, of
 from esxparse.derived.catalogue import copied
 from esxparse.derived.model import derived
 from esxparse.metrics import inventory, over_time, storage
@@ -14,9 +14,6 @@ from esxparse.metrics import memory as metrics_memory
 from esxparse.metrics import network as metrics_network
 from esxparse.metrics.frames import column, names, renamed, total, weighted_mean
 from esxparse.metrics.scheduling import FROM_GROUP, per_vcpu, per_vcpu_by_worlds
-
-if TYPE_CHECKING:
-    from esxparse.derived.capture import Capture
 
 _SELDOM_LESS: Final = 0.2
 """The share of the time in which a VM runs less than its usual minimum."""

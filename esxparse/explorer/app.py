@@ -7,10 +7,12 @@ runtime is Vega's bundle from this machine, so it needs no network.
 from __future__ import annotations
 
 import html
+import os
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import Any, Final, get_args
 
 import anywidget
 import polars as pl
@@ -24,20 +26,15 @@ from esxparse.diagnosis.diagnose import diagnose
 from esxparse.diagnosis.likeness import similar
 from esxparse.errors import DamagedError, EsxparseError, choose_from
 from esxparse.explorer.code import cell
-from esxparse.explorer.held import find, held, of_vms
+from esxparse.explorer.held import about, find, held, of_vms
 from esxparse.explorer.overview import Overview, of_recording, of_study
 from esxparse.explorer.panel import Align, Asked, Values, moment, panel
-from esxparse.explorer.rows import NOUNS
 from esxparse.formats.collected import successor
 from esxparse.formats.opening import Opening
 from esxparse.formats.registry import open_recording
 from esxparse.recording import Note, Recording, printable
 from esxparse.studies import Study, study
 from esxparse.studies.study_file import SUFFIX
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable
 
 _HERE: Final = Path(__file__).parent
 _DARK: Final = '[data-jp-theme-light="false"] {0}'
@@ -103,7 +100,7 @@ class Explorer(anywidget.AnyWidget):
         every, timed = sorted(held(rec), key=lambda one: one.derived is None), frozenset(_timed(rec))
         self.counters = [
             {"table": one.table, "column": one.column, "name": one.name, "names": list(one.names)}
-            | {"unit": one.unit, "meaning": one.meaning, "noun": NOUNS.get(one.table, "instances")}
+            | {"unit": one.unit, "meaning": one.meaning, "noun": about(one.table, "noun", "instances")}
             for one in every
             # A counter of groups is drawn as that of their VMs.
             if one.table in timed and of_vms(one, every) is one

@@ -3,55 +3,33 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import polars as pl
 
+from esxparse import toml
 from esxparse.counters.catalogue import lookup, objects
+from esxparse.counters.model import Counter
 from esxparse.counters.naming import table_name
 from esxparse.counters.series import NUMBERED, series_name
-from esxparse.derived.catalogue import TABLES
+from esxparse.derived.catalogue import TABLES, Column
 from esxparse.derived.of_recording import lacking
 from esxparse.derived.tables import declared
 from esxparse.errors import EsxparseError, nearest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from esxparse.counters.model import Counter
-    from esxparse.derived.catalogue import Column
-    from esxparse.recording import Recording
+from esxparse.recording import Recording
 
 _NEAREST: Final = 5
 _VM: Final = "vm"
 _GROUPS: Final = "group_cpu"
 _NO_COUNTERS: Final = frozenset({"members"})
-NAMED: Final = {
-    "group_cpu": "group",
-    "group_memory": "group",
-    "vcpu": "world",
-    "network_port": "client",
-}
-"""The column that people know a row by; in other tables it is `instance`."""
-VM: Final = {
-    "vm": "instance",
-    "group_cpu": "group",
-    "group_memory": "group",
-    "vcpu": "group",
-    "virtual_disk": "vm",
-    "network_port": "client",
-}
-"""The column with the name of the VM, in the tables that have one."""
-DEVICE: Final = {
-    "device": "instance",
-    "nfs": "instance",
-    "physical_disk_scsi_device": "device",
-    "physical_disk_nfs_volume": "device",
-    "physical_disk_per_device_per_world": "device",
-    "physical_disk_partition": "device",
-}
-"""The column with the name of the device, in the tables that have one."""
+_TABLES: Final = toml.beside(__file__, "tables.toml")
+
+
+def about(table: str, what: str, otherwise: str = "") -> str:
+    """What `tables.toml` says of a table: its `noun`, the column with the `name` of a row, and so on."""
+    return str(_TABLES.get(table, {}).get(what, otherwise))
 
 
 @dataclass(frozen=True, slots=True)

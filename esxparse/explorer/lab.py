@@ -6,9 +6,10 @@ import json
 import os
 import re
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, NoReturn
 
 from esxparse.errors import EsxparseError
 from esxparse.explorer.app import explore, opened
@@ -19,10 +20,6 @@ from esxparse.shipped import datasets_dir
 from esxparse.studies import study
 from esxparse.studies.study_file import SUFFIX
 from esxparse.target import target
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import NoReturn
 
 _MOST: Final = 2
 _NOTEBOOK: Final = ".ipynb"

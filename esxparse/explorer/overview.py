@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -11,15 +12,12 @@ from esxparse.charts import workload as charts
 from esxparse.errors import EsxparseError
 from esxparse.explorer.shown import page
 from esxparse.metrics import workload
+from esxparse.recording import Recording
+from esxparse.studies import Study
 from esxparse.studies.columns import HEADLINES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     import altair as alt
-
-    from esxparse.recording import Recording
-    from esxparse.studies import Study
 
 _WIDTH: Final = 720
 _MOST: Final = 2

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import polars as pl
 from polars import selectors as cs
@@ -17,12 +18,7 @@ from esxparse.errors import EsxparseError, choose_from
 from esxparse.explorer.rows import Rows, rows
 from esxparse.metrics import over_time, ranking
 from esxparse.metrics.ranking import Order
-from esxparse.recording import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from esxparse.recording import Recording
+from esxparse.recording import Recording, printable
 
 Align = Literal["clock", "offset"]
 _MOST_BUCKETS: Final = 600

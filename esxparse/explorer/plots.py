@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -10,14 +11,11 @@ from esxparse.charts import marks, reduce, theme
 from esxparse.errors import EsxparseError
 from esxparse.explorer.rows import rows
 from esxparse.metrics import ranking
+from esxparse.metrics.ranking import Order
+from esxparse.recording import Recording
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import altair as alt
-
-    from esxparse.metrics.ranking import Order
-    from esxparse.recording import Recording
 
 
 def plot(

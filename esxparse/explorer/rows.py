@@ -6,8 +6,8 @@ vCPUs would lead every ranking. Name the table (`table="group_cpu"`) for the gro
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
 
 import polars as pl
 
@@ -15,49 +15,15 @@ from esxparse.counters.series import series_name
 from esxparse.derived.of_recording import lacking
 from esxparse.derived.of_recording import table as derived_table
 from esxparse.errors import EsxparseError, did_you_mean
-from esxparse.explorer.held import DEVICE, NAMED, VM, Held, expression, find, held, of_vms, said
+from esxparse.explorer.held import Held, about, expression, find, held, of_vms, said
+from esxparse.metrics import ranking
 from esxparse.metrics.inventory import only_kinds, only_vms, vms
 from esxparse.metrics.network import offered
+from esxparse.metrics.ranking import Order
+from esxparse.recording import Recording
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from esxparse.recording import Recording
-
-_ROLL_UPS: Final = {
-    "physical_cpu": "pcpu",
-    "pcpu_power_state": "pcpu",
-    "physical_disk": "path",
-    "virtual_disk": "disk",
-}
-"""The column that is null in rows which add up other rows of the table."""
-_PREFIX: Final = {"physical_cpu": "PCPU ", "pcpu": "PCPU ", "numa_node": "node ", "node": "node "}
 _DROPPED: Final = {"pct_outbound_packets_dropped", "pct_received_packets_dropped"}
 _TOTAL: Final = "_Total"
-NOUNS: Final = {
-    "vm": "VMs",
-    "device": "devices",
-    "nfs": "NFS volumes",
-    "adapter": "adapters",
-    "path": "paths",
-    "port": "ports",
-    "pcpu": "physical CPUs",
-    "node": "NUMA nodes",
-    "group_cpu": "VMs",
-    "group_memory": "VMs",
-    "vcpu": "vCPUs",
-    "physical_cpu": "physical CPUs",
-    "pcpu_power_state": "physical CPUs",
-    "virtual_disk": "virtual disks",
-    "network_port": "ports",
-    "physical_disk_scsi_device": "devices",
-    "physical_disk_adapter": "adapters",
-    "physical_disk_path": "paths",
-    "physical_disk": "paths",
-    "physical_disk_nfs_volume": "NFS volumes",
-    "physical_disk_partition": "partitions",
-    "numa_node": "NUMA nodes",
-}
 
 
 class Rows(NamedTuple):
@@ -106,18 +72,18 @@ def rows(
         found = of_vms(found, held(rec))
     frame = _values(rec, found, raw=raw)
     there = frame.collect_schema().names()
-    if found.table in _ROLL_UPS and (part := _ROLL_UPS[found.table]) in there:
+    if (part := about(found.table, "roll_up")) in there:
         frame = frame.filter(pl.col(part).is_not_null())
     frame = frame.with_columns(instance=series_name(frame.collect_schema()))
     frame = frame.filter(pl.col("instance").ne_missing(_TOTAL))
-    for what, columns, wanted in (("VM", VM, vm), ("device", DEVICE, device)):
+    for what, wanted in (("VM", vm), ("device", device)):
         if wanted is not None:
             several = isinstance(wanted, Iterable) and not isinstance(wanted, str)
-            frame = _of(frame, found, what, columns, list(wanted) if several else [wanted])  # type: ignore[list-item]
+            frame = _of(frame, found, what, list(wanted) if several else [wanted])  # type: ignore[list-item]
     frame = frame.with_columns(pl.col("instance").fill_null("host" if "instance" in there else found.table))
-    name_column = NAMED.get(found.table, "instance")
+    name_column = about(found.table, "name", "instance")
     named = pl.col(name_column).fill_null(pl.col("instance")) if name_column in there else pl.col("instance")
-    named = pl.lit(_PREFIX.get(found.table, "")) + named
+    named = pl.lit(about(found.table, "prefix")) + named
     if instance is not None:
         frame = _matching(frame, instance, found)
     value = pl.col(found.column).cast(pl.Float64)
@@ -131,7 +97,7 @@ def rows(
     if weight is not None:
         idle = (pl.col("value") == 0) & (pl.col("weight") == 0)
         chosen = chosen.with_columns(value=pl.when(idle).then(None).otherwise("value"))
-    return Rows(chosen, found, found.unit, NOUNS.get(found.table, "instances"))
+    return Rows(chosen, found, found.unit, about(found.table, "noun", "instances"))
 
 
 def _values(rec: Recording, found: Held, *, raw: bool) -> pl.LazyFrame:
@@ -147,10 +113,10 @@ def _values(rec: Recording, found: Held, *, raw: bool) -> pl.LazyFrame:
     return only_kinds(worlds, "vcpu") if found.table == "vcpu" else only_vms(frame, vms(worlds))
 
 
-def _of(frame: pl.LazyFrame, found: Held, what: str, columns: Mapping[str, str], wanted: list[str]) -> pl.LazyFrame:
-    """The rows of these VMs or devices, which `columns` name table by table."""
-    column = columns.get(found.table)
-    if column is None:
+def _of(frame: pl.LazyFrame, found: Held, what: str, wanted: list[str]) -> pl.LazyFrame:
+    """The rows of these VMs or devices."""
+    column = about(found.table, what.lower())
+    if not column:
         raise EsxparseError(f"{found.name} of {found.table} is not given by {what}; choose with instance=")
     for one in wanted:
         said(f"the name of a {what}", one)
@@ -181,3 +147,38 @@ def _weight(found: Held, there: Sequence[str]) -> pl.Expr | None:
     # Those that passed are not all of which a share was dropped.
     weight = offered(by, found.column) if found.column in _DROPPED else pl.col(by)
     return weight.cast(pl.Float64)
+
+
+def top(
+    rec: Recording,
+    name: str,
+    n: int = 10,
+    order: Order = "p95",
+    *,
+    table: str | None = None,
+    vm: str | Sequence[str] | None = None,
+    device: str | Sequence[str] | None = None,
+    instance: str | None = None,
+) -> pl.DataFrame:
+    """The instances whose counter is highest.
+
+    `name`: the counter, by any of its names. `n`: most rows. `order`: mean, p95, max or variability. `table`, `vm`,
+    `device`, `instance`: as for `rows`.
+
+    Of worlds and groups those of VMs are ranked, and what a VM waited is per vCPU; with `table` all rows are, as the
+    capture has them. Rows that add up others (a VM's row among its disks) stay out. Average latencies are
+    weighted by commands.
+
+    Returns a table with `name`, `mean`, `p95`, `max` (in `unit`), `variability` (standard deviation / mean), `samples`,
+    `unit`, `instance` (as in the capture).
+
+    >>> import esxparse as ex
+    >>> rec = ex.open(ex.datasets_dir() / "busy-host" / "busy-host.csv")
+    >>> top(rec, "%CSTP", n=1)["name"].item()
+    'analytics-8way'
+    """
+    found = rows(rec, name, table=table, vm=vm, device=device, instance=instance)
+    ranked = ranking.top(found.frame, ["name", "instance"], "value", n, order, found.weight).collect()
+    return ranked.select(
+        "name", "mean", "p95", "max", "variability", "samples", pl.lit(found.unit).alias("unit"), "instance"
+    )

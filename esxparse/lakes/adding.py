@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import secrets
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -15,19 +16,14 @@ from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import manifest
 from esxparse.formats.opening import Opening
 from esxparse.formats.registry import reader_of, recognising
-from esxparse.formats.source import resolve
+from esxparse.formats.source import Source, resolve
 from esxparse.lakes import entries, segments
 from esxparse.lakes.conversion import file_name, local, reading, sink, write_recording
+from esxparse.lakes.store import Store
 from esxparse.locations import is_url
+from esxparse.recording import Recording
 from esxparse.version import __version__
 from esxparse.whole import Scratch, sha256
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from esxparse.formats.source import Source
-    from esxparse.lakes.store import Store
-    from esxparse.recording import Recording
 
 PARTITIONS: Final = ("table", "date", "host")
 _PIECE: Final = 1 << 20

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
+from typing import Any, BinaryIO, Unpack
 
 import nanoarrow
 import polars as pl
@@ -20,18 +20,14 @@ from esxparse.counters.catalogue import lookup
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import esxtop, manifest
 from esxparse.formats.names import recording_name
-from esxparse.formats.opening import Opening
+from esxparse.formats.opening import Opening, Options
 from esxparse.formats.registry import open_source, own_errors, refuse_foreign, refuse_quoted
-from esxparse.formats.source import resolve
+from esxparse.formats.source import Source, resolve
 from esxparse.formats.unpack import unpacked
 from esxparse.lakes import segments
+from esxparse.recording import Recording
 from esxparse.version import __version__
 from esxparse.whole import Scratch, claimed, sha256, short_name
-
-if TYPE_CHECKING:
-    from esxparse.formats.opening import Options
-    from esxparse.formats.source import Source
-    from esxparse.recording import Recording
 
 _DIGEST = 12
 """Digits that tell shortened names apart."""

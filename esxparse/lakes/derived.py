@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Final
 
 import polars as pl
 
 from esxparse.derived import of_recording
 from esxparse.derived.catalogue import TABLES
+from esxparse.recording import Recording
 from esxparse.schema import TIME
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-    from datetime import datetime
-
-    from esxparse.recording import Recording
 
 _READ: Final = re.compile(r'\b(?:from|join)\s+"?(\w+)')
 """The tables that a query reads by name: `host` is also a column of each."""
@@ -40,6 +37,10 @@ def table(recs: Sequence[Recording], name: str, since: datetime | None, until: d
         if name in rec.derived:
             rows = of_recording.table(rec, name)
             frames.append(rows.with_columns(date=pl.col("time").dt.date(), host=pl.lit(rec.meta["host"])))
-    whole = pl.concat(frames, how="diagonal").select(pl.exclude("date", "host"), "date", "host")
-    kept = [pl.col("time") >= since] if since else []
-    return whole.filter(*kept, *([pl.col("time") < until] if until else []))
+    return between(pl.concat(frames, how="diagonal").select(pl.exclude("date", "host"), "date", "host"), since, until)
+
+
+def between(rows: pl.LazyFrame, since: datetime | None, until: datetime | None) -> pl.LazyFrame:
+    """The rows from `since` to before `until`."""
+    rows = rows.filter(pl.col("time") >= since) if since else rows
+    return rows.filter(pl.col("time") < until) if until else rows

@@ -22,6 +22,7 @@ from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import manifest
 from esxparse.lakes.store import Store
 from esxparse.recording import Note, printable
+from esxparse.schema import TYPES
 
 FOLDER: Final = "catalogue"
 
@@ -35,18 +36,7 @@ DIRECTORY: Final = (
 )
 """The directory of the files of a table, by date and host, as `lake add` writes it."""
 _PATH: Final = re.compile(rf"{DIRECTORY}/(?P<id>[0-9a-f]+)-[0-9a-f]+\.parquet")
-_TYPES: Final[Mapping[str, Any]] = {
-    str(one): one
-    for one in (
-        pl.String(),
-        pl.Int64(),
-        pl.Float64(),
-        pl.Boolean(),
-        pl.Date(),
-        pl.Datetime("us", "UTC"),
-        pl.Datetime("us"),
-    )
-}
+_TYPES: Final[Mapping[str, Any]] = {str(one): one for one in (*TYPES.values(), pl.Date())}
 
 
 def name_of(kind: pl.DataType, where: str) -> str:

@@ -15,12 +15,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from esxparse.lakes.entries import DIRECTORY
-
-if TYPE_CHECKING:
-    from esxparse.lakes.store import Store
+from esxparse.lakes.store import Store
 
 FOLDER: Final = "merged"
 _PATH: Final = re.compile(rf"{FOLDER}/{DIRECTORY}/[0-9a-f]+-\d+\.parquet")

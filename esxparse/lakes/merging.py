@@ -7,17 +7,15 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from esxparse.lakes import merged
 from esxparse.lakes.conversion import file_name, sink
+from esxparse.lakes.entries import Entry
 from esxparse.lakes.merged import Merged
 from esxparse.lakes.query import Lake
+from esxparse.lakes.store import Store
 from esxparse.whole import Scratch, sha256
-
-if TYPE_CHECKING:
-    from esxparse.lakes.entries import Entry
-    from esxparse.lakes.store import Store
 
 _SMALL: Final = 32 << 20
 """Bytes of a file: what is larger costs a question no more than a merged one."""

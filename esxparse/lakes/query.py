@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import Any, Final, Unpack
 
 import polars as pl
 
 from esxparse import fleet
 from esxparse.errors import DamagedError, EsxparseError, MissingTableError, choose_from
 from esxparse.fleet import Crew
-from esxparse.formats.opening import Opening, moment
+from esxparse.formats.opening import Opening, Options, moment
 from esxparse.lakes import derived, entries, merged, segments, servers, sql
 from esxparse.lakes.adding import Added, Job, add
 from esxparse.lakes.entries import Entry
@@ -26,9 +26,7 @@ from esxparse.lakes.merged import Merged
 from esxparse.lakes.store import Store
 from esxparse.locations import is_url, legible, public
 from esxparse.recording import Recording, counted
-
-if TYPE_CHECKING:
-    from esxparse.formats.opening import Options
+from esxparse.schema import schema
 
 _QUOTED_URL: Final = re.compile(r"""['"]([^'"]*://[^'"]*)['"]""")
 _UNKNOWN: Final = re.compile(r'Table with name "?(.+?)"? does not exist')
@@ -39,6 +37,10 @@ _DUCKDB: Final[dict[str, str | bool | int | float | list[str]]] = {
     "autoload_known_extensions": False,
 }
 """A query sees the tables of the lake, not variables of this program, and downloads no extension."""
+_CATALOGUE: Final = schema(
+    "id host format release str, start end time, samples columns rows bytes source_bytes notes warnings i64, "
+    "source sha256 esxparse str"
+)
 _HIVE: Final = {"table": pl.String(), "date": pl.Date(), "host": pl.String()}
 
 
@@ -149,12 +151,7 @@ class Lake:
         # Releases differ in columns, and in whether a counter has a fraction.
         frame = frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal_relaxed")
         frame = frame.select(pl.exclude("date", "host"), "date", "host")
-        if "time" in frame.collect_schema():
-            if self.since:
-                frame = frame.filter(pl.col("time") >= self.since)
-            if self.until:
-                frame = frame.filter(pl.col("time") < self.until)
-        return frame
+        return derived.between(frame, self.since, self.until) if "time" in frame.collect_schema() else frame
 
     def _alike(self, table: str) -> Iterator[tuple[list[str], dict[str, Any]]]:
         """Files of a table, those with the same columns together."""
@@ -216,8 +213,6 @@ class Lake:
         files), `source_bytes` (unpacked), `notes`, `warnings` (notes that warn), `source`, `sha256` (of its content),
         `esxparse` (the version that read it).
         """
-        time = pl.Datetime("us", "UTC")
-        text, number = pl.String, pl.Int64
         rows = [
             (
                 one.id,
@@ -238,13 +233,7 @@ class Lake:
             )
             for one in self.captures
         ]
-        schema: dict[str, Any] = {
-            **dict.fromkeys(("id", "host", "format", "release"), text),
-            **dict.fromkeys(("start", "end"), time),
-            **dict.fromkeys(("samples", "columns", "rows", "bytes", "source_bytes", "notes", "warnings"), number),
-            **dict.fromkeys(("source", "sha256", "esxparse"), text),
-        }
-        return pl.DataFrame(rows, schema=schema, orient="row")
+        return pl.DataFrame(rows, schema=_CATALOGUE, orient="row")
 
     def capture(self, key: str) -> Entry:
         """The entry whose id begins so.

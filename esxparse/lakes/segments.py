@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from esxparse.errors import EsxparseError
 from esxparse.formats import esxtop
+from esxparse.formats.opening import Opening
 from esxparse.formats.registry import recognising
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from esxparse.formats.opening import Opening
-    from esxparse.formats.source import Source
+from esxparse.formats.source import Source
 
 
 class _Made(Protocol):

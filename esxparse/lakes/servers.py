@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from esxparse import toml
 from esxparse.errors import EsxparseError
 from esxparse.formats.opening import PATIENCE_S
 from esxparse.locations import is_url, public
@@ -19,62 +20,16 @@ _LONGEST: Final = "1h"
 """For one whole file: a slow line is not an error, but silence is."""
 _MOST: Final = 300
 """Characters of an error nobody knows."""
-_CLIENT: Final = frozenset(
-    {
-        "allow_http",
-        "allow_invalid_certificates",
-        "proxy_ca_certificate",
-        "proxy_excludes",
-        "proxy_url",
-        "root_certificate",
-        "user_agent",
-    }
-)
-"""Options of the HTTP client, which obstore takes from the environment only if it gets none at all."""
 _VENDORS: Final = {"s3": "AWS", "s3a": "AWS", "gs": "GOOGLE"}
-_CREDENTIALS: Final = {
-    "AWS": re.compile(
-        r"ACCESS_KEY_ID|WEB_IDENTITY_TOKEN_FILE|CONTAINER_CREDENTIALS_\w+|METADATA_ENDPOINT|SKIP_SIGNATURE"
-    ),
-    "GOOGLE": re.compile(r"SERVICE_ACCOUNT\w*|APPLICATION_CREDENTIALS|SKIP_SIGNATURE"),
-    "AZURE": re.compile(
-        r"\w*(KEY|SAS_TOKEN|BEARER_TOKEN|STORAGE_TOKEN|TOKEN_FILE|CLIENT_SECRET|MSI_ENDPOINT|IDENTITY_ENDPOINT|CLI"
-        r"|SKIP_SIGNATURE|EMULATOR)"
-    ),
-}
-"""Settings that tell a client where its credentials are. Without any it would ask the metadata address of the cloud."""
-_MISSING: Final = {
-    "AWS": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_METADATA_ENDPOINT=http://169.254.169.254 "
-    "for the role of a cloud instance, or AWS_SKIP_SIGNATURE=true for a public bucket",
-    "GOOGLE": "set GOOGLE_APPLICATION_CREDENTIALS, or GCE_METADATA_HOST=metadata.google.internal "
-    "for the role of a cloud instance, or GOOGLE_SKIP_SIGNATURE=true for a public bucket",
-    "AZURE": "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, or AZURE_MSI_ENDPOINT "
-    "for the identity of a cloud instance",
-}
+_DATA: Final = toml.beside(__file__)
+_WHOSE: Final = _DATA["vendors"]
+_CLIENT: Final = frozenset(_DATA["client"])
 _GCLOUD: Final = ".config/gcloud/application_default_credentials.json"
-_CODES: Final = {
-    "NoSuchBucket": "there is no such bucket: make it first, or name another",
-    "InvalidAccessKeyId": "the server does not know the access key: check AWS_ACCESS_KEY_ID",
-    "SignatureDoesNotMatch": "the secret key is wrong: check AWS_SECRET_ACCESS_KEY",
-    "ExpiredToken": "the session token has expired: get a new one",
-    "AuthorizationHeaderMalformed": "the bucket is in another region: set AWS_REGION",
-    "PermanentRedirect": "the bucket is in another region: set AWS_REGION",
-}
 _ADVICE: Final = {401: "; check the credentials", 403: "; the credentials do not allow this"}
 _STATUS: Final = re.compile(r"status code: (\d{3})((?: [A-Z]\w+)*)")
 _ADDRESS: Final = re.compile(r"[a-z][a-z0-9+.]*://[^\s/?#]+", re.IGNORECASE)
 _ENDPOINT: Final = re.compile(r"(?i)endpoint(_url(_s3)?)?$")
 _SERVER: Final = re.compile(r"(?i)https?://[!-~]+")
-_NETWORK: Final = (
-    (r"timed out|TimedOut|deadline", "{host} did not answer in time: wait longer with --timeout"),
-    (r"dns error|lookup address|Name or service not known", "there is no host called {name}: check the address"),
-    (r"ConnectionRefused|Connection refused", "{host} refuses the connection: nothing listens there"),
-    (r"Unreachable|unreachable", "{host} cannot be reached: check the network"),
-    (r"BadScheme", "{host} is not encrypted: write https, or set AWS_ALLOW_HTTP=true"),
-    (r"[Cc]ertificate|InvalidContentType|SSL|TLS", "{host} has no valid certificate: check the address"),
-    (r"InvalidUri", "the address of the server is not a URL: check AWS_ENDPOINT_URL"),
-    (r"HTTP error|[Cc]onnection (reset|closed)|body error", "the connection to {host} broke: try again"),
-)
 
 
 def vendor(uri: str) -> str:
@@ -107,11 +62,11 @@ def need_credentials(uri: str, options: Mapping[str, str]) -> None:
     whose = vendor(uri)
     names = {name.upper().removeprefix(f"{whose}_") for name, value in options.items() if value}
     names |= {name.removeprefix(f"{whose}_") for name, value in os.environ.items() if value and name.startswith(whose)}
-    if any(_CREDENTIALS[whose].fullmatch(name) for name in names):
+    if any(re.fullmatch(_WHOSE[whose]["credentials"], name) for name in names):
         return
     if whose == "GOOGLE" and (os.environ.get("GCE_METADATA_HOST") or (Path.home() / _GCLOUD).is_file()):
         return
-    raise EsxparseError(f"lake {public(uri)}: no credentials: {_MISSING[whose]}")
+    raise EsxparseError(f"lake {public(uri)}: no credentials: {_WHOSE[whose]['missing']}")
 
 
 def need_address(uri: str, options: Mapping[str, str]) -> None:
@@ -164,16 +119,16 @@ def is_broken_connection(text: str) -> bool:
 
 def why(text: str) -> str | None:
     """What an error of a store's client means and what to do, without the client's own words; None if unknown."""
-    for code, meaning in _CODES.items():
+    for code, meaning in _DATA["codes"].items():
         if code in text:
-            return meaning
+            return str(meaning)
     if answer := _STATUS.search(text):
         return f"the server answered {answer[1]}{answer[2]}{_ADVICE.get(int(answer[1]), '')}"
     address = _ADDRESS.search(text.replace("s3://", ""))
     host = public(address[0]).partition("://")[2] if address else "the server"
-    for sign, meaning in _NETWORK:
+    for sign, meaning in _DATA["network"].items():
         if re.search(sign, text):
-            return meaning.format(host=host, name=host.rpartition(":")[0] or host)
+            return str(meaning.format(host=host, name=host.rpartition(":")[0] or host))
     return None
 
 

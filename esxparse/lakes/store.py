@@ -159,19 +159,19 @@ class Store:
 
     def files(self, under: str) -> list[File]:
         """All files whose path begins with the directory `under`."""
-        import obstore  # noqa: PLC0415
-
-        found = self._do(lambda: [one for some in obstore.list(self._store, under or None) for one in some])
+        found = self._do(lambda: [one for some in self._store.list(under or None) for one in some])
         return [File(one["path"], one["size"], one["last_modified"]) for one in found]
+
+    def _of_file(self, work: Callable[[], T]) -> T | None:
+        """What the work gives; None where its file is not there."""
+        try:
+            return self._do(work)
+        except FileNotFoundError:
+            return None
 
     def read(self, path: str) -> bytes | None:
         """A file's content; None where there is none."""
-        import obstore  # noqa: PLC0415
-
-        try:
-            return self._do(lambda: bytes(obstore.get(self._store, path).bytes()))
-        except FileNotFoundError:
-            return None
+        return self._of_file(lambda: bytes(self._store.get(path).bytes()))
 
     def read_all(self, paths: Iterable[str]) -> list[bytes | None]:
         """The contents of many files, several at a time."""
@@ -179,12 +179,11 @@ class Store:
 
     def put(self, path: str, content: bytes | Path, *, replace: bool = False) -> bool:
         """Puts a file there, whole or not at all; False where there was one already, which stays unless `replace`."""
-        import obstore  # noqa: PLC0415
         from obstore.exceptions import AlreadyExistsError  # noqa: PLC0415
 
-        mode: Any = "overwrite" if replace else "create"
+        mode = "overwrite" if replace else "create"
         try:
-            self._do(lambda: obstore.put(self._store, path, content, mode=mode, use_multipart=replace or None))
+            self._do(lambda: self._store.put(path, content, mode=mode, use_multipart=replace or None))
         except AlreadyExistsError:
             return False
         except FileNotFoundError as error:
@@ -193,36 +192,19 @@ class Store:
 
     def size(self, path: str) -> int | None:
         """Bytes of a file; None where there is none."""
-        import obstore  # noqa: PLC0415
-
-        try:
-            return int(self._do(lambda: obstore.head(self._store, path))["size"])
-        except FileNotFoundError:
-            return None
+        return self._of_file(lambda: int(self._store.head(path)["size"]))
 
     def sha256(self, path: str) -> str | None:
         """The fingerprint of a file; None where there is none."""
-        import obstore  # noqa: PLC0415
 
         def digested() -> str:
             digest = hashlib.sha256()
-            for piece in obstore.get(self._store, path).stream():
+            for piece in self._store.get(path).stream():
                 digest.update(piece)
             return digest.hexdigest()
 
-        try:
-            return self._do(digested)
-        except FileNotFoundError:
-            return None
+        return self._of_file(digested)
 
     def remove(self, paths: Iterable[str]) -> None:
         """Removes files; those that are gone already are no error."""
-        import obstore  # noqa: PLC0415
-
-        def one(path: str) -> None:
-            try:
-                self._do(lambda: obstore.delete(self._store, path))
-            except FileNotFoundError:
-                return
-
-        at_once(one, paths)
+        at_once(lambda path: self._of_file(lambda: self._store.delete(path)), paths)

@@ -7,15 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from esxparse.lakes import entries, merged
-from esxparse.lakes.store import at_once
-
-if TYPE_CHECKING:
-    from esxparse.lakes.entries import Entry
-    from esxparse.lakes.merged import Merged
-    from esxparse.lakes.store import File, Store
+from esxparse.lakes.entries import Entry
+from esxparse.lakes.merged import Merged
+from esxparse.lakes.store import File, Store, at_once
 
 JUDGED: Final = "judged"
 """Directory of what diagnosis and checks said of each capture."""

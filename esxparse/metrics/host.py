@@ -7,7 +7,7 @@ have one time (a spreadsheet dropped the seconds), `_place` tells them apart, an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import polars as pl
 
@@ -15,8 +15,7 @@ from . import host_cpu, over_time, storage
 from .frames import SAMPLE, finite, names, placed
 from .units import mib_to_mb
 
-if TYPE_CHECKING:
-    Tables = Mapping[str, pl.LazyFrame]
+Tables = Mapping[str, pl.LazyFrame]
 
 DISKS: Final = ("physical_disk_scsi_device", "physical_disk_adapter", "physical_disk_path", "physical_disk")
 """Tables that hold all the host's commands to disks, each again: the first that a capture has is used."""

@@ -97,8 +97,7 @@ def _sample(values: Sequence[float], what: str, fewest: int) -> Numbers:
     if not np.isfinite(numbers).all():
         raise EsxparseError(f"{what} has a repetition without a value: leave it out")
     if len(numbers) < fewest:
-        msg = f"{what} has {counted(len(numbers), 'repetition')}: an interval needs {fewest} or more"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{what} has {counted(len(numbers), 'repetition')}: an interval needs {fewest} or more")
     return numbers
 
 

@@ -12,7 +12,8 @@ percentages are a percentage of one physical CPU core", "%MLMTD time is included
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final, overload
+from collections.abc import Sequence
+from typing import Final, overload
 
 import polars as pl
 
@@ -21,9 +22,6 @@ from esxparse.errors import EsxparseError
 
 from .frames import SAMPLE, column, finite, names, placed, renamed, total
 from .inventory import vcpu_worlds
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 STATES: Final[dict[str, str]] = toml.beside(__file__, "counters.toml")["scheduling"]
 _ORDER = (*list(STATES)[:2], "contention_pct", *list(STATES)[2:])

@@ -33,10 +33,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from esxparse.errors import EsxparseError
 from esxparse.schema import schema
@@ -44,9 +45,6 @@ from esxparse.schema import schema
 from . import over_time
 from ._series import half_unit, half_unit_of, swing, trend
 from .frames import names, need
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 DRIFT_PCT: Final = 10.0
 RANGE_PCT: Final = 20.0

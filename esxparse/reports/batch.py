@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -18,7 +18,7 @@ from esxparse import fleet
 from esxparse.errors import EsxparseError
 from esxparse.fleet import Crew
 from esxparse.formats import memory as sizes
-from esxparse.formats.opening import Opening, period
+from esxparse.formats.opening import Opening, Options, period
 from esxparse.locations import carried, legible, public
 from esxparse.recording import counted, printable
 from esxparse.reports import batch_state
@@ -32,9 +32,6 @@ from esxparse.reports.run import need_extra
 from esxparse.target import target
 from esxparse.version import __version__
 from esxparse.whole import Scratch, claimed, sha256
-
-if TYPE_CHECKING:
-    from esxparse.formats.opening import Options
 
 _REASON: Final = 400
 _TEXT: Final = ("item", "template", "page", "inputs", "host", "failed", "item_verdict")

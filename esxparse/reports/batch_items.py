@@ -18,13 +18,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
 from esxparse.errors import EsxparseError, UnknownFormatError
 from esxparse.formats.directory import natural
 from esxparse.formats.names import STANDARD_INPUT, recording_name
+from esxparse.formats.opening import Options
 from esxparse.locations import is_url, public
 from esxparse.reports.library import find
 from esxparse.reports.pick import AUTO, STUDY, format_of, of_study, reading
@@ -33,9 +34,6 @@ from esxparse.toml.checked import read
 from esxparse.toml.document import Document
 from esxparse.toml.lines import Place
 from esxparse.whole import short_name
-
-if TYPE_CHECKING:
-    from esxparse.formats.opening import Options
 
 _RESERVED: Final = ("index", "summary")
 _LIKELY: Final = ".csv"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader
@@ -14,10 +14,8 @@ from esxparse.charts.theme import palette
 from esxparse.diagnosis.areas import AREAS
 from esxparse.locations import legible
 from esxparse.recording import printable
+from esxparse.reports.batch_items import Item
 from esxparse.reports.export import policy
-
-if TYPE_CHECKING:
-    from esxparse.reports.batch_items import Item
 
 _FILES: Final = Path(__file__).parent / "html"
 _RANK: Final = {"critical": 4, "warning": 3, "info": 2, "ok": 1, "none": 0}

@@ -17,12 +17,11 @@ from esxparse.recording import printable
 from esxparse.reports import pictures
 from esxparse.reports.export import Piece, outline
 from esxparse.reports.forms import MARK, is_report
+from esxparse.target import Target
 from esxparse.whole import whole_file
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
-
-    from esxparse.target import Target
 
 _PICTURES: Final = "chart-*.svg"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import webbrowser
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,6 @@ from esxparse.reports.forms import MARK, OF_BATCH, is_report
 from esxparse.target import Target, target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from nbformat import NotebookNode
 
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec
 
 import polars as pl
 
+from esxparse.recording import Note, Recording
 from esxparse.reports import quality
-from esxparse.reports.blocks import Block, Column, Figure, Header, Section, facts, moment, note, stack, table
+from esxparse.reports.blocks import Block, Figure, Header, Section, facts, moment, note, stack, table
+from esxparse.reports.columns import columns_of
 from esxparse.version import __version__
 from esxparse.whole import sha256
 
 if TYPE_CHECKING:
     import altair as alt
-
-    from esxparse.recording import Note, Recording
 
 P = ParamSpec("P")
 
@@ -127,13 +127,7 @@ def reader_notes(recordings: Sequence[Recording], more: Iterable[tuple[str, Note
         schema={"file": text, "severity": text, "line": number, "column": number, "message": text},
         orient="row",
     )
-    columns = [
-        *([Column("file", "File", mono=True)] if len(recordings) > 1 else []),
-        Column("severity", "Severity", level=True),
-        Column("line", "Line", digits=None),
-        Column("column", "Column", digits=None),
-        Column("message", "Notes on the input"),
-    ]
+    columns = columns_of("page.reader_notes", but=() if len(recordings) > 1 else ("file",))
     return stack(quality.section(recordings), table(frame, columns, "Reader notes", "The readers found no anomalies."))
 
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from esxparse.quality.check import check, stays
-from esxparse.recording import counted
-from esxparse.reports.blocks import Block, Column, note, stack, table
-
-if TYPE_CHECKING:
-    from esxparse.recording import Recording
+from esxparse.recording import Recording, counted
+from esxparse.reports.blocks import Block, note, stack, table
+from esxparse.reports.columns import columns_of
 
 _LEVELS = {"fail": "critical", "warn": "warning"}
 
@@ -47,15 +44,6 @@ def section(recordings: Sequence[Recording]) -> Block:
     met = sum(len(quality.of("pass")) for _, quality in found)
     names = ("file", "level", "what", "where", "time", "value", "expected", "means")
     frame = pl.DataFrame(wrong, schema=dict.fromkeys(names, pl.String))
-    columns = [
-        *([Column("file", "File", mono=True)] if len(found) > 1 else []),
-        Column("level", "Severity", level=True),
-        Column("what", "Counter", fit="name"),
-        Column("where", "Entity", fit="name"),
-        Column("time", "Time (UTC)"),
-        Column("value", "Value", fit="short"),
-        Column("expected", "Expected", fit="short"),
-        Column("means", "What a sound recording looks like"),
-    ]
+    columns = columns_of("quality.section", but=() if len(found) > 1 else ("file",))
     caption = f"Data quality: {counted(len(wrong), 'expectation')} not met, {met:,} met"
     return stack(*left_out, table(frame, columns, caption, f"Data quality: all {met:,} expectations are met."))

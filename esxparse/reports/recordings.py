@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from esxparse.errors import EsxparseError, UnknownFormatError
 from esxparse.formats import directory
-from esxparse.formats.opening import Opening
+from esxparse.formats.opening import Opening, Options
 from esxparse.formats.registry import open_recording
 from esxparse.formats.source import STANDARD_INPUT, standard_input
 from esxparse.locations import is_url, public
+from esxparse.recording import Recording
 from esxparse.whole import Scratch
 
 if TYPE_CHECKING:
-    from esxparse.formats.opening import Options
-    from esxparse.recording import Recording
     from esxparse.reports.library import Template
 
 _PIECE = 1 << 20

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
 from esxparse import clock
+from esxparse.diagnosis.finding import Finding
+from esxparse.diagnosis.findings import Findings
 from esxparse.recording import counted
 from esxparse.reports import page
 from esxparse.reports.blocks import (
     NOTHING,
     Block,
-    Column,
     Verdict,
     anchor,
     card,
@@ -22,15 +25,10 @@ from esxparse.reports.blocks import (
     stack,
     table,
 )
+from esxparse.reports.columns import columns_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from datetime import datetime
-
     import altair as alt
-
-    from esxparse.diagnosis.finding import Finding
-    from esxparse.diagnosis.findings import Findings
 
 MOST: Final = 6
 """Findings that a report tells of in sentences and charts."""
@@ -137,8 +135,7 @@ def not_judged(found: Findings, *what: str) -> Block:
         return NOTHING
     rows = [{"ids": ", ".join(ids), "why": why} for why, ids in by_reason.items()]
     count = sum(map(len, by_reason.values()))
-    columns = [Column("ids", "Not judged", mono=True), Column("why", "Reason")]
-    return table(pl.DataFrame(rows), columns, f"{_BLIND['+'.join(what)]}: {count}")
+    return table(pl.DataFrame(rows), columns_of("verdicts.not_judged"), f"{_BLIND['+'.join(what)]}: {count}")
 
 
 def _said(one: Finding, times: Sequence[datetime]) -> str:

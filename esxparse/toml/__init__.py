@@ -10,8 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["beside", "parse"]
-
 DEEPEST: Final = 32
 """Deepest nesting of tables and lists: far beyond anything written by hand, and safe to recurse into."""
 
@@ -32,15 +30,12 @@ def parse(text: str) -> dict[str, Any]:
         raise tomllib.TOMLDecodeError(why) from None
     level: list[Any] = [found]
     for _ in range(DEEPEST):
-        level = [inner for one in level if isinstance(one, (dict, list)) for inner in _inside(one)]
+        tables = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, (dict, list))]
+        level = [inner for one in tables for inner in one]
     if level:
         msg = f"it is nested more than {DEEPEST} tables deep"
         raise tomllib.TOMLDecodeError(msg)
     return found
-
-
-def _inside(one: dict[str, Any] | list[Any]) -> list[Any]:
-    return list(one.values() if isinstance(one, dict) else one)
 
 
 @cache

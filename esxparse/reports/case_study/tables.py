@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
 from esxparse.charts.findings import changes
 from esxparse.charts.reduce import shorten
+from esxparse.diagnosis.experiments.verdicts import StudyFindings
 from esxparse.reports import verdicts
 from esxparse.reports.blocks import Block, Column, Header, note, stack, table, tiles
+from esxparse.reports.columns import columns_of
 from esxparse.reports.study import beside
+from esxparse.studies import Study
 from esxparse.whole import sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import altair as alt
-
-    from esxparse.diagnosis.experiments.verdicts import StudyFindings
-    from esxparse.studies import Study
 
 _MOST_CHARTS: Final = 4
 _MOST_BARS: Final = 12
 _WIDEST: Final = 26
-_SHOWN: Final = {
-    "mb_per_s": ("Throughput", "MB/s", 1),
-    "iops": ("I/O rate", "1/s", 0),
-    "latency_mean_ms": ("Response time", "ms", 2),
-    "host_util_pct": ("Host CPU", "%", 1),
-    "used_above_idle_cycles_per_io": ("CPU of an I/O, above idle", "cycles", 0),
-    "davg_ms": ("DAVG", "ms", 2),
-    "kavg_ms": ("KAVG", "ms", 2),
-    "wire_read_p50_ms": ("Reads on the wire, median", "ms", 2),
-    "wire_write_p50_ms": ("Writes on the wire, median", "ms", 2),
-    "wire_read_off_size_pct": ("Reads off their boundary", "%", 0),
-    "wire_write_off_size_pct": ("Writes off their boundary", "%", 0),
-    "tcp_retransmissions": ("Packets sent again", "", 0),
-}
-"""Columns of `runs` in the table of configurations: head, unit, digits."""
 
 
 def header(study: Study) -> Header:
@@ -107,25 +91,13 @@ def experiments(found: StudyFindings) -> Block:
 
 
 def _answers(rows: Sequence[dict[str, Any]], name: str) -> Block:
-    columns = [
-        Column("question", "Question", fit="name"),
-        Column("answer", "Answer", fit="short"),
-        Column("means", "What it means"),
-    ]
+    columns = columns_of("case_study.answers")
     return table(pl.DataFrame(rows, infer_schema_length=None), columns, f"{name}: what was recorded of the slow runs")
 
 
 def _changed(rows: Sequence[dict[str, Any]], name: str) -> Block:
     unit = next((row["unit"] for row in rows), "")
-    columns = [
-        Column("question", "Question", fit="name"),
-        Column("changed", "Changed", fit="short"),
-        Column("before", "Slow runs", unit, 2),
-        Column("after", "Then", unit, 2),
-        Column("share_pct", "Of the fast runs with the same change", "%", 0),
-        Column("answer", "Answer", fit="short"),
-        Column("means", "What it means"),
-    ]
+    columns = columns_of("case_study.changed", unit=unit)
     nothing = f"{name}: nobody ran the slow runs again with one thing changed."
     return table(
         pl.DataFrame(rows, infer_schema_length=None), columns, f"{name}: the slow runs with one thing changed", nothing
@@ -146,39 +118,24 @@ def differences(found: StudyFindings) -> Block:
     """What differs from the baseline, measure by measure."""
     if not found.differences:
         return note("The study has no baseline to compare with.")
-    columns = [
-        Column("alternative", "With", fit="name"),
-        Column("measure", "Measure"),
-        Column("baseline_mean", "Baseline", digits=2),
-        Column("mean", "With it", digits=2),
-        Column("change_pct", "Change", "%"),
-        Column("least_pct", "Least", "%"),
-        Column("most_pct", "Most", "%"),
-        Column("configurations", "Configurations", digits=None),
-        Column("shown", "Shown", fit="short"),
-        Column("but", "Except for"),
-    ]
     rows = [
         {**row, "but": row["but"] or None, "measure": row["measure"].removeprefix("the ").rstrip(",")}
         for row in found.differences
     ]
     caption = f"Against {found.differences[0]['baseline']}: values and changes are geometric means over configurations"
-    return table(pl.DataFrame(rows), columns, caption)
+    return table(pl.DataFrame(rows), columns_of("case_study.differences"), caption)
 
 
 def runs(study: Study) -> Block:
     """The configurations of the study: means over their repetitions."""
     frame = study.runs.collect()
-    shown = [name for name in _SHOWN if name in frame.columns and frame[name].count()]
+    count, *measured = columns_of("case_study.runs")
+    shown = [one for one in measured if one.name in frame.columns and frame[one.name].count()]
     means = frame.group_by(*study.labels, maintain_order=True).agg(
-        pl.len().cast(pl.Int64).alias("n"), pl.col(shown).cast(pl.Float64).mean()
+        pl.len().cast(pl.Int64).alias("n"), pl.col([one.name for one in shown]).cast(pl.Float64).mean()
     )
-    columns = [
-        *(Column(name, name, digits=None, fit="short") for name in study.labels),
-        Column("n", "Runs", digits=None),
-        *(Column(name, *_SHOWN[name]) for name in shown),
-    ]
-    return table(means, columns, "Configurations, means of their runs")
+    labels = [Column(name, name, digits=None, fit="short") for name in study.labels]
+    return table(means, [*labels, count, *shown], "Configurations, means of their runs")
 
 
 def published(study: Study) -> Block:
@@ -190,14 +147,9 @@ def published(study: Study) -> Block:
 def notes(study: Study) -> Block:
     """What the study could not compute, and what is odd in it."""
     rows = [{"severity": one.severity, "line": one.line, "message": one.message} for one in study.notes]
-    columns = [
-        Column("severity", "Severity", level=True),
-        Column("line", "Line of the manifest", digits=None),
-        Column("message", "Note"),
-    ]
     if not rows:
         return note("All runs were computed, and nothing is odd in them.", "ok")
-    return table(pl.DataFrame(rows, infer_schema_length=None), columns, "Notes on the runs")
+    return table(pl.DataFrame(rows, infer_schema_length=None), columns_of("case_study.notes"), "Notes on the runs")
 
 
 def source(study: Study) -> list[tuple[str, str]]:

@@ -13,13 +13,9 @@ from esxparse.errors import EsxparseError
 from esxparse.lakes import Lake, judging, lake
 from esxparse.lakes.entries import Entry, overlaps
 from esxparse.metrics import fleet
+from esxparse.schema import schema
 
-_TIME: Final = pl.Datetime("us", "UTC")
-_FINDING: Final[dict[str, Any]] = {
-    **dict.fromkeys(("host", "release", "trouble", "severity", "kind", "name", "verdict", "next"), pl.String),
-    "start": _TIME,
-    "end": _TIME,
-}
+_FINDING: Final = ("host", "release", "trouble", "severity", "kind", "name", "verdict", "next", "start", "end")
 _SYMPTOM: Final = ("host", "rule", "severity", "kind", "name", "start", "end")
 _ELSEWHERE: Final = ("storage", "network", "clock", "power")
 """First words of troubles that may have their cause outside a host, in what several hosts share."""
@@ -172,14 +168,7 @@ def _vcpus(part: Lake) -> pl.LazyFrame:
     return pl.concat(frames, how="diagonal_relaxed") if frames else pl.LazyFrame(schema=_NO_VCPUS)
 
 
-_NO_VCPUS: Final[dict[str, Any]] = {
-    "host": pl.String,
-    "date": pl.Date,
-    "group_id": pl.Int64,
-    "group": pl.String,
-    "world": pl.String,
-    "pct_ready": pl.Float64,
-}
+_NO_VCPUS: Final = {"date": pl.Date(), **schema("host str, group_id i64, group world str, pct_ready f64")}
 
 
 def by_trouble(findings: pl.DataFrame) -> pl.DataFrame:

@@ -11,7 +11,6 @@ from esxparse.diagnosis import rules, usage
 from esxparse.recording import counted
 from esxparse.reports.blocks import (
     Block,
-    Column,
     Header,
     Verdict,
     facts,
@@ -25,6 +24,7 @@ from esxparse.reports.blocks import (
     table,
     tiles,
 )
+from esxparse.reports.columns import columns_of
 from esxparse.reports.fleet.gather import FEW, Fleet, by_release, by_trouble, same_object, same_time
 
 _MOST: Final = 6
@@ -165,20 +165,7 @@ def hosts(found: Fleet) -> Block:
         )
         .with_columns(level=pl.col("order").replace_strict(dict(enumerate(_LEVELS))))
     )
-    columns = [
-        Column("level", "Worst", level=True),
-        Column("host", "Host", fit="name"),
-        Column("critical", "Critical troubles", digits=None),
-        Column("warnings", "Troubles that warn", digits=None),
-        Column("p95_pct", "Ready of the worst VM", "%"),
-        Column("vm", "Worst VM", fit="name"),
-        Column("vms", "VMs", digits=None),
-        Column("judged", "Rules judged", "%", digits=0),
-        Column("check", "Check", fit="short"),
-        Column("troubles", "Troubles"),
-        Column("last", "Last on", fit="short"),
-        Column("release", "Release", fit="short"),
-    ]
+    columns = columns_of("fleet.hosts")
     return table(frame, columns, f"Hosts, the worst first; ready: 95th percentile of {_WAIT}, % of one core")
 
 
@@ -215,18 +202,9 @@ def _by_vm(found: Fleet, rows: pl.DataFrame) -> pl.DataFrame:
 def vms(found: Fleet) -> Block:
     """Every VM, that with the most ready time first."""
     rule = rules.load()[_READY]
-    columns = [
-        Column("level", "Level", level=True),
-        Column("host", "Host", fit="name"),
-        Column("vm", "VM", fit="name"),
-        Column("p95_pct", "95th percentile", "%"),
-        Column("median_pct", "Median", "%"),
-        Column("max_pct", "Highest", "%"),
-        Column("values", "Samples of vCPUs", digits=None),
-    ]
     limits = f"warning from {rule.warn:g}, critical from {rule.critical:g}"
     said = f"Ready of each VM's vCPUs, {_WAIT}, % of one core; {limits}; level: with the VM's troubles of other kinds"
-    shown = table(vm_levels(found), columns, said)
+    shown = table(vm_levels(found), columns_of("fleet.vms"), said)
     if not found.unlimited:
         return shown
     return stack(
@@ -241,51 +219,29 @@ def weeks(found: Fleet) -> Block:
     end = found.days["date"].to_list()[-1]
     if found.weeks.is_empty():
         return note(f"No VM has samples on one host in the seven days that end with {end} and in the seven before.")
-    columns = [
-        Column("host", "Host", fit="name"),
-        Column("vm", "VM", fit="name"),
-        Column("before_pct", "Seven days before", "%"),
-        Column("before_days", "Days with samples", digits=None),
-        Column("after_pct", "Last seven days", "%"),
-        Column("after_days", "Days with samples", digits=None),
-        Column("change_pct", "Change", "points"),
-    ]
+    columns = columns_of("fleet.weeks")
     last = f"the last week ends with {end}; few days against many are no fair comparison"
     return table(found.weeks, columns, f"Ready of VMs, 95th percentile of {_WAIT}, % of one core; {last}")
 
 
 def shared(found: Fleet) -> Block:
     """What hosts with troubles have in common: a device or volume, a time, a release."""
-    names = Column("names", "Names", fit="name")
-    count = Column("hosts", "Hosts", digits=None)
     return stack(
         table(
             same_object(found.findings),
-            [Column("name", "Device or volume", mono=True), count, Column("troubles", "Troubles"), names],
+            columns_of("fleet.same_object"),
             "The same device or volume, on several hosts",
             "No device or volume has troubles on several hosts.",
         ),
         table(
             same_time(found.findings).with_columns(pl.col("start", "end").dt.strftime("%Y-%m-%d %H:%M:%S")),
-            [
-                Column("trouble", "Trouble", mono=True),
-                count,
-                Column("start", "From (UTC)", fit="short"),
-                Column("end", "To (UTC)", fit="short"),
-                names,
-            ],
+            columns_of("fleet.same_time"),
             "On several hosts at one time: look at what they share, such as an array, a switch or a clock",
             "No such trouble was on several hosts at one time.",
         ),
         table(
             by_release(found),
-            [
-                Column("release", "Release", fit="short"),
-                Column("hosts", "Hosts diagnosed", digits=None),
-                Column("critical", "With critical troubles", digits=None),
-                Column("share_pct", "Share", "%", digits=0),
-                Column("p95_pct", "Ready of the median VM", "%"),
-            ],
+            columns_of("fleet.by_release"),
             "By release, as the columns of captures tell it; a host counts in each release that it had",
             "No capture is diagnosed.",
         ),
@@ -320,18 +276,10 @@ def checks(found: Fleet) -> Block:
         .sort("status", "hosts", descending=[False, True], maintain_order=True)
     )
     names = [_some(one) for one in frame["names"].to_list()]
-    columns = [
-        Column("status", "Level", level=True),
-        Column("what", "What", fit="name"),
-        Column("hosts", "Hosts", digits=None),
-        Column("names", "Names", fit="name"),
-        Column("example", "For example", fit="name"),
-        Column("tables", "Tables"),
-    ]
     said = "What is wrong with captures: look at them before they are believed"
     return table(
         frame.with_columns(names=pl.Series(names, dtype=pl.String)),
-        columns,
+        columns_of("fleet.checks"),
         said,
         "All captures that were judged passed." if any(one for _, one in found.said) else "No capture is judged yet.",
     )

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Unpack
+from typing import Final, Unpack
 
 import polars as pl
 
+from esxparse.formats.opening import Options
 from esxparse.metrics import hardware_events
 from esxparse.metrics.frames import weighted_mean
+from esxparse.recording import Recording
 from esxparse.reports import recordings as files
-
-if TYPE_CHECKING:
-    from esxparse.formats.opening import Options
-    from esxparse.recording import Recording
 
 FORMATS: Final = ("perf_stat", "vmkperf")
 

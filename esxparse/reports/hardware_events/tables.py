@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,8 +12,11 @@ from esxparse.charts import events
 from esxparse.metrics import hardware_events
 from esxparse.metrics.frames import weighted_mean
 from esxparse.reports import page
-from esxparse.reports.blocks import ABSENT, NOTHING, Block, Column, Header, note, number, spoken_span, table, tiles
+from esxparse.reports.blocks import ABSENT, NOTHING, Block, Header, note, number, spoken_span, table, tiles
+from esxparse.reports.columns import columns_of
 from esxparse.reports.hardware_events.gather import (
+    Gathered,
+    Subject,
     by_aggregate,
     command,
     differences,
@@ -24,11 +28,7 @@ from esxparse.reports.hardware_events.gather import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import altair as alt
-
-    from esxparse.reports.hardware_events.gather import Gathered, Subject
 
 _MOST_SPREAD: Final = 3
 _SPOKEN_FROM_S: Final = 120
@@ -87,10 +87,14 @@ def _brief(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}\u2026"
 
 
-def _digits(values: pl.Series, fine: int) -> int:
-    """Decimals for a column: none where all its numbers are large or whole."""
-    there = values.drop_nulls()
-    return 0 if bool(((there.abs() >= 100) | (there == there.round())).all()) else fine  # noqa: PLR2004
+def _whole(frame: pl.DataFrame, *names: str) -> dict[str, int]:
+    """No decimals for those columns whose numbers are all large or whole."""
+    there = {name: frame[name].drop_nulls() for name in names}
+    return {
+        name: 0
+        for name, values in there.items()
+        if ((values.abs() >= 100) | (values == values.round())).all()  # noqa: PLR2004
+    }
 
 
 def _polls(subject: Subject) -> str:
@@ -98,8 +102,9 @@ def _polls(subject: Subject) -> str:
     return f"{count} polls" if count > 1 else "1 poll"
 
 
-def _several(found: Gathered) -> list[Column]:
-    return [Column("subject", "Recording", fit="name")] if len(found.subjects) > 1 else []
+def _single(found: Gathered) -> tuple[str, ...]:
+    """The column that a report on one recording does without."""
+    return () if len(found.subjects) > 1 else ("subject",)
 
 
 def listed(found: Gathered) -> Block:
@@ -108,17 +113,7 @@ def listed(found: Gathered) -> Block:
     if not frames:
         return NOTHING
     frame = pl.concat(frames, how="diagonal_relaxed").with_columns(pl.col("counted_pct").fill_nan(None))
-    columns = [
-        *_several(found),
-        Column("event", "Event", fit="name", mono=True),
-        Column("value", "Count", digits=_digits(frame["value"], 2)),
-        Column("unit", "Unit", fit="short"),
-        Column("per_s", "Per second", digits=_digits(frame["per_s"], 1)),
-        Column("per_1k", "Per 1,000 instructions", digits=3),
-        Column("counted_pct", "Counted", "% of the time", digits=1),
-        Column("stddev_pct", "Deviation \u00b1", "%", digits=2),
-        Column("metric", "As perf reports it"),
-    ]
+    columns = columns_of("hardware_events.listed", but=_single(found), digits=_whole(frame, "value", "per_s"))
     partly = sum(_partly_counted(one) for one in found.subjects)
     low = f"; {partly} not counted on every CPU or in every interval, so with a count that is too low" if partly else ""
     return table(frame, columns, f"Events{low}", "No events were counted.")
@@ -144,14 +139,7 @@ def _against_first(subjects: Sequence[Subject]) -> Block:
         for name in ("value", "per_s")
     }
     frame = every.filter(pl.len().over("event") > 1).with_columns(**ratios).sort("event", maintain_order=True)
-    columns = [
-        Column("event", "Event", fit="name", mono=True),
-        Column("recording", "Recording", fit="name"),
-        Column("value", "Count", digits=_digits(frame["value"], 1)),
-        Column("value_ratio", "Ratio of counts", digits=3),
-        Column("per_s", "Per second", digits=_digits(frame["per_s"], 1)),
-        Column("per_s_ratio", "Ratio of rates", digits=3),
-    ]
+    columns = columns_of("hardware_events.against_first", digits=_whole(frame, "value", "per_s"))
     return table(frame, columns, f"{len(subjects)} recordings, each against the first that counted the event")
 
 
@@ -165,15 +153,8 @@ def compared(found: Gathered) -> Block:
     frame = every.filter(ratios.is_not_null()).sort(ratios.log().abs(), "event", descending=[True, False])
     if frame.is_empty():
         return NOTHING
-    columns = [
-        Column("event", "Event", fit="name", mono=True),
-        Column("first_value", f"Count, {first}", digits=_digits(frame["first_value"], 1)),
-        Column("second_value", f"Count, {second}", digits=_digits(frame["second_value"], 1)),
-        Column("value_ratio", "Ratio of counts", digits=3),
-        Column("first_per_s", f"Per second, {first}", digits=_digits(frame["first_per_s"], 1)),
-        Column("second_per_s", f"Per second, {second}", digits=_digits(frame["second_per_s"], 1)),
-        Column("rate_ratio", "Ratio of rates", digits=3),
-    ]
+    counts = ("first_value", "second_value", "first_per_s", "second_per_s")
+    columns = columns_of("hardware_events.compared", digits=_whole(frame, *counts), first=first, second=second)
     left_out = every.height - frame.height
     alone = f"; {left_out} more events were in only one recording, or 0" if left_out else ""
     return table(frame, columns, f"{first} / {second}: ratio of counts{alone}")
@@ -208,15 +189,9 @@ def estimates(found: Gathered) -> Block:
             }
             for row in shared.rows(named=True)
         ]
-    columns = [
-        *_several(found),
-        Column("event", "Event", fit="name", mono=True),
-        Column("level", "", level=True),
-        Column("what", "What to know"),
-    ]
     frame = pl.DataFrame(rows, schema=dict.fromkeys(("subject", "event", "level", "what"), pl.String))
     empty = "As far as the recordings show, every event had a counter the whole time."
-    return table(frame, columns, "Estimated, or not counted", empty)
+    return table(frame, columns_of("hardware_events.estimates", but=_single(found)), "Estimated, or not counted", empty)
 
 
 def spread(found: Gathered) -> Block:
@@ -226,19 +201,7 @@ def spread(found: Gathered) -> Block:
     if not there:
         return NOTHING
     frame = pl.concat(there)
-    columns = [
-        *_several(found),
-        Column("event", "Event", fit="name", mono=True),
-        Column("unit", "Unit", fit="short"),
-        Column("places", "CPUs or other units", digits=None),
-        Column("lowest", "Lowest on", fit="short"),
-        Column("low", "Lowest", digits=_digits(frame["low"], 1)),
-        Column("median", "Median", digits=_digits(frame["median"], 1)),
-        Column("high", "Highest", digits=_digits(frame["high"], 1)),
-        Column("highest", "Highest on", fit="short"),
-        Column("times", "Highest / median", digits=2),
-        Column("share", "Highest overall", "%", digits=1),
-    ]
+    columns = columns_of("hardware_events.spread", but=_single(found), digits=_whole(frame, "low", "median", "high"))
     return table(frame, columns, "Distribution of events over CPUs or other units, most uneven first")
 
 
@@ -288,18 +251,8 @@ def metrics(found: Gathered) -> Block:
     there = [frame for frame in frames if frame.height]
     if not there:
         return NOTHING
-    columns = [
-        Column("file", "File", mono=True),
-        Column("metric_group", "Group"),
-        Column("metric_name", "Metric", fit="name"),
-        Column("value", "Mean", digits=2),
-        Column("low", "Lowest", digits=2),
-        Column("high", "Highest", digits=2),
-        Column("metric_unit", "Unit"),
-        Column("threshold", "perf says"),
-    ]
     caption = "Metrics that perf computed, mean over intervals and CPUs"
-    return table(pl.concat(there), columns, caption)
+    return table(pl.concat(there), columns_of("hardware_events.metrics"), caption)
 
 
 def commands(found: Gathered) -> list[tuple[str, str]]:

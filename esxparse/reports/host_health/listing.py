@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import polars as pl
 
 from esxparse.metrics import over_time
 from esxparse.metrics.frames import completed
-from esxparse.recording import counted
+from esxparse.recording import Recording, counted
 from esxparse.reports import page
 from esxparse.reports.blocks import (
     ABSENT,
     NOTHING,
     Block,
-    Column,
     Header,
     moment,
     note,
@@ -24,9 +23,7 @@ from esxparse.reports.blocks import (
     table,
     tiles,
 )
-
-if TYPE_CHECKING:
-    from esxparse.recording import Recording
+from esxparse.reports.columns import columns_of
 
 
 def header(rec: Recording, title: str) -> Header:
@@ -90,18 +87,7 @@ def vm_cpu(vms: pl.LazyFrame | None) -> Block:
         .collect()
     )
     limited = frame["limited"].null_count() < frame.height
-    columns = [
-        Column("vm", "VM", fit="name"),
-        Column("vcpus", "vCPUs", digits=None),
-        Column("used", "Used, mean", "%"),
-        Column("run", "Run, mean", "%"),
-        Column("ready", "Ready, p95" if limited else "Ready and limited, p95", "%"),
-        Column("ready_max", "Ready, highest" if limited else "Ready and limited, highest", "%"),
-        Column("costop", "Co-stop, p95", "%"),
-        Column("limited", "Limited, p95", "%"),
-        Column("swap_wait", "Swap wait, p95", "%"),
-        Column("waits_of", "Waits of", fit="short"),
-    ]
+    columns = columns_of("host_health.vm_cpu", ready="Ready" if limited else "Ready and limited")
     return table(frame, columns, "VMs, per vCPU, most ready time first; used and run are the VM's total / vCPUs")
 
 
@@ -146,21 +132,7 @@ def vm_memory(vms: pl.LazyFrame | None) -> Block:
         .sort(["consumed_mib", "vm"], descending=[True, False], nulls_last=True)
         .collect()
     )
-    columns = [
-        Column("vm", "VM", fit="name"),
-        Column("size_mib", "Size", "MiB", 0),
-        Column("granted_mib", "Granted, mean", "MiB", 0),
-        Column("consumed_mib", "Consumed, mean", "MiB", 0),
-        Column("active_mib", "Touched, mean", "MiB", 0),
-        Column("overhead_mib", "Overhead, mean", "MiB", 0),
-        Column("balloon_mib", "Balloon, highest", "MiB", 0),
-        Column("swapped_mib", "Swapped, highest", "MiB", 0),
-        Column("compressed_mib", "Compressed, highest", "MiB", 0),
-        Column("swap_in_mib_per_s", "Swap in, highest", "MiB/s", 2),
-        Column("swap_out_mib_per_s", "Swap out, highest", "MiB/s", 2),
-        Column("numa_local_pct", "NUMA local, lowest", "%", 0),
-    ]
-    return table(frame, columns, "VMs by consumed memory")
+    return table(frame, columns_of("host_health.vm_memory"), "VMs by consumed memory")
 
 
 def reclaimed(host: pl.LazyFrame | None) -> Block:
@@ -188,32 +160,12 @@ def devices(summary: pl.LazyFrame | None) -> Block:
         return NOTHING
     every = summary.sort(["gavg_ms", "instance"], descending=[True, False], nulls_last=True).collect()
     frame, apart = every.filter(pl.col("left_out").is_null()), every.filter(pl.col("left_out").is_not_null())
-    columns = [
-        Column("instance", "Device", mono=True),
-        Column("mean_iops", "Commands, mean", "1/s"),
-        Column("max_iops", "Commands, highest", "1/s"),
-        Column("mean_mib_per_s", "Throughput, mean", "MiB/s", 2),
-        Column("gavg_ms", "GAVG", "ms", 2),
-        Column("davg_ms", "DAVG", "ms", 2),
-        Column("kavg_ms", "KAVG", "ms", 2),
-        Column("qavg_ms", "QAVG", "ms", 2),
-        Column("p95_gavg_ms", "GAVG, p95", "ms", 2),
-        Column("max_gavg_ms", "GAVG, highest", "ms", 2),
-        Column("failed_per_s", "Failed, mean", "1/s", 2),
-        Column("max_queued", "Queued, highest", digits=0),
-    ]
+    columns = columns_of("host_health.devices")
     frame = frame.with_columns(pl.when(pl.col("failed_per_s") > 0).then("failed_per_s"))
     caption = "Devices and NFS volumes, slowest first, latencies weighted by successful reads and writes"
     if apart.is_empty():
         return table(frame, columns, caption)
-    others = [
-        Column("instance", "Device", mono=True),
-        Column("left_out", "Reason"),
-        Column("mean_iops", "Commands, mean", "1/s", 2),
-        Column("failed_per_s", "Failed, mean", "1/s", 2),
-        Column("gavg_all_ms", "GAVG of all commands", "ms", 2),
-        Column("max_queued", "Queued, highest", digits=0),
-    ]
+    others = columns_of("host_health.left_out_devices")
     left = "Left out above, of latency charts and thresholds, and of host totals: no VM waits for these"
     return stack(table(frame, columns, caption), table(apart, others, left))
 
@@ -236,20 +188,5 @@ def ports(summary: pl.LazyFrame | None, speeds: pl.LazyFrame | None = None) -> B
         load=pl.sum_horizontal("mean_tx_mbits", "mean_rx_mbits"),
         silenced=pl.when(pl.col("silenced") > 0).then("silenced"),
     ).sort(["worst", "load", "client"], descending=[True, True, False], nulls_last=True)
-    columns = [
-        Column("client", "Port of", fit="name"),
-        Column("kind", "Kind", fit="short"),
-        Column("switch", "Switch", fit="name"),
-        Column("link_mbits", "Link", "Mbit/s", digits=0),
-        Column("mean_tx_mbits", "Sent, mean", "Mbit/s", 2),
-        Column("max_tx_mbits", "Sent, highest", "Mbit/s", 2),
-        Column("mean_rx_mbits", "Received, mean", "Mbit/s", 2),
-        Column("max_rx_mbits", "Received, highest", "Mbit/s", 2),
-        Column("drop_tx_pct", "Sent, dropped", "%", 2),
-        Column("max_drop_tx_pct", "highest sample", "%", 2),
-        Column("drop_rx_pct", "Received, dropped", "%", 2),
-        Column("max_drop_rx_pct", "highest sample", "%", 2),
-        Column("silenced", "Samples with all dropped", digits=None),
-    ]
     unused = f"; {number(idle, None)} without traffic left out" if idle else ""
-    return table(frame, columns, f"Ports, most dropped packets first{unused}")
+    return table(frame, columns_of("host_health.ports"), f"Ports, most dropped packets first{unused}")

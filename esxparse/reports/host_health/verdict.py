@@ -6,26 +6,26 @@ as `peaks`, not as a warning. Samples with less going on than the threshold's fl
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import polars as pl
 
 from esxparse.charts.reduce import LABEL_WIDTH, shorten
+from esxparse.derived.panels import Matrix
 from esxparse.diagnosis import levels
 from esxparse.diagnosis.diagnose import unseen
+from esxparse.diagnosis.findings import Findings
+from esxparse.diagnosis.rules import Rule
+from esxparse.diagnosis.series import Series
 from esxparse.diagnosis.symptoms import values
 from esxparse.metrics import over_time
 from esxparse.recording import counted
 from esxparse.reports import verdicts
-from esxparse.reports.blocks import NOTHING, Block, Column, note, stack, table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from esxparse.diagnosis.findings import Findings
-    from esxparse.diagnosis.rules import Rule
-    from esxparse.diagnosis.series import Matrix, Series
+from esxparse.reports.blocks import NOTHING, Block, note, stack, table
+from esxparse.reports.columns import columns_of
+from esxparse.schema import schema
 
 _AREAS: Final = {"cpu": "CPU", "numa": "NUMA", "nfs": "NFS", "vsan": "vSAN", "vdisk": "Virtual disk"}
 _THINGS: Final = {"vm": "VM", "nfs": "volume", "pcpu": "physical CPU", "vsan": "vSAN"}
@@ -36,23 +36,9 @@ _NEVER: Final = "no sample met its condition, or had enough going on to be judge
 
 _ORDER: Final = {"critical": 0, "warning": 1, "peaks": 2, "ok": 3}
 
-_SCHEMA: Final = {
-    "verdict": pl.String,
-    "id": pl.String,
-    "screen": pl.String,
-    "meaning": pl.String,
-    "object": pl.String,
-    "kind": pl.String,
-    "objects": pl.Int64,
-    "of": pl.Int64,
-    "p95": pl.Float64,
-    "extreme": pl.Float64,
-    "over_pct": pl.Float64,
-    "warn": pl.Float64,
-    "critical": pl.Float64,
-    "unit": pl.String,
-    "source": pl.String,
-}
+_SCHEMA: Final = schema(
+    "verdict id screen meaning object kind str, objects of i64, p95 extreme over_pct warn critical f64, unit source str"
+)
 
 
 def _capital(word: str) -> str:
@@ -102,12 +88,7 @@ def not_judged(rules: Mapping[str, Rule], series: Series, found: pl.DataFrame) -
         for rule in rules.values()
         if rule.id not in judged
     ]
-    columns = [
-        Column("id", "Threshold", mono=True),
-        Column("screen", "Measure", fit="short"),
-        Column("of", "Judges", mono=True),
-        Column("why", "Reason"),
-    ]
+    columns = columns_of("host_health.not_judged")
     unjudged = f"Thresholds not judged: {len(rows)} of {len(rules)}"
     return stack(table(pl.DataFrame(rows), columns, unjudged) if rows else NOTHING, _quiet(rules, series))
 
@@ -129,13 +110,7 @@ def _quiet(rules: Mapping[str, Rule], series: Series) -> Block:
                 rows.append({"screen": rule.screen, "object": name, "p95": p95, "unit": rule.unit, "why": why})
     if not rows:
         return NOTHING
-    columns = [
-        Column("screen", "Measure", fit="short"),
-        Column("object", "Object", fit="name"),
-        Column("p95", "95th percentile of all samples"),
-        Column("unit", "Unit", fit="short"),
-        Column("why", "Not judged, because"),
-    ]
+    columns = columns_of("host_health.quiet")
     return table(pl.DataFrame(rows), columns, "Over a limit with too little activity to be judged")
 
 
@@ -159,16 +134,7 @@ def evidence(found: Findings) -> Block:
         }
         for number, one in worst.items()
     ]
-    columns = [
-        Column("number", "Finding", digits=None),
-        Column("severity", "Severity", level=True),
-        Column("what", "Trouble", fit="name"),
-        Column("when", "When (UTC)", fit="short"),
-        Column("for", "Evidence"),
-        Column("against", "Against"),
-        Column("next", "Next"),
-    ]
-    return table(pl.DataFrame(rows), columns, "Findings, most important first")
+    return table(pl.DataFrame(rows), columns_of("host_health.evidence"), "Findings, most important first")
 
 
 def overview(found: pl.DataFrame, profile: str, samples: int) -> Block:
@@ -193,20 +159,7 @@ def overview(found: pl.DataFrame, profile: str, samples: int) -> Block:
         NOTHING if samples >= _FEWEST else note(few, "warning"),
         table(
             passed,
-            [
-                Column("verdict", "Verdict", level=True),
-                Column("area", "Area", fit="short"),
-                Column("screen", "Measure"),
-                Column("meaning", "Meaning"),
-                Column("object", "Worst", fit="name"),
-                Column("over", "Over the limit", fit="short"),
-                Column("p95", "95th percentile"),
-                Column("extreme", "Worst sample"),
-                Column("over_pct", "Time over", "%", digits=0),
-                Column("warn", "Warning from", digits=None),
-                Column("critical", "Critical from", digits=None),
-                Column("unit", "Unit", fit="short"),
-            ],
+            columns_of("host_health.overview"),
             f"Thresholds exceeded: {passed.height} of {found.height} (profile {profile})",
         ),
     )
@@ -219,14 +172,7 @@ def sources(found: pl.DataFrame, profile: str) -> Block:
     """
     return table(
         found.sort("id"),
-        [
-            Column("id", "Threshold", mono=True),
-            Column("screen", "Measure", fit="short"),
-            Column("warn", "Warning from", digits=None),
-            Column("critical", "Critical from", digits=None),
-            Column("unit", "Unit", fit="short"),
-            Column("source", "Source"),
-        ],
+        columns_of("host_health.sources"),
         f"Thresholds of profile {profile} and their sources",
     )
 

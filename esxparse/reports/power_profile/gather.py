@@ -7,19 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import Any, Final, Unpack
 
 import polars as pl
 
 from esxparse.charts.reduce import with_labels
 from esxparse.errors import EsxparseError
+from esxparse.formats.opening import Options
 from esxparse.metrics import energy, host, over_time, power, power_join
 from esxparse.metrics.frames import column, weighted_mean
+from esxparse.recording import Note, Recording
 from esxparse.reports import recordings as files
-
-if TYPE_CHECKING:
-    from esxparse.formats.opening import Options
-    from esxparse.recording import Note, Recording
 
 FORMATS: Final = ("esxtop", "redfish", "ribcl", "ipmi", "power_csv")
 
@@ -95,8 +93,7 @@ def gather(
     recordings = files.opened_all(paths, FORMATS, options)
     captures = [rec for rec in recordings if rec.format == ESXTOP]
     if len(captures) > 1:
-        msg = f"{captures[0].source} and {captures[1].source} are both esxtop captures: give one of them"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{captures[0].source} and {captures[1].source} are both esxtop captures: give one of them")
     capture = captures[0] if captures else None
     names = files.names(recordings)
     meters = tuple(

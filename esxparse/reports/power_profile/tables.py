@@ -16,7 +16,6 @@ from esxparse.reports import page
 from esxparse.reports.blocks import (
     NOTHING,
     Block,
-    Column,
     Header,
     moment,
     note,
@@ -26,12 +25,12 @@ from esxparse.reports.blocks import (
     table,
     tiles,
 )
+from esxparse.reports.columns import columns_of
 from esxparse.reports.power_profile import gather
+from esxparse.reports.power_profile.gather import Gathered
 
 if TYPE_CHECKING:
     import altair as alt
-
-    from esxparse.reports.power_profile.gather import Gathered
 
 _BY_TIME: Final = {"name": pl.String, "watts_mean": pl.Float64}
 _HOURS_A_YEAR: Final = 8760
@@ -163,21 +162,8 @@ def sensors(found: Gathered) -> Block:
         .sort("order", maintain_order=True)
         .with_columns(pl.col("kind").replace(_KINDS), pl.col("readings").cast(pl.Int64))
     )
-    columns = [
-        Column("name", "Sensor", fit="name"),
-        Column("kind", "Measures", fit="short"),
-        Column("readings", "Readings", digits=None),
-        Column("mean", "Mean", "W", digits=1),
-        Column("low", "Lowest", "W", digits=0),
-        Column("high", "Highest", "W", digits=0),
-        Column("bmc_mean", "BMC's average", "W", digits=0),
-        Column("bmc_low", "BMC's minimum", "W", digits=0),
-        Column("bmc_high", "BMC's maximum", "W", digits=0),
-        Column("period", "BMC's period", "s", digits=0),
-        Column("cap", "Cap", "W", digits=0),
-    ]
     caption = "Sensors. Whole host, chassis, power supplies and components measure the same watts: do not add them up"
-    return table(frame, columns, caption, "No recording has power readings.")
+    return table(frame, columns_of("power_profile.sensors"), caption, "No recording has power readings.")
 
 
 def energies(found: Gathered) -> Block:
@@ -192,21 +178,13 @@ def energies(found: Gathered) -> Block:
         left_out=pl.when(pl.col("gaps") > 0).then(pl.col("gap_s").map_elements(spoken_span, return_dtype=pl.String)),
         year=pl.col("watts_mean") * _HOURS_A_YEAR / 1000,
     )
-    columns = [
-        Column("name", "Sensor", fit="name"),
-        Column("kind", "Measures", fit="short"),
-        Column("readings", "Readings", digits=None),
-        Column("covered", "Covered", fit="short"),
-        Column("gaps", "Gaps", digits=None),
-        Column("left_out", "Left out", fit="short"),
-        Column("watts_mean", "Mean", "W", digits=1),
-        Column("energy_kwh", "Energy", "kWh", digits=_kwh_digits(used["energy_kwh"].max())),  # type: ignore[arg-type]
-        Column("by_counter_kwh", "By the meter's own counter", "kWh", digits=3),
-        Column("year", "A year like this", "kWh", digits=0),
-    ]
+    columns = columns_of(
+        "power_profile.energies",
+        but=() if found.price_per_kwh else ("cost", "cost_year"),
+        digits={"energy_kwh": _kwh_digits(used["energy_kwh"].max())},  # type: ignore[arg-type]
+    )
     if found.price_per_kwh:
         frame = frame.with_columns(cost=kwh * found.price_per_kwh, cost_year=pl.col("year") * found.price_per_kwh)
-        columns += [Column("cost", "Cost", digits=4), Column("cost_year", "Cost of a year", digits=2)]
     price = f"; cost at {found.price_per_kwh:g} per kWh" if found.price_per_kwh else ""
     caption = (
         f"Energy, by the trapezoidal rule between readings; gaps longer than 3 typical intervals are left out{price}"
@@ -252,36 +230,17 @@ def meters(found: Gathered) -> Block:
         )
     if not rows:
         return NOTHING
-    columns = [
-        Column("meter", "Meter", fit="name"),
-        Column("shape", "Joined by", fit="short"),
-        Column("intervals", "Intervals with power", digits=None),
-        Column("of", "of", digits=None),
-        Column("watts", "Mean then", "W", digits=1),
-        Column("kwh", "Energy then", "kWh", digits=4),
-        Column("own", "esxtop then", "W", digits=1),
-        Column("apart", "Meter against esxtop", "%", digits=1),
-        Column("correlation", "Correlation with the load", digits=2),
-    ]
+    columns = columns_of("power_profile.meters")
     return table(pl.DataFrame(rows, infer_schema_length=None), columns, "Meters aligned with the capture's intervals")
 
 
 def per_unit(found: Gathered) -> Block:
     """What work costs in power."""
-    columns = [
-        Column("work", "Work"),
-        Column("intervals", "Intervals", digits=None),
-        Column("work_mean", "Mean work", digits=2),
-        Column("watts", "Mean power", "W", digits=1),
-        Column("cost", "Power per unit of work", "W", digits=2),
-        Column("p5", "5th percentile", "W", digits=2),
-        Column("p95", "95th percentile", "W", digits=2),
-    ]
     by = f", power by {found.measured_by}" if found.measured_by else ""
     caption = f"Power per unit of work{by}, both over the same intervals; intervals without such work are left out"
     caption += _left_out(found)
     empty = "Power per unit of work needs an esxtop capture with power, or a meter that overlaps one in time."
-    return table(gather.per_unit(found), columns, caption, empty)
+    return table(gather.per_unit(found), columns_of("power_profile.per_unit"), caption, empty)
 
 
 def _left_out(found: Gathered) -> str:

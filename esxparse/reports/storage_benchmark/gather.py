@@ -6,17 +6,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Unpack
+from typing import Final, Unpack
 
 import polars as pl
 
 from esxparse.charts.workload import size_words
+from esxparse.formats.opening import Options
 from esxparse.metrics import workload
+from esxparse.recording import Recording
 from esxparse.reports import recordings as files
-
-if TYPE_CHECKING:
-    from esxparse.formats.opening import Options
-    from esxparse.recording import Recording
 
 _NUMBERED: Final = re.compile(r"(.+)[-_. ](\d+)(\.\w+)?", re.ASCII)
 _PARTS: Final = re.compile(r"[-_. ]+")

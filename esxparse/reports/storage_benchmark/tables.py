@@ -11,12 +11,12 @@ from esxparse.charts import latency, workload
 from esxparse.metrics import simultaneous
 from esxparse.recording import counted
 from esxparse.reports import page
-from esxparse.reports.blocks import NOTHING, Block, Column, Header, note, number, stack, table, tiles
+from esxparse.reports.blocks import NOTHING, Block, Header, note, number, stack, table, tiles
+from esxparse.reports.columns import columns_of
+from esxparse.reports.storage_benchmark.gather import Gathered
 
 if TYPE_CHECKING:
     import altair as alt
-
-    from esxparse.reports.storage_benchmark.gather import Gathered
 
 
 def header(gathered: Gathered, title: str) -> Header:
@@ -71,23 +71,7 @@ def tests(gathered: Gathered) -> Block:
     frame = gathered.results.with_columns(
         size=column("block_size_bytes") / 1024, rate=column("bandwidth_bytes_per_s") / 1e6
     ).collect()
-    columns = [
-        Column("test", "Test", fit="name"),
-        Column("direction", "Direction", fit="short"),
-        Column("pattern", "Pattern"),
-        Column("size", "Block", "KiB", digits=1),
-        Column("outstanding", "Outstanding I/Os", digits=None),
-        Column("iops", "IOPS", digits=0),
-        Column("rate", "Bandwidth", "MB/s", digits=1),
-        Column("latency_mean_ms", "Mean", "ms", digits=3),
-        Column("p50_ms", "p50", "ms", digits=3),
-        Column("p95_ms", "p95", "ms", digits=3),
-        Column("p99_ms", "p99", "ms", digits=3),
-        Column("p99_9_ms", "p99.9", "ms", digits=3),
-        Column("latency_max_ms", "Highest", "ms", digits=1),
-        Column("errors", "Errors", digits=None),
-    ]
-    made = table(frame, columns, "Tests; MB are 10\u2076 bytes, KiB 1024 bytes")
+    made = table(frame, columns_of("storage_benchmark.tests"), "Tests; MB are 10\u2076 bytes, KiB 1024 bytes")
     each, apart = (one.select(pl.len()).collect().item() for one in (gathered.results, gathered.means))
     if each == apart:
         return made

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import polars as pl
 
 from esxparse import clock
 from esxparse.diagnosis import cases, rules
 from esxparse.diagnosis import changes as changed
+from esxparse.diagnosis.findings import Findings
 from esxparse.errors import EsxparseError
-from esxparse.recording import counted
-from esxparse.reports.blocks import Block, Column, note, spoken_span, stack, table, tiles
-
-if TYPE_CHECKING:
-    from esxparse.diagnosis.findings import Findings
-    from esxparse.recording import Recording
+from esxparse.recording import Recording, counted
+from esxparse.reports.blocks import Block, note, spoken_span, stack, table, tiles
+from esxparse.reports.columns import columns_of
 
 _MOST_CHANGES: Final = 12
 _FEWEST: Final = 10
@@ -76,18 +74,7 @@ def symptoms(found: Findings, profile: str) -> Block:
         )
         .sort(["severity", "share_pct", "rule", "name"], descending=[False, True, False, False])
     )
-    columns = [
-        Column("severity", "Severity", level=True),
-        Column("screen", "Measure", fit="short"),
-        Column("of", "Object", fit="name"),
-        Column("since", "Since (UTC)", fit="short"),
-        Column("spells", "Spells", digits=None),
-        Column("share_pct", "Of the capture", "%", digits=0),
-        Column("worst", "Worst sample"),
-        Column("limit", "Limit", digits=None),
-        Column("unit", "Unit", fit="short"),
-    ]
-    return table(frame, columns, f"Limits passed (profile {profile}), longest first")
+    return table(frame, columns_of("troubleshooting.symptoms"), f"Limits passed (profile {profile}), longest first")
 
 
 def changes(rec: Recording) -> Block:
@@ -111,26 +98,13 @@ def changes(rec: Recording) -> Block:
     return stack(
         table(
             events,
-            [
-                Column("time", "Time (UTC)", fit="short"),
-                Column("series", "Counters", digits=None),
-                Column("first", "First of them", mono=True),
-                Column("of", "Of", fit="name"),
-            ],
+            columns_of("troubleshooting.events"),
             "When counters changed together, most counters first",
             "No counters changed together.",
         ),
         table(
             series,
-            [
-                Column("table", "Table", mono=True),
-                Column("counter", "Counter", mono=True),
-                Column("instance", "Of", fit="name"),
-                Column("before", "Before", digits=2),
-                Column("after", "After", digits=2),
-                Column("beyond", "Beyond the usual", "times"),
-                Column("onset", "Since (UTC)", fit="short"),
-            ],
+            columns_of("troubleshooting.changes"),
             f"Counters that changed most, before and after {found.at:{form}} UTC",
             "No counter went further than it ever does.",
         ),
@@ -152,10 +126,4 @@ def judged(found: Findings) -> Block:
         }
         for area, troubles in areas.items()
     ]
-    columns = [
-        Column("area", "Area", fit="short"),
-        Column("judged", "Judged", digits=None),
-        Column("of", "Of", digits=None),
-        Column("which", "Troubles looked for"),
-    ]
-    return table(pl.DataFrame(rows), columns, "Troubles that were looked for")
+    return table(pl.DataFrame(rows), columns_of("troubleshooting.judged"), "Troubles that were looked for")
