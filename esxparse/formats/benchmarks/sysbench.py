@@ -1,14 +1,5 @@
 """sysbench text output (0.4, 0.5, 1.0, 1.1): cpu, memory, fileio, threads, mutex, oltp and other Lua tests.
 
-Tables
-------
-benchmark_results   see `esxparse.formats.benchmarks.table`: `events` (events/s), `transactions`, `queries` ... (per
-                    second), `memory_bandwidth`, `read_bandwidth` ... (MiB/s), `latency_mean`, `latency_p95` ... (ms),
-                    `total_time` (s), and amounts of work (unit `1`), which have no better direction
-intervals           one row per figure of an intermediate report (`--report-interval`): run, elapsed_s, metric, value,
-                    unit; latencies name their percentile (`latency_p95`)
-histogram           one row per bin of `--histogram`: run, to_ms, count (values are the bin's own, as printed)
-
 `test` is `unknown` where the output does not tell (threads and mutex of 1.0 print nothing of themselves) and the
 command is not in the file either. Checkpoint reports are runs of their own, with the time in `configuration`.
 Source: sb_fileio.c, sb_memory.c, sysbench.c of 0.4.12 and 1.0.20: their `Mb`, `MB` and `MiB` are all 2**20 bytes.
@@ -35,7 +26,7 @@ from esxparse.formats.benchmarks.table import (
 )
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, scaled, whole
-from esxparse.formats.kit.tables import data, schema
+from esxparse.formats.kit.tables import data, schemas
 from esxparse.formats.source import Source
 from esxparse.recording import Recording
 
@@ -70,8 +61,7 @@ _ORDINARY = ordinary("sysbench")
 _END = re.compile(r"^\s*execution time \(avg/stddev\):")
 _ERROR = re.compile(r"^\s*(?:\(last message.*)?(?:FATAL|ALERT|ERROR|error|PANIC|Segmentation|WARNING(?!: Both))\b")
 
-_INTERVAL_SCHEMA = schema("run i64, elapsed_s f64, metric str, value f64, unit str")
-_HISTOGRAM = schema("run i64, to_ms f64, count i64")
+_SCHEMAS = schemas(__file__)
 
 
 def read_figures(line: str) -> list[Figure]:
@@ -185,7 +175,10 @@ def read(source: Source) -> Recording:
     if runs and not runs[-1]["ended"] and "checkpoint" not in runs[-1]["settings"]:
         notes.say("the last report has no end: where the file was cut, figures are missing", runs[-1]["line"])
     intervals = numbered(found, "intervals")
-    details = {"intervals": (intervals, _INTERVAL_SCHEMA), "histogram": (numbered(found, "histogram"), _HISTOGRAM)}
+    details = {
+        "intervals": (intervals, _SCHEMAS["intervals"]),
+        "histogram": (numbered(found, "histogram"), _SCHEMAS["histogram"]),
+    }
     made = list(map(run_of, runs))
     if unknown := [run for run, one in zip(runs, made, strict=True) if one.test == "unknown"]:
         notes.say("the output does not name its test: it is called unknown", unknown[0]["line"])

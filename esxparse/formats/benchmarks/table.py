@@ -1,18 +1,4 @@
-"""The one table that all benchmark readers give, and what they need to make it.
-
-Tables
-------
-benchmark_results      one row per measured figure
-    benchmark          str   the program: `netperf`, `iperf3`, `stream` ...
-    test               str   what it ran: `TCP_STREAM`, `triad`, `SET` ...
-    configuration      str   the settings that tell runs apart, as text: `4 threads`; empty where none is printed
-    repetition         i64   from 1: runs of one test and configuration, in the order of the file
-    metric             str   what was measured: `throughput`, `latency_p99` ...
-    value              f64
-    unit               str   of `value`; Mbit is 10**6 bits, MB 10**6 bytes, MiB 2**20, GFlop 10**9
-    higher_is_better   bool  null where it is neither (amounts of work, lengths of time that were asked for)
-    valid              bool  whether the program's own check of the run passed; null where it makes none
-"""
+"""The one table that all benchmark readers give, and what they need to make it."""
 
 from __future__ import annotations
 
@@ -25,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes, excerpt
-from esxparse.formats.kit.tables import Schema, data, frames, known, schema
+from esxparse.formats.kit.tables import Schema, data, frames, known, schemas
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
 
@@ -36,9 +22,7 @@ if TYPE_CHECKING:
 Fields = dict[str, Any]
 """What a reader found in one part of a file: names and values."""
 
-SCHEMA = schema(
-    "benchmark test configuration str, repetition i64, metric str, value f64, unit str, higher_is_better valid bool"
-)
+SCHEMA = schemas(__file__)["benchmark_results"]
 
 _LINES_SHOWN = 5
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 import polars as pl
@@ -18,9 +20,36 @@ schema = declared.schema
 data = toml.beside
 
 
+@dataclass(frozen=True)
+class Table:
+    """A table of a reader, as the TOML file beside it declares it."""
+
+    name: str
+    about: str
+    """What a row is."""
+    columns: Mapping[str, tuple[str, str]]
+    """Type and meaning by name; the unit ends the name, or is in the meaning."""
+
+    @property
+    def schema(self) -> Schema:
+        """Columns and their types."""
+        return {name: declared.TYPES[kind] for name, (kind, _) in self.columns.items()}
+
+
+def tables_in(path: Path) -> Iterator[Table]:
+    """The tables that a TOML file declares: `[tables.NAME]`, `about` and `columns.NAME = [type, meaning]`."""
+    for name, table in data(str(path)).get("tables", {}).items():
+        if isinstance(table, str):
+            kinds = {str(kind): word for word, kind in declared.TYPES.items()}
+            yield Table(name, "", {column: (kinds[str(kind)], "") for column, kind in schema(table).items()})
+            continue
+        columns = {column: (kind, " ".join(meaning)) for column, (kind, *meaning) in table.get("columns", {}).items()}
+        yield Table(name, table["about"], columns)
+
+
 def schemas(module: str) -> dict[str, Schema]:
     """Tables by name, with the columns that the TOML file beside a module gives them."""
-    return {name: schema(text) for name, text in data(module)["tables"].items()}
+    return {table.name: table.schema for table in tables_in(Path(module))}
 
 
 def picked(found: Mapping[str, Any], names: Mapping[str, str], read: Callable[[Any], Any]) -> Row:
