@@ -11,6 +11,7 @@ import polars as pl
 
 from esxparse import schema as declared
 from esxparse import toml
+from esxparse.formats.kit.numbers import number, whole
 
 Row = dict[str, Any]
 """A row of a table by column; what is not known may be left out."""
@@ -18,6 +19,9 @@ Row = dict[str, Any]
 Schema = declared.Schema
 schema = declared.schema
 data = toml.beside
+
+
+_READ: Mapping[pl.DataType | None, Callable[[str], float | None]] = {pl.Int64(): whole, pl.Float64(): number}
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,18 @@ def tables_in(path: Path) -> Iterator[Table]:
 def schemas(module: str) -> dict[str, Schema]:
     """Tables by name, with the columns that the TOML file beside a module gives them."""
     return {table.name: table.schema for table in tables_in(Path(module))}
+
+
+def typed(row: Mapping[str, Any], columns: Schema) -> Row:
+    """The row with the numbers that its texts spell, where their columns have numbers.
+
+    >>> typed({"count": "12", "host": "12"}, schema("count i64, host str"))
+    {'count': 12, 'host': '12'}
+    """
+    kinds = {name: _READ.get(columns.get(name)) for name in row}
+    return {
+        name: read(value) if isinstance(value, str) and (read := kinds[name]) else value for name, value in row.items()
+    }
 
 
 def picked(found: Mapping[str, Any], names: Mapping[str, str], read: Callable[[Any], Any]) -> Row:

@@ -1,0 +1,137 @@
+"""Text that a program prints: each line goes to the first kind of line that it is.
+
+The TOML file beside a reader has a pattern for each kind in `[lines]`, in the order in which they are tried. `<N>` in
+a pattern stands for what `[parts]` calls N. The reader has a function for each kind that matters. The lines of other
+kinds (`error`, `ordinary`, `damaged`) are kept with their numbers, and so are those of no kind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, errors
+from esxparse.formats.kit.notes import Notes, left_out
+from esxparse.formats.kit.numbers import number
+from esxparse.formats.kit.tables import data
+
+Line = tuple[int, str]
+"""The number of a line, from 1, and its text."""
+
+
+@dataclass
+class Part:
+    """What was printed about one run."""
+
+    line: int
+    """Where it begins."""
+    facts: Fields = field(default_factory=dict)
+    figures: list[Figure] = field(default_factory=list)
+    rows: defaultdict[str, list[Fields]] = field(default_factory=lambda: defaultdict(list))
+    """Fieldss by table."""
+
+
+@dataclass
+class Report:
+    """What the lines of a file hold, as far as they were read."""
+
+    runs: list[Part] = field(default_factory=list)
+    coming: Fields = field(default_factory=dict)
+    """Facts of the run to come."""
+    under: Any = None
+    """The heading or the titles that the next lines stand under."""
+    kept: defaultdict[str, list[Line]] = field(default_factory=lambda: defaultdict(list))
+    """By kind, the lines that no function reads; `unknown` are those of no kind."""
+    place: int = 0
+    line: str = ""
+
+    @property
+    def run(self) -> Part:
+        """The latest run."""
+        return self.runs[-1]
+
+    def begin(self, **facts: Any) -> Part:
+        """Begins a run at the current line."""
+        self.runs.append(Part(self.place, facts))
+        return self.run
+
+    def keep(self, kind: str) -> None:
+        """Keeps the current line."""
+        self.kept[kind].append((self.place, self.line))
+
+    def notes(self, program: str) -> Notes:
+        """What the program says went wrong, and how many lines are damaged."""
+        return Notes([*errors(self.kept["error"], program), *left_out(self.kept["damaged"], "warning")])
+
+
+Hook = Callable[[Report, re.Match[str]], bool | None]
+"""Reads a line; False if later kinds should see the line too."""
+
+
+def _compiled(module: str, pattern: str | list[str], flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
+    text = pattern if isinstance(pattern, str) else rf"^\s*+(?:{'|'.join(pattern)})"
+    for part, meaning in data(module).get("parts", {}).items():
+        text = text.replace(f"<{part}>", meaning)
+    return re.compile(text, flags)
+
+
+def kinds(module: str, flags: re.RegexFlag = re.NOFLAG) -> dict[str, re.Pattern[str]]:
+    """The pattern of each kind of line in `[lines]` of the TOML file beside a module.
+
+    A list holds ways in which lines begin, after blanks.
+    """
+    return {name: _compiled(module, pattern, flags) for name, pattern in data(module)["lines"].items()}
+
+
+def meanings(module: str, section: str) -> list[tuple[re.Pattern[str], Any]]:
+    """Patterns and what they mean, from a section of the TOML file beside a module."""
+    return [(_compiled(module, pattern), meaning) for pattern, meaning in data(module)[section].items()]
+
+
+def facts_in(line: str, patterns: Iterable[re.Pattern[str]]) -> Fields:
+    """What the named groups of patterns find in a line."""
+    found = filter(None, (pattern.search(line) for pattern in patterns))
+    return {name: text for match in found for name, text in match.groupdict().items() if text is not None}
+
+
+def figures_in(found: re.Match[str], kinds: Iterable[Sequence[str]]) -> list[Figure]:
+    """The figures of a line: a metric, a unit and perhaps a direction for each group that has no name.
+
+    Named groups are parts of the metric's name: `latency_p{which:g}`.
+    """
+    named = {name: text if number(text) is None else number(text) for name, text in found.groupdict().items()}
+    values = [text for place, text in enumerate(found.groups(), 1) if place not in found.re.groupindex.values()]
+    return [
+        Figure(metric.format(**named), number(text), unit, BETTER["".join(better)])
+        for text, (metric, unit, *better) in zip(values, kinds, strict=True)
+    ]
+
+
+def read_lines(lines: Iterable[str], kinds: Mapping[str, re.Pattern[str]], hooks: Mapping[str, Hook]) -> Report:
+    """Gives each line to the function of its kind."""
+    report = Report()
+    for report.place, report.line in enumerate(lines, 1):
+        for kind, pattern in kinds.items():
+            if not (found := pattern.search(report.line)):
+                continue
+            if kind not in hooks:
+                report.keep(kind)
+                break
+            if hooks[kind](report, found) is not False:
+                break
+        else:
+            if report.line.strip():
+                report.keep("unknown")
+    return report
+
+
+def add_row(table: str) -> Hook:
+    """A function for lines that are a row of a table: the groups of their pattern are its columns."""
+
+    def add(report: Report, found: re.Match[str]) -> None:
+        report.run.rows[table].append(found.groupdict())
+
+    return add
