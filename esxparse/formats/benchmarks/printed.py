@@ -41,7 +41,7 @@ class Report:
     runs: list[Part] = field(default_factory=list)
     coming: Fields = field(default_factory=dict)
     """Facts of the run to come."""
-    under: Any = None
+    under: Any = ""
     """The heading or the titles that the next lines stand under."""
     kept: defaultdict[str, list[Line]] = field(default_factory=lambda: defaultdict(list))
     """By kind, the lines that no function reads; `unknown` are those of no kind."""
