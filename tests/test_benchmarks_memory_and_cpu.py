@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import esxparse as ex
 from esxparse.formats.benchmarks.linpack import read_hpl, read_mkl
-from esxparse.formats.benchmarks.stream import split
+from esxparse.formats.benchmarks.stream import read_report
 from esxparse.formats.kit.marks import Marks
 
 FORMATS = ex.datasets_dir() / "formats"
@@ -82,10 +82,10 @@ def test_rates_written_as_stream_writes_them_are_read_back(runs):
             f"{name:12}{rate:12.1f}  {1:11.6f}  {1:11.6f}  {1:11.6f}" for name, rate in zip(names, run, strict=True)
         ]
         lines += ["-" * 61, "Solution Validates: avg error less than 1.000000e-13 on all three arrays"]
-    found, rest, _ = split(lines)
-    assert [tuple(row["bandwidth_mb_per_s"] for row in run["kernels"]) for run in found] == runs
-    assert all(run["valid"] for run in found)
-    assert not rest
+    report = read_report(lines)
+    assert [tuple(row["bandwidth_mb_per_s"] for row in run.rows["kernels"]) for run in report.runs] == runs
+    assert all(run.facts["valid"] for run in report.runs)
+    assert not report.kept["damaged"]
 
 
 def test_mkl_linpack():
