@@ -22,7 +22,7 @@ import re
 from collections.abc import Sequence
 
 from esxparse.formats.benchmarks import linpack
-from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, recording, repetitions, whose
+from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, recording, whose
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import number, scaled, whole
 from esxparse.formats.kit.tables import data, schema
@@ -137,9 +137,7 @@ def read(source: Source) -> Recording:
     notes = Notes([*text.notes, *about(found)])
     details: dict[str, list[Fields]] = {"summary": [], "spread": [], "solves": [], "checks": []}
     for place, run in enumerate(found, 1):
-        systems, _ = linpack.read_hpl(run["hpl"])
-        again = repetitions(map(linpack.run_of, systems))
-        solves = [{**one, "repetition": turn} for one, turn in zip(systems, again, strict=True)]
+        solves = linpack.repeated(linpack.read_report(run["hpl"]).rows["hpl"])
         parts = [{"part": name, **state} for name, state in run["parts"].items() if name != "Summary"]
         rows = {"summary": run["summary"], "spread": run["spread"].values(), "solves": solves, "checks": parts}
         for name, each in rows.items():

@@ -41,6 +41,10 @@ class Report:
     runs: list[Part] = field(default_factory=list)
     coming: Fields = field(default_factory=dict)
     """Facts of the run to come."""
+    rows: defaultdict[str, list[Fields]] = field(default_factory=lambda: defaultdict(list))
+    """Rows that are not of one run, by table."""
+    remarks: Notes = field(default_factory=Notes)
+    """Notes made while reading."""
     under: Any = ""
     """The heading or the titles that the next lines stand under."""
     kept: defaultdict[str, list[Line]] = field(default_factory=lambda: defaultdict(list))
