@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, errors
+from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, errors
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.tables import data
@@ -31,7 +31,11 @@ class Part:
     facts: Fields = field(default_factory=dict)
     figures: list[Figure] = field(default_factory=list)
     rows: defaultdict[str, list[Fields]] = field(default_factory=lambda: defaultdict(list))
-    """Fieldss by table."""
+    """Rows by table."""
+
+    def measured(self) -> Run:
+        """The run as the common table has it, by its facts `test` and `configuration`."""
+        return Run(self.facts["test"], self.facts["configuration"], tuple(self.figures))
 
 
 @dataclass
@@ -82,12 +86,12 @@ def _compiled(module: str, pattern: str | list[str], flags: re.RegexFlag = re.NO
     return re.compile(text, flags)
 
 
-def kinds(module: str, flags: re.RegexFlag = re.NOFLAG) -> dict[str, re.Pattern[str]]:
-    """The pattern of each kind of line in `[lines]` of the TOML file beside a module.
+def kinds(module: str, section: str = "lines", flags: re.RegexFlag = re.NOFLAG) -> dict[str, re.Pattern[str]]:
+    """The pattern of each kind of line in a section of the TOML file beside a module.
 
     A list holds ways in which lines begin, after blanks.
     """
-    return {name: _compiled(module, pattern, flags) for name, pattern in data(module)["lines"].items()}
+    return {name: _compiled(module, pattern, flags) for name, pattern in data(module)[section].items()}
 
 
 def meanings(module: str, section: str) -> list[tuple[re.Pattern[str], Any]]:

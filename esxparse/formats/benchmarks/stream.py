@@ -21,7 +21,7 @@ from esxparse.recording import Note, Recording
 
 FORMAT = "stream"
 
-_SCHEMAS, _KINDS = schemas(__file__), kinds(__file__, re.IGNORECASE)
+_SCHEMAS, _KINDS = schemas(__file__), kinds(__file__, flags=re.IGNORECASE)
 _RATE = re.compile(r"[MG]i?B(?:ytes)?/s(?:ec)?", re.IGNORECASE)
 _SCALE = re.compile(r"\((?P<unit>[mun]?s)\w*\)", re.IGNORECASE)
 _TIME = re.compile(r"avg|average|rms|mean|min|max", re.IGNORECASE)
