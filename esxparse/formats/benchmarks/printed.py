@@ -55,6 +55,8 @@ class Report:
     """By kind, the lines that no function reads; `unknown` are those of no kind."""
     place: int = 0
     line: str = ""
+    above: str = ""
+    """The line above the current one."""
 
     @property
     def run(self) -> Part:
@@ -133,6 +135,7 @@ def read_lines(lines: Iterable[str], kinds: Mapping[str, re.Pattern[str]], hooks
         else:
             if report.line.strip():
                 report.keep("unknown")
+        report.above = report.line
     return report
 
 
