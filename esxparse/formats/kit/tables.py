@@ -41,13 +41,18 @@ class Table:
 
 
 def tables_in(path: Path) -> Iterator[Table]:
-    """The tables that a TOML file declares: `[tables.NAME]`, `about` and `columns.NAME = [type, meaning]`."""
+    """The tables that a TOML file declares: `[tables.NAME]`, `about` and `columns.NAME = [type, meaning]`.
+
+    `like` is another file with a table of that name: its columns follow.
+    """
     for name, table in data(str(path)).get("tables", {}).items():
         if isinstance(table, str):
             kinds = {str(kind): word for word, kind in declared.TYPES.items()}
             yield Table(name, "", {column: (kinds[str(kind)], "") for column, kind in schema(table).items()})
             continue
-        columns = {column: (kind, " ".join(meaning)) for column, (kind, *meaning) in table.get("columns", {}).items()}
+        more = data(str(path), table["like"])["tables"][name]["columns"] if "like" in table else {}
+        listed = {**table.get("columns", {}), **more}
+        columns = {column: (kind, " ".join(meaning)) for column, (kind, *meaning) in listed.items()}
         yield Table(name, table["about"], columns)
 
 
