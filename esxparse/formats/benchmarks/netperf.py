@@ -1,16 +1,5 @@
 r"""netperf 2.x: classic text (TCP_STREAM, TCP_MAERTS, UDP_STREAM, TCP_RR, TCP_CRR ...), omni CSV, text, key=value.
 
-Tables
-------
-benchmark_results   see `esxparse.formats.benchmarks.table`: `throughput` (Mbit/s, or transactions/s of the RR tests),
-                    UDP_STREAM also `throughput_received`; `cpu_local`, `cpu_remote` (%), `service_demand_local`,
-                    `service_demand_remote` (us/KB or us/transaction), omni's latencies (us)
-settings            one row per classic result: run (from 1, in file order), test, destination, socket and
-                    message sizes (bytes), elapsed_s, messages sent and received (UDP), errors
-fields              one row per field of an omni result: run, field (as printed), text, value (where it is a number)
-intervals           one row per interim result (`-D`): time (UTC), seconds, throughput, unit
-histogram           one row per bin of "Histogram of request/response times": run, from_ms, to_ms (null: open), count
-
 `configuration` holds destination and message sizes. Throughputs are all turned into Mbit/s: from `10^3bits`,
 `10^6bits`, `10^9bits`, and `KBytes`, `MBytes`, `GBytes`, which are 2**10, 2**20, 2**30 bytes (netlib.c, calc_thruput).
 CPU figures below zero mean "not measured" and are left out. Results without titles (`-P 0`) are told by their
@@ -20,26 +9,21 @@ Source: nettest_bsd.c, nettest_omni.c (titles and formats), hist.h of netperf 2.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from esxparse.formats.benchmarks import netperf_omni as omni
 from esxparse.formats.benchmarks import netperf_text as text
-from esxparse.formats.benchmarks.table import Fields, errors, nothing, numbered, tables
+from esxparse.formats.benchmarks.printed import Part
+from esxparse.formats.benchmarks.table import Fields, details_of, errors, nothing, tables
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
-from esxparse.formats.kit.tables import schema
 from esxparse.formats.source import Source
 from esxparse.recording import Recording, counted
 
 FORMAT = "netperf"
 
-_INTERIM_KEY = re.compile(r"^NETPERF_(?P<what>INTERIM_RESULT|UNITS|INTERVAL|ENDING)\[(?P<n>\d+)\]=(?P<value>.*)$")
-_TITLE_WORDS = re.compile(
-    r"^\s*(?:Throughput|Local|Remote|Elapsed|Minimum|Maximum|Mean|Stddev|\d\dth|Transaction|Socket)\b"
-)
 _LATER_TITLES = 6
 _NOT_MEASURED = -1.0
 
@@ -48,7 +32,7 @@ _NOT_MEASURED = -1.0
 class Found:
     """What the lines of a file hold."""
 
-    results: list[text.Result] = field(default_factory=list)
+    results: list[Part] = field(default_factory=list)
     intervals: list[Fields] = field(default_factory=list)
     wrong: list[tuple[int, str]] = field(default_factory=list)
     rest: list[tuple[int, str]] = field(default_factory=list)
@@ -101,7 +85,7 @@ def _command(lines: Sequence[str], at: int, found: Found) -> int:
 
 
 def _banner(lines: Sequence[str], at: int, found: Found) -> int:
-    if not (match := text.BANNER.match(lines[at])):
+    if not (match := text.LINES["banner"].match(lines[at])):
         return 0
     more = lines[at + 1].split() if match["to"] is None and at + 1 < len(lines) else []
     if not found.groups or found.groups[-1][1]:
@@ -118,33 +102,30 @@ def _classic(lines: Sequence[str], at: int, found: Found) -> int:
     if not (shape := text.shape_of(lines[at])):
         return 0
     family, cells = shape
-    result = text.read_classic(family, cells, found.banner(family), found.unit)
+    result = text.read_classic(family, cells, found.banner(family), at + 1, found.unit)
     found.results.append(result)
     if any((value := number(cell)) is not None and value < 0 and value != _NOT_MEASURED for cell in cells):
         found.notes.say("a CPU figure below zero means not measured: left out", at + 1)
     following = lines[at + 1] if at + 1 < len(lines) else ""
-    if family == "rr" and (remote := text.RR_REMOTE.match(following)):
-        names = ("remote_send_socket_bytes", "remote_recv_socket_bytes")
-        result.settings |= dict(zip(names, map(whole, remote.groups()), strict=True))
+    below = {"rr": "remote", "udp": "received"}.get(family)
+    if below and (match := text.SHAPES[below].match(following)):
+        text.read_below(below, result, match.groups(), found.unit)
         return 2
-    if family == "udp" and (received := text.UDP_RECEIVED.match(following)):
-        text.read_received(result, received.groups(), found.unit)
-        return 2
-    if family != "stream":
+    if below:
         lost = "the other side's sizes" if family == "rr" else "what the other side received"
         found.notes.warn(f"the second line of this result is missing: {lost}", at + 1)
     return 1
 
 
 def _alone(lines: Sequence[str], at: int, found: Found) -> int:
-    match = text.ALONE.match(lines[at])
+    match = text.LINES["alone"].match(lines[at])
     if not match or not (found.waiting or found.commands):
         return 0
     unit = found.commands[-1].unit if found.commands else ""
     if not unit:
         found.notes.say("a result without a unit (-v 0): the test's default unit is assumed", at + 1)
     fields = {"THROUGHPUT": match[1]} | ({"THROUGHPUT_UNITS": unit} if unit else {})
-    found.results.append(text.read_omni(fields, found.banner()))
+    found.results.append(text.read_omni(fields, found.banner(), at + 1))
     return 1
 
 
@@ -152,12 +133,17 @@ def _csv(lines: Sequence[str], at: int, found: Found) -> int:
     if not omni.is_csv_titles(lines[at]):
         return 0
     end, separator = at, omni.separator_of(lines[at])
-    while end < len(lines) and lines[end].strip() and not text.BANNER.match(lines[end]) and separator in lines[end]:
+    while (
+        end < len(lines)
+        and lines[end].strip()
+        and not text.LINES["banner"].match(lines[end])
+        and separator in lines[end]
+    ):
         end += 1
     # A last line may be wrapped so that no comma is left on it.
     results, left = omni.read_csv(lines[at:end])
     for fields in results:
-        found.results.append(text.read_omni(fields, found.banner()))
+        found.results.append(text.read_omni(fields, found.banner(), at + 1))
     found.rest += [(end, line) for line in left]
     if not results:
         found.notes.warn("column titles of an omni result without the result", at + 1)
@@ -167,20 +153,20 @@ def _csv(lines: Sequence[str], at: int, found: Found) -> int:
 def _key_values(lines: Sequence[str], at: int, found: Found) -> int:
     fields: dict[str, str] = {}
     end = at
-    while end < len(lines) and (pair := omni.key_value(lines[end])) and not _INTERIM_KEY.match(lines[end]):
+    while end < len(lines) and (pair := omni.key_value(lines[end])) and not text.LINES["interim_key"].match(lines[end]):
         if pair[0] in fields:
             break
         fields[pair[0]] = pair[1]
         end += 1
     if fields:
-        found.results.append(text.read_omni(fields, found.banner()))
+        found.results.append(text.read_omni(fields, found.banner(), at + 1))
     return end - at
 
 
 def _interim(lines: Sequence[str], at: int, found: Found) -> int:
     parts: dict[str, str] = {}
     end = at
-    while end < len(lines) and (match := _INTERIM_KEY.match(lines[end])) and match["what"] not in parts:
+    while end < len(lines) and (match := text.LINES["interim_key"].match(lines[end])) and match["what"] not in parts:
         parts[match["what"]] = match["value"].strip()
         end += 1
     if parts:
@@ -188,7 +174,7 @@ def _interim(lines: Sequence[str], at: int, found: Found) -> int:
             parts.get("INTERIM_RESULT", ""), parts.get("UNITS", ""), parts.get("INTERVAL", ""), parts.get("ENDING")
         )
     else:
-        line = text.INTERIM.search(lines[at]) or text.INTERIM_CSV.match(lines[at])
+        line = text.LINES["interim"].search(lines[at]) or text.LINES["interim_csv"].match(lines[at])
         if not line:
             return 0
         row, end = text.read_interim(line["value"], line["unit"], line["seconds"], line["end"]), at + 1
@@ -202,15 +188,15 @@ def _interim(lines: Sequence[str], at: int, found: Found) -> int:
 def _histogram(lines: Sequence[str], at: int, found: Found) -> int:
     if bins := text.read_bins(lines[at]):
         if found.results:
-            found.results[-1].histogram += bins
-            found.results[-1].uncounted = at + 1
+            found.results[-1].rows["histogram"] += bins
+            found.results[-1].facts["uncounted"] = at + 1
         else:
             found.rest.append((at + 1, lines[at]))
         return 1
-    if total := text.TOTAL.match(lines[at]):
-        counts = [row["count"] for row in found.results[-1].histogram] if found.results else []
+    if total := text.LINES["bins_total"].match(lines[at]):
+        counts = [row["count"] for row in found.results[-1].rows["histogram"]] if found.results else []
         if found.results:
-            found.results[-1].uncounted = None
+            found.results[-1].facts["uncounted"] = None
         if counts and sum(counts) != whole(total["count"]):
             found.notes.warn(f"the histogram has {sum(counts):,} of {total['count']}: lines of it are missing", at + 1)
         return 1
@@ -218,38 +204,38 @@ def _histogram(lines: Sequence[str], at: int, found: Found) -> int:
 
 
 def _columns(lines: Sequence[str], at: int, found: Found) -> int:
-    if not found.waiting or not _TITLE_WORDS.match(lines[at]):
+    if not found.waiting or not text.LINES["column_titles"].match(lines[at]):
         return 0
     for end in range(at + 1, min(at + _LATER_TITLES, len(lines))):
         first = lines[end].split()[:1]
         if first and (number(first[0]) is not None):
-            found.results.append(text.read_omni(omni.read_columns(lines[at:end], lines[end]), found.banner()))
+            found.results.append(text.read_omni(omni.read_columns(lines[at:end], lines[end]), found.banner(), at + 1))
             return end - at + 1
     return 0
 
 
 def _messages(lines: Sequence[str], at: int, found: Found) -> int:
     line = lines[at]
-    if confidence := text.CONFIDENCE.match(line):
+    if confidence := text.LINES["confidence"].match(line):
         if confidence["what"] == "Throughput":
             message = f"the requested confidence was not reached: throughput is known to {confidence['pct']}"
             found.notes.warn(message, at + 1)
         return 1
-    if text.TITLES.match(line):
+    if text.LINES["titles"].match(line):
         found.unit = omni.unit_of(line) or found.unit
         if text.is_titles(line) and found.used and not found.waiting:
             # Each test prints its banner first: the latest one belongs to another result.
             found.used = None
             found.notes.warn("column titles without a banner above them: test and destination are unknown", at + 1)
         return 1
-    if text.ERROR.match(line):
+    if text.LINES["error"].match(line):
         found.wrong.append((at + 1, line))
         if found.waiting:
             # That test prints no result.
             found.waiting.pop()
             found.groups[-1][0] -= 1
         return 1
-    return 1 if text.WARNING.match(line) or text.ORDINARY.match(line) else 0
+    return 1 if text.LINES["warning"].match(line) or text.LINES["ordinary"].match(line) else 0
 
 
 _KINDS: tuple[Callable[[Sequence[str], int, Found], int], ...] = (
@@ -286,27 +272,18 @@ def split(lines: Sequence[str], failed: tuple[int, ...] | None = None) -> Found:
     if (missing_results := len(found.ordered) - len(found.results)) > 0:
         many = f"{missing_results} of {counted(len(found.ordered), 'netperf command')}"
         found.notes.warn(f"{many} have no result: those runs failed, or were cut", found.ordered[0])
-    for line in [result.uncounted for result in found.results if result.uncounted is not None]:
+    for line in filter(None, (result.facts.get("uncounted") for result in found.results)):
         found.notes.warn("the histogram ends before the sum of its counts: lines of it are missing", line)
-    bare = [result for result in found.results if result.run.test in text.FAMILY_NAMES.values() and not result.fields]
-    if any(result.run.test in {"STREAM", "RR"} for result in bare):
+    if any(result.facts["test"] in {"STREAM", "RR"} and not result.rows["fields"] for result in found.results):
         found.notes.say("no banner (-P 0): netperf's default protocol and unit are assumed")
     return found
 
 
-_SETTINGS = schema(
-    "run i64, test destination str, "
-    "local_send_socket_bytes local_recv_socket_bytes remote_send_socket_bytes remote_recv_socket_bytes "
-    "message_bytes request_bytes response_bytes messages_sent messages_received errors i64, elapsed_s f64"
-)
-_FIELDS = schema("run i64, field text str, value f64")
 _MARKS = (
     " test from ", " test to", "recv", "elapsed", "netperf_", "throughput_units=", "_latency=", "local_cpu_util=",
     "elapsed_time=",
 )  # fmt: skip
 """Words of which one, whatever its case, stands in every output but CSV and bare numbers."""
-_INTERVALS = schema("time time, seconds throughput f64, unit str")
-_HISTOGRAM = schema("run i64, from_ms to_ms f64, count i64")
 
 
 def recognise(head: Head) -> bool:
@@ -316,7 +293,7 @@ def recognise(head: Head) -> bool:
     if not (head.holds(*_MARKS) or omni.is_csv_titles(first) or text.is_part(first) or text.is_command(first)):
         return False
     lines = [line for line in head.lines if line.strip() and not text.is_command(line)] or [first]
-    return any(text.BANNER.match(line) or text.is_titles(line) for line in lines) or (
+    return any(text.LINES["banner"].match(line) or text.is_titles(line) for line in lines) or (
         omni.is_key_value(lines) or omni.is_csv(lines) or text.is_bare([first, *lines])
     )
 
@@ -328,15 +305,9 @@ def read(source: Source) -> Recording:
     content = content.without_cut_number("nan" if text.is_in_columns(content.lines()[-1]) else "")
     found = split(content.lines())
     notes = Notes([*content.notes, *errors(found.wrong, "netperf"), *found.notes])
-    results = [vars(result) for result in found.results]
-    runs = [result.run for result in found.results]
-    settings = [{"run": place, **one.settings} for place, one in enumerate(found.results, 1) if one.settings]
-    details = {
-        "settings": (settings, _SETTINGS),
-        "fields": (numbered(results, "fields"), _FIELDS),
-        "intervals": (found.intervals, _INTERVALS),
-        "histogram": (numbered(results, "histogram"), _HISTOGRAM),
-    }
+    runs = [result.measured() for result in found.results]
+    details = details_of([result.rows for result in found.results], text.SCHEMAS)
+    details["intervals"] = found.intervals, text.SCHEMAS["intervals"]
     if not (tabled := tables("netperf", runs, details)):
         raise nothing(notes, "netperf")
     if "benchmark_results" not in tabled:
