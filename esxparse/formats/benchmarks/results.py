@@ -3,10 +3,6 @@
 Nothing in such a file tells what it is: it is read when it is asked for (`format="results_csv"`), or when its first
 line is the comment `# esxparse benchmark results`.
 
-Tables
-------
-benchmark_results   see `esxparse.formats.benchmarks.table`; and `time` (UTC) where a time column was named
-
 Columns are told by their titles, in any case and order: `benchmark`, `test`, `configuration` (`config`), `repetition`
 (`run`, `iteration`), `metric`, `unit`, `higher_is_better`. Other columns with words in them are labels: the first is
 `test` where there is none, the rest go to `configuration` as `name=value`. Every column of numbers is a metric under
@@ -29,17 +25,16 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from esxparse.errors import DamagedError, EsxparseError, did_you_mean
-from esxparse.formats.benchmarks.table import SCHEMA, Fields, listing
+from esxparse.formats.benchmarks.table import Fields, listing
 from esxparse.formats.kit.limits import cut_notes
 from esxparse.formats.kit.marks import COMMA, POINT, Marks, marks_of_cells
 from esxparse.formats.kit.notes import Notes, excerpt
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.orders import swap_notes
-from esxparse.formats.kit.tables import frame
+from esxparse.formats.kit.tables import frame, schemas
 from esxparse.formats.kit.text import Text, cells_of, may_be_cut
 from esxparse.formats.opening import Decimal
 from esxparse.formats.source import Source
-from esxparse.formats.window import TIME
 from esxparse.recording import Note, Recording
 
 FORMAT = "results_csv"
@@ -290,6 +285,7 @@ def read(
         why = f" (line {notes[0].line}: {notes[0].message})" if notes else ""
         raise DamagedError(f"none of its rows has a number{why}: name the column with value_column")
     notes += swap_notes([row["time"] for row in found], has_option=False)
-    schema = {"time": TIME, **SCHEMA} if role["time"] is not None else dict(SCHEMA)
+    dated = role["time"] is not None
+    columns = {name: kind for name, kind in schemas(__file__)["benchmark_results"].items() if dated or name != "time"}
     meta = {"samples": len(rows)}
-    return Recording(FORMAT, source.name, {"benchmark_results": frame(found, schema).lazy()}, meta, tuple(notes))
+    return Recording(FORMAT, source.name, {"benchmark_results": frame(found, columns).lazy()}, meta, tuple(notes))

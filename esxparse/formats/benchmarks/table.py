@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes, excerpt
 from esxparse.formats.kit.numbers import number
-from esxparse.formats.kit.tables import Schema, data, frames, known, schemas, typed
+from esxparse.formats.kit.tables import Schema, frames, known, schemas, typed
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
 
@@ -30,11 +29,6 @@ _LINES_SHOWN = 5
 
 BETTER: Mapping[str, bool | None] = {"up": True, "down": False, "": None}
 """Which way is better, as data files write it."""
-
-
-def ordinary(program: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
-    """What the lines of a program are that hold no figure."""
-    return re.compile(rf"^\s*+(?:{'|'.join(data(__file__, 'ordinary.toml')[program])})", flags)
 
 
 @dataclass(frozen=True)
@@ -98,11 +92,6 @@ def details_of(
         for name, kinds in columns.items()
         if name != "benchmark_results"
     }
-
-
-def numbered(runs: Iterable[Mapping[str, Any]], part: str) -> list[Fields]:
-    """The rows of one part of all runs, with the number of their run."""
-    return [{"run": place, **row} for place, run in enumerate(runs, 1) for row in run[part]]
 
 
 def whose(runs: Iterable[Mapping[str, Any]]) -> Fields:
