@@ -9,11 +9,11 @@ Source: Statistics.cpp (printPhaseResults*), LatencyHistogram, docs of elbencho 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from re import Match
 from typing import Any
 
-from esxparse.formats.benchmarks.printed import Hook, Part, Report, kinds, read_lines
+from esxparse.formats.benchmarks.printed import Lines, Part, Report
 from esxparse.formats.benchmarks.table import Fields, Run, details_of, figures_of, listing, lower, recording, whose
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, scaled, times, whole
@@ -28,7 +28,7 @@ from esxparse.recording import Note, Recording
 
 FORMAT = "elbencho"
 
-_DATA, _SCHEMAS = data(__file__), schemas(__file__)
+_DATA, _SCHEMAS, _LINES = data(__file__), schemas(__file__), Lines(__file__)
 _TITLES = re.compile(r"OPERATION\s+RESULT TYPE\s+FIRST DONE\s+LAST DONE")
 _PAIR = re.compile(r"\s*(?P<first>\S+)\s+(?P<last>\S+)\s*")
 _STEPS = re.compile(r"(?:[^\s%]+%<=[^\s%]+(?: |\Z))*")
@@ -73,10 +73,12 @@ def _is_damaged(match: re.Match[str]) -> bool:
     return not match["operation"] and label.lower() in _DATA["text"] and not _PAIR.fullmatch(match["rest"])
 
 
+@_LINES.reads("date")
 def _date(report: Report, found: Match[str]) -> None:
     report.coming |= found.groupdict()
 
 
+@_LINES.reads("line")
 def _line(report: Report, found: Match[str]) -> bool:
     """A line of a phase: a label, and a figure for each end or a list."""
     if report.runs and _is_damaged(found):
@@ -89,12 +91,9 @@ def _line(report: Report, found: Match[str]) -> bool:
     return bool(report.runs) and _of_line(found, report.run)
 
 
-_HOOKS: Mapping[str, Hook] = {"date": _date, "line": _line}
-
-
 def read_text(lines: Sequence[str]) -> Report:
     """The phases of the text results."""
-    report = read_lines(lines, kinds(__file__), _HOOKS)
+    report = _LINES.read(lines)
     report.remarks = Notes([*report.notes("elbencho"), *left_out(report.kept["unknown"])])
     return report
 

@@ -5,11 +5,11 @@ Source: hpcc.c, io.c of HPCC 1.5.0, and output of Debian's hpcc; GB is 10**9 byt
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from re import Match
 
 from esxparse.formats.benchmarks import linpack
-from esxparse.formats.benchmarks.printed import Hook, Part, Report, kinds, meanings, read_lines
+from esxparse.formats.benchmarks.printed import Lines, Part, Report, meanings
 from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, details_of, recording, whose
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import number, scaled, whole
@@ -19,15 +19,18 @@ from esxparse.recording import Recording
 
 FORMAT = "hpcc"
 
+_LINES = Lines(__file__)
 _FIGURES = meanings(__file__, "figures")
 _SIDES = {"Minimum": "minimum", "Average": "mean", "Maximum": "maximum"}
 
 
+@_LINES.reads("banner")
 def _banner(report: Report, found: Match[str]) -> None:
     report.begin(**found.groupdict(), parts={}, hpl=[], spread={})
     report.under = ""
 
 
+@_LINES.reads("begin")
 def _begin(report: Report, found: Match[str]) -> None:
     if not report.runs:
         report.begin(parts={}, hpl=[], spread={})
@@ -35,17 +38,18 @@ def _begin(report: Report, found: Match[str]) -> None:
     report.run.facts["parts"][report.under] = {"passed": None, "finished": False}
 
 
+@_LINES.reads_in_run("end")
 def _end(report: Report, found: Match[str]) -> None:
-    if report.runs:
-        report.run.facts["parts"].setdefault(found["part"], {"passed": None})["finished"] = True
-        report.under = ""
+    report.run.facts["parts"].setdefault(found["part"], {"passed": None})["finished"] = True
+    report.under = ""
 
 
+@_LINES.reads_in_run("host")
 def _host(report: Report, found: Match[str]) -> None:
-    if report.runs:
-        report.run.facts["host"] = found["host"]
+    report.run.facts["host"] = found["host"]
 
 
+@_LINES.reads("part")
 def _part(report: Report, _: Match[str]) -> bool:
     """Keeps what HPL printed; lines between parts have no use."""
     if report.under == "HPL":
@@ -53,6 +57,7 @@ def _part(report: Report, _: Match[str]) -> bool:
     return not report.under
 
 
+@_LINES.reads("summary")
 def _summary(report: Report, found: Match[str]) -> bool:
     if report.under != "Summary":
         return False
@@ -61,6 +66,7 @@ def _summary(report: Report, found: Match[str]) -> bool:
     return True
 
 
+@_LINES.reads("spread")
 def _spread(report: Report, found: Match[str]) -> bool:
     """One side of a figure; lines of the summary that look so are not one."""
     if report.under != "Summary":
@@ -71,28 +77,17 @@ def _spread(report: Report, found: Match[str]) -> bool:
     return False
 
 
+@_LINES.reads("failed")
 def _failed(report: Report, _: Match[str]) -> None:
     if report.under != "Summary":
         report.run.facts["parts"][report.under]["passed"] = False
 
 
+@_LINES.reads("passed")
 def _passed(report: Report, _: Match[str]) -> None:
     part = report.run.facts["parts"][report.under]
     if report.under != "Summary" and part["passed"] is None:
         part["passed"] = True
-
-
-_HOOKS: Mapping[str, Hook] = {
-    "banner": _banner,
-    "begin": _begin,
-    "end": _end,
-    "host": _host,
-    "part": _part,
-    "summary": _summary,
-    "spread": _spread,
-    "failed": _failed,
-    "passed": _passed,
-}
 
 
 def runs_of(run: Part) -> list[Run]:
@@ -128,7 +123,7 @@ def about(runs: Sequence[Part]) -> Notes:
 def read(source: Source) -> Recording:
     """Reads one or many runs of HPCC."""
     text = source.text().without_cut_line()
-    found = read_lines(text.lines(), kinds(__file__), _HOOKS).runs
+    found = _LINES.read(text.lines()).runs
     notes = Notes([*text.notes, *about(found)])
     for run in found:
         parts: dict[str, Fields] = run.facts["parts"]

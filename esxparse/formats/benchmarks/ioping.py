@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from re import Match
 from typing import Any
 
-from esxparse.formats.benchmarks.printed import Hook, Part, Report, kinds, read_lines
+from esxparse.formats.benchmarks.printed import Lines, Part, Report
 from esxparse.formats.benchmarks.table import Fields, Run, details_of, figures_of, listing, recording
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes, left_out
@@ -25,7 +25,7 @@ from esxparse.recording import Recording
 
 FORMAT = "ioping"
 
-_KINDS = kinds(__file__)
+_LINES = Lines(__file__)
 _MS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3, "sec": 1e3, "min": 6e4, "hour": 3.6e6, "day": 8.64e7}
 _RATE = re.compile(r"(?P<rate>\d[\d.]* ?[kMGTP]?) iops")
 _BYTES = re.compile(r"(?P<size>\d[\d.]* [KMGTPkmgtp]?)(?:iB|B|b)?/s")
@@ -38,7 +38,7 @@ _LONGEST = 2000
 
 def _told(line: str) -> bool:
     """Whether the numbers of a raw line are those of ioping: rate, extremes and mean are of one kind."""
-    values = [int(cell) for cell in line.split()] if _KINDS["raw"].match(line) and len(line) < 400 else []  # noqa: PLR2004
+    values = [int(cell) for cell in line.split()] if _LINES["raw"].match(line) and len(line) < 400 else []  # noqa: PLR2004
     if not values or not values[0] or not values[1]:
         return False
     requests, took, rate, _, least, mean, most, *_ = values
@@ -52,7 +52,7 @@ def recognise(head: Head) -> bool:
     if head.text.lstrip().startswith("["):
         return bool(_JSON.search(head.text))
     lines = [line[:_LONGEST] for line in head.text.split("\n")]
-    return any(_KINDS["request"].search(line) or _KINDS["title"].match(line) for line in lines)
+    return any(_LINES["request"].search(line) or _LINES["title"].match(line) for line in lines)
 
 
 def duration_ms(text: str) -> float | None:
@@ -111,6 +111,7 @@ def _begin(report: Report, target: str | None, request: int | None) -> Part:
     return run
 
 
+@_LINES.reads("request")
 def _request(report: Report, found: Match[str]) -> None:
     request, unit = whole(found["request"]), found["unit"][0]
     size = (number(found["size"]) or 0.0) * 1024.0 ** (POWERS[unit.lower()] if unit in "KMGTP" else 0)
@@ -119,18 +120,19 @@ def _request(report: Report, found: Match[str]) -> None:
     _begin(report, found["target"], request).rows["requests"].append(row)
 
 
+@_LINES.reads("title")
 def _title(report: Report, found: Match[str]) -> None:
     run = _begin(report, found["target"], None)
     run.facts["before_title"] = len(run.rows["intervals"])
 
 
+@_LINES.reads("raw")
 def _raw(report: Report, _: Match[str]) -> None:
     _begin(report, None, None).rows["intervals"].append(statistics(report.line.split()))
 
 
-def _completed(report: Report, found: Match[str]) -> bool:
-    if not report.runs:
-        return False
+@_LINES.reads_in_run("completed")
+def _completed(report: Report, found: Match[str]) -> None:
     rate, size, done = (pattern.search(found["rest"]) for pattern in (_RATE, _BYTES, _DONE))
     if done and not report.run.facts.get("operation"):
         report.run.facts["operation"] = _WAYS[done["operation"]]
@@ -140,32 +142,20 @@ def _completed(report: Report, found: Match[str]) -> bool:
     }
     row["iops"] = _many(rate["rate"], 1000) if rate else None
     report.run.rows["intervals"].append({**row, "bytes_per_s": _many(size["size"], 1024) if size else None})
-    return True
 
 
-def _generated(report: Report, found: Match[str]) -> bool:
-    for row in report.run.rows["intervals"][-1:] if report.runs else ():
+@_LINES.reads_in_run("generated")
+def _generated(report: Report, found: Match[str]) -> None:
+    for row in report.run.rows["intervals"][-1:]:
         row["generated"] = _counted(_many(found["requests"], 1000))
         row["generated_s"] = scaled(duration_ms(found["time"]), 1e-3)
-    return bool(report.runs)
 
 
-def _sides(report: Report, found: Match[str]) -> bool:
-    if report.runs:
-        report.run.facts["closed"] = True
-        for row in report.run.rows["intervals"][-1:]:
-            row |= {name: duration_ms(text) for name, text in found.groupdict().items()}
-    return bool(report.runs)
-
-
-_HOOKS: Mapping[str, Hook] = {
-    "request": _request,
-    "title": _title,
-    "raw": _raw,
-    "completed": _completed,
-    "generated": _generated,
-    "sides": _sides,
-}
+@_LINES.reads_in_run("sides")
+def _sides(report: Report, found: Match[str]) -> None:
+    report.run.facts["closed"] = True
+    for row in report.run.rows["intervals"][-1:]:
+        row |= {name: duration_ms(text) for name, text in found.groupdict().items()}
 
 
 def read_objects(text: str) -> Report:
@@ -214,7 +204,7 @@ def read(source: Source) -> Recording:
     if text.text.lstrip().startswith(("[", "{")):
         report = read_objects(text.text)
     else:
-        report = read_lines([line[:_LONGEST] for line in text.lines()], _KINDS, _HOOKS)
+        report = _LINES.read([line[:_LONGEST] for line in text.lines()])
     unknown = left_out(report.kept["unknown"])
     notes = Notes([*text.notes, *report.remarks, *report.notes("ioping"), *unknown])
     for place, run in enumerate(report.runs, 1):

@@ -8,11 +8,11 @@ Source: iperf_api.c, iperf_locale.c, units.c of 3.0.11, 3.7, 3.12 and 3.17; `--j
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from re import Match
 
 from esxparse.formats.benchmarks import iperf3_json
-from esxparse.formats.benchmarks.printed import Hook, Part, Report, kinds, read_lines
+from esxparse.formats.benchmarks.printed import Lines, Part, Report, kinds
 from esxparse.formats.benchmarks.table import Fields, Figure, details_of, higher, lower, recording, settings_of, whose
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes, excerpt, left_out
@@ -23,7 +23,7 @@ from esxparse.recording import Recording
 
 FORMAT = "iperf3"
 
-_SCHEMAS, _KINDS, _REST = schemas(__file__), kinds(__file__), kinds(__file__, "rest")
+_SCHEMAS, _LINES, _REST = schemas(__file__), Lines(__file__), kinds(__file__, "rest")
 _SHOWN = data(__file__)["shown"]
 _SIGN = re.compile(
     r"^\s*(?:Connecting to host \S+, port \d+|Server listening on \d+(?: \(test #\d+\))?\s*$|iperf3: |iperf Done\.|"
@@ -45,8 +45,8 @@ def recognise(head: Head) -> bool:
         return True
     if "{" in text and (_SIGNS.search(text) or ('"intervals"' in text and _ERROR_ONLY.search(text))):
         return True
-    own = any(_SIGN.match(line) or _KINDS["begins"].search(line) for line in head.lines)
-    results = [_KINDS[kind] for kind in ("titles", "result", "failed")]
+    own = any(_SIGN.match(line) or _LINES["begins"].search(line) for line in head.lines)
+    results = [_LINES[kind] for kind in ("titles", "result", "failed")]
     return own and any(pattern.search(line) for line in head.lines for pattern in results)
 
 
@@ -62,17 +62,20 @@ def _bytes(text: str | None) -> int | None:
     return None if size is None else whole(round(size))
 
 
+@_LINES.reads("begins")
 def _begins(report: Report, _: Match[str]) -> None:
     if report.run.facts.get("has_result"):
         report.begin()
 
 
+@_LINES.reads("first")
 def _first(report: Report, _: Match[str]) -> bool:
     if not report.runs:
         report.begin().line = 1
     return False
 
 
+@_LINES.reads("result")
 def _result(report: Report, found: Match[str]) -> None:
     """A line of a stream or of their sum: an interval, or a side's account at the end."""
     facts, rest = report.run.facts, found["rest"]
@@ -91,39 +94,30 @@ def _result(report: Report, found: Match[str]) -> None:
     facts["has_result"] = True
 
 
+@_LINES.reads("titles")
 def _titles(report: Report, found: Match[str]) -> None:
     facts, datagrams = report.run.facts, "Datagrams" in found["rest"]
     facts |= {"datagrams": datagrams, "titles": facts.get("titles", 0) + 1} | ({"protocol": "udp"} if datagrams else {})
 
 
+@_LINES.reads("separator")
 def _separator(report: Report, _: Match[str]) -> None:
     report.run.facts["ended"] = True
 
 
+@_LINES.reads("settings", "cpu", "release")
 def _facts(report: Report, found: Match[str]) -> None:
     report.run.facts |= known(found.groupdict())
 
 
+@_LINES.reads("failed")
 def _failed(report: Report, found: Match[str]) -> None:
     report.run.facts |= {"error": excerpt(found["error"]), "has_result": True}
 
 
+@_LINES.reads("reverse")
 def _reverse(report: Report, _: Match[str]) -> None:
     report.run.facts["reverse"] = True
-
-
-_HOOKS: Mapping[str, Hook] = {
-    "first": _first,
-    "begins": _begins,
-    "result": _result,
-    "titles": _titles,
-    "separator": _separator,
-    "settings": _facts,
-    "cpu": _facts,
-    "release": _facts,
-    "failed": _failed,
-    "reverse": _reverse,
-}
 
 
 def _figures(summary: Sequence[Fields]) -> list[Figure]:
@@ -162,7 +156,7 @@ def _settle(test: Part) -> None:
 
 def read_text(lines: Sequence[str]) -> Report:
     """The tests of a text."""
-    report = read_lines(lines, _KINDS, _HOOKS)
+    report = _LINES.read(lines)
     for test in report.runs:
         _settle(test)
     report.runs = [test for test in report.runs if test.rows["intervals"] or test.figures or test.facts.get("error")]

@@ -6,14 +6,14 @@ Source: HPL testing/ptest/HPL_pdtest.c; MKL's lin_* sample outputs; progress lin
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from math import prod
 from re import Match
 
 import polars as pl
 
-from esxparse.formats.benchmarks.printed import Hook, Report, kinds, read_lines
+from esxparse.formats.benchmarks.printed import Lines, Report
 from esxparse.formats.benchmarks.table import Fields, Run, figures_of, nothing, repetitions, settings_of, tables, whose
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number
@@ -23,16 +23,18 @@ from esxparse.recording import Note, Recording
 
 FORMAT = "linpack"
 
-_DATA, _SCHEMAS, _KINDS = data(__file__), schemas(__file__), kinds(__file__)
+_DATA, _SCHEMAS, _LINES = data(__file__), schemas(__file__), Lines(__file__)
 SOLVES = _SCHEMAS["solves"]
 _MKL_VERDICTS = {"pass": True, "passed": True, "fail": False, "failed": False}
 
 
+@_LINES.reads("mkl_titles")
 def _mkl_titles(report: Report, found: Match[str]) -> bool:
     report.under = "summary" if found["summary"] else "solves"
     return False
 
 
+@_LINES.reads("mkl_row")
 def _mkl_row(report: Report, found: Match[str]) -> None:
     """A row of MKL's solves, or of its summary."""
     row = {**typed(found.groupdict(), SOLVES), "line": report.place}
@@ -47,6 +49,7 @@ def _mkl_row(report: Report, found: Match[str]) -> None:
         report.rows["linpack"].append({**row, **report.coming})
 
 
+@_LINES.reads("mkl_verdict")
 def _mkl_verdict(report: Report, found: Match[str]) -> bool:
     if found["verdict"].upper() != "PASSED":
         report.remarks.warn(f"residual checks {found['verdict']}: its results are wrong", report.place)
@@ -54,16 +57,19 @@ def _mkl_verdict(report: Report, found: Match[str]) -> bool:
     return False
 
 
+@_LINES.reads("threads")
 def _threads(report: Report, found: Match[str]) -> bool:
     report.coming |= typed(found.groupdict(), {"threads": SOLVES["size"]})
     return False
 
 
+@_LINES.reads("hpl_solve")
 def _hpl_solve(report: Report, found: Match[str]) -> None:
     row = typed(found.groupdict(), SOLVES)
     report.rows["hpl"].append({"benchmark": "hpl", **row, "passed": None, "line": report.place})
 
 
+@_LINES.reads("hpl_check")
 def _hpl_check(report: Report, found: Match[str]) -> bool:
     for solve in report.rows["hpl"][-1:]:
         worst = [value for value in (solve.get("residual_norm"), number(found["value"])) if value is not None]
@@ -72,6 +78,7 @@ def _hpl_check(report: Report, found: Match[str]) -> bool:
     return False
 
 
+@_LINES.reads("hpl_time")
 def _hpl_time(report: Report, found: Match[str]) -> None:
     try:
         time = datetime.strptime(" ".join(found["time"].split()), "%a %b %d %H:%M:%S %Y")  # noqa: DTZ007  no zone is printed
@@ -81,31 +88,20 @@ def _hpl_time(report: Report, found: Match[str]) -> None:
         solve["started" if found["which"] == "start" else "ended"] = time
 
 
+@_LINES.reads("hpl_count")
 def _hpl_count(report: Report, found: Match[str]) -> None:
     if found["count"].strip("0"):
         report.remarks.warn(f"HPL says: {' '.join(report.line.split())}", report.place)
 
 
+@_LINES.reads("progress")
 def _progress(report: Report, found: Match[str]) -> None:
     report.rows["progress"].append(typed(found.groupdict(), _SCHEMAS["progress"]))
 
 
-_HOOKS: Mapping[str, Hook] = {
-    "mkl_titles": _mkl_titles,
-    "mkl_row": _mkl_row,
-    "mkl_verdict": _mkl_verdict,
-    "threads": _threads,
-    "hpl_solve": _hpl_solve,
-    "hpl_check": _hpl_check,
-    "hpl_time": _hpl_time,
-    "hpl_count": _hpl_count,
-    "progress": _progress,
-}
-
-
 def read_report(lines: Sequence[str]) -> Report:
     """The solves of MKL (rows `linpack`) and of HPL (`hpl`), and what else was printed."""
-    return read_lines(lines, _KINDS, _HOOKS)
+    return _LINES.read(lines)
 
 
 def unfinished(report: Report, last: int) -> list[Note]:
@@ -113,7 +109,7 @@ def unfinished(report: Report, last: int) -> list[Note]:
     begun, solves = report.kept["hpl_banner"], len(report.rows["hpl"])
     if not begun or not solves or report.kept["hpl_end"]:
         return []
-    combined = (_KINDS["hpl_asked"].match(line) for _, line in report.kept["hpl_asked"])
+    combined = (_LINES["hpl_asked"].match(line) for _, line in report.kept["hpl_asked"])
     asked = prod(len(found["values"].split()) for found in combined if found)
     if len(begun) == 1 and solves < asked:
         return [Note(f"{solves} of {asked} solves: the output was cut", last, severity="warning")]
@@ -168,7 +164,7 @@ def read(source: Source) -> Recording:
     found |= frames({name: (rows[name], _SCHEMAS[name]) for name in ("solves", "summary", "progress")})
     if not found:
         raise nothing(notes, "LINPACK")
-    banners = (_KINDS["hpl_banner"].match(line) for _, line in report.kept["hpl_banner"])
+    banners = (_LINES["hpl_banner"].match(line) for _, line in report.kept["hpl_banner"])
     release = next((f"HPL {banner['release']}" for banner in banners if banner), None)
     meta = known(whose([{"release": release}, *rows["progress"]]))
     return Recording(FORMAT, source.name, found, {**meta, "samples": len(rows["solves"])}, tuple(notes))

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from re import Match
 from typing import Any
 
-from esxparse.formats.benchmarks.printed import Hook, Report, kinds, read_lines
+from esxparse.formats.benchmarks.printed import Lines, Report
 from esxparse.formats.benchmarks.table import Figure, details_of, figures_of, lower, recording
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number
@@ -23,7 +23,7 @@ from esxparse.recording import Note, Recording
 
 FORMAT = "memtier"
 
-_KINDS, _FIGURES = kinds(__file__), data(__file__)["figures"]
+_LINES, _FIGURES = Lines(__file__), data(__file__)["figures"]
 _PERCENTILE = re.compile(r"^p(?P<percentile>\d+(?:\.\d+)?)(?: latency)?$", re.IGNORECASE)
 _NOT_TESTS = frozenset({"Runtime", "configuration", "run information", "CPU"})
 
@@ -48,22 +48,27 @@ def configured(settings: Mapping[str, Any], section: str) -> str:
     return ", ".join(parts)
 
 
+@_LINES.reads("section")
 def _section(report: Report, found: Match[str]) -> None:
     report.coming["section"], report.under = found["name"], ""
 
 
+@_LINES.reads("setting")
 def _setting(report: Report, found: Match[str]) -> None:
     report.coming.setdefault("settings", {})[found["what"].lower()] = found["count"]
 
 
+@_LINES.reads("titles")
 def _titles(report: Report, _: Match[str]) -> None:
     report.under = re.split(r"\s{2,}", report.line.strip())
 
 
+@_LINES.reads("distribution")
 def _distribution(report: Report, _: Match[str]) -> None:
     report.under = "steps"
 
 
+@_LINES.reads("step")
 def _step(report: Report, found: Match[str]) -> bool:
     if report.under != "steps":
         return False
@@ -72,6 +77,7 @@ def _step(report: Report, found: Match[str]) -> bool:
     return True
 
 
+@_LINES.reads("row")
 def _row(report: Report, _: Match[str]) -> bool:
     """Adds a row of the table: the kind of command, and its figures."""
     titles, cells = report.under, report.line.split()
@@ -88,16 +94,6 @@ def _row(report: Report, _: Match[str]) -> bool:
 def _add(report: Report, test: str, section: str, figures: Sequence[Figure]) -> None:
     configuration = configured(report.coming.get("settings", {}), section)
     report.begin(test=test, configuration=configuration).figures += figures
-
-
-_HOOKS: Mapping[str, Hook] = {
-    "section": _section,
-    "setting": _setting,
-    "titles": _titles,
-    "distribution": _distribution,
-    "step": _step,
-    "row": _row,
-}
 
 
 def read_kind(report: Report, test: str, section: str, kind: Mapping[str, Any]) -> None:
@@ -124,7 +120,7 @@ def read_document(document: Mapping[str, Any]) -> Report:
     """The JSON document: runs, percentiles, distributions, series, when it ran."""
     report = Report()
     about = {name.lower(): value for name, value in mapping(document.get("run information")).items()}
-    settings = {name: value for name, value in about.items() if _KINDS["setting"].match(f"{value} {name}")}
+    settings = {name: value for name, value in about.items() if _LINES["setting"].match(f"{value} {name}")}
     report.coming["settings"] = settings
     for section, content in document.items():
         if section in _NOT_TESTS or not isinstance(content, dict):
@@ -165,7 +161,7 @@ def parse(text: str) -> tuple[Mapping[str, Any], list[Note]]:
                 notes.warn(GIVEN_UP)
                 break
             continue
-        if _KINDS["section"].match(match["name"]) or match["name"] in _NOT_TESTS:
+        if _LINES["section"].match(match["name"]) or match["name"] in _NOT_TESTS:
             document.setdefault(match["name"], value)
         elif isinstance(value, dict) and "Ops/sec" in value and not document.keys() - _NOT_TESTS - {"ALL STATS"}:
             document.setdefault("ALL STATS", {}).setdefault(match["name"], value)
@@ -180,7 +176,7 @@ def read(source: Source) -> Recording:
         report = read_document(document)
     else:
         text, repairs = text.without_cut_number("nan"), []
-        report = read_lines(text.lines(), _KINDS, _HOOKS)
+        report = _LINES.read(text.lines())
     notes = Notes([*text.notes, *repairs, *report.notes("memtier_benchmark"), *left_out(report.kept["unknown"])])
     runs = [run.measured() for run in report.runs]
     details = details_of([report.rows], schemas(__file__))

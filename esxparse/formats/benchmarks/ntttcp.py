@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from re import Match
 
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import ParseError, iterparse
 
 from esxparse.errors import DamagedError
-from esxparse.formats.benchmarks.printed import Hook, Part, Report, kinds, meanings, read_lines
+from esxparse.formats.benchmarks.printed import Lines, Part, Report, meanings
 from esxparse.formats.benchmarks.table import Fields, Run, details_of, figures_of, recording, whose
 from esxparse.formats.kit.notes import Counted, Notes
 from esxparse.formats.kit.numbers import number, times, whole
@@ -28,7 +28,7 @@ from esxparse.recording import Recording
 FORMAT = "ntttcp"
 
 _DATA, _SCHEMAS = data(__file__), schemas(__file__)
-_KINDS, _SAYS = kinds(__file__), meanings(__file__, "says")
+_LINES, _SAYS = Lines(__file__), meanings(__file__, "says")
 _ROOT = re.compile(r"<ntttcp(?P<role>[rs])\b")
 _ROLES = {"s": "send", "r": "receive"}
 _SPAN = re.compile(r"=+")
@@ -41,6 +41,7 @@ _LONGEST = 2000
 """Characters of a line that are read: all that the program prints has fewer."""
 
 
+@_LINES.reads("any")
 def _says(report: Report, _: Match[str]) -> bool:
     """What any line says of the run to come."""
     for pattern, facts in _SAYS:
@@ -49,6 +50,7 @@ def _says(report: Report, _: Match[str]) -> bool:
     return False
 
 
+@_LINES.reads("totals")
 def _totals(report: Report, found: Match[str]) -> None:
     """Begins a run: what it says of threads stands above its totals."""
     role = report.coming.get("role") or ("receive" if found["linux"] else None)
@@ -62,21 +64,25 @@ def _mbit(found: Match[str]) -> float | None:
     return times(number(found["value"]), _MBIT[found["unit"]])
 
 
+@_LINES.reads("thread")
 def _thread(report: Report, found: Match[str]) -> None:
     report.rows["threads"].append({**found.groupdict(), "mbit_per_s": _mbit(found)})
 
 
+@_LINES.reads_in_run("total")
 def _total(report: Report, found: Match[str]) -> None:
     """A figure of Linux."""
-    if report.runs and (told := _DATA["linux"].get(found["label"].strip().lower())):
+    if told := _DATA["linux"].get(found["label"].strip().lower()):
         value = _mbit(found) if found["unit"].endswith("bps") else number(found["value"])
         report.run.facts["totals"][told["column"]] = value
 
 
+@_LINES.reads("error")
 def _error(report: Report, found: Match[str]) -> None:
     report.kept["error"].append((report.place, found["text"].strip()))
 
 
+@_LINES.reads("underline")
 def _underline(report: Report, _: Match[str]) -> None:
     """The titles are above the pieces of the line."""
     if report.place == 1:
@@ -85,6 +91,7 @@ def _underline(report: Report, _: Match[str]) -> None:
     report.under = [" ".join(piece.split()).lower() for piece in pieces]
 
 
+@_LINES.reads("row")
 def _row(report: Report, _: Match[str]) -> None:
     """A row below titles: of a thread before the totals, of the totals after them."""
     titles, cells = report.under, report.line.split()
@@ -103,20 +110,9 @@ def _row(report: Report, _: Match[str]) -> None:
             report.run.facts["totals"] |= row
 
 
-_HOOKS: Mapping[str, Hook] = {
-    "any": _says,
-    "totals": _totals,
-    "thread": _thread,
-    "total": _total,
-    "error": _error,
-    "underline": _underline,
-    "row": _row,
-}
-
-
 def read_text(lines: Sequence[str]) -> Report:
     """The runs of text, of Windows or Linux."""
-    report = read_lines([line[:_LONGEST] for line in lines], _KINDS, _HOOKS)
+    report = _LINES.read([line[:_LONGEST] for line in lines])
     odd = Counted()
     for place, _ in report.kept["odd"]:
         odd.skip("a row with other columns than its titles, left out", place)

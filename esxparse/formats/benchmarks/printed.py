@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -120,29 +120,45 @@ def figures_in(found: re.Match[str], kinds: Iterable[Sequence[str]]) -> list[Fig
     ]
 
 
-def read_lines(lines: Iterable[str], kinds: Mapping[str, re.Pattern[str]], hooks: Mapping[str, Hook]) -> Report:
-    """Gives each line to the function of its kind."""
-    report = Report()
-    for report.place, report.line in enumerate(lines, 1):
-        for kind, pattern in kinds.items():
-            if not (found := pattern.search(report.line)):
+class Lines:
+    """The kinds of lines that a program prints, and the functions that read them."""
+
+    def __init__(self, module: str, flags: re.RegexFlag = re.NOFLAG) -> None:
+        self._patterns = kinds(module, flags=flags)
+        self._hooks: dict[str, Hook] = {}
+        self._of_run: set[str] = set()
+
+    def __getitem__(self, kind: str) -> re.Pattern[str]:
+        return self._patterns[kind]
+
+    def reads(self, *kinds: str) -> Callable[[Hook], Hook]:
+        """Mark the function that reads lines of these kinds."""
+
+        def mark(hook: Hook) -> Hook:
+            self._hooks |= dict.fromkeys(kinds, hook)
+            return hook
+
+        return mark
+
+    def reads_in_run(self, *kinds: str) -> Callable[[Hook], Hook]:
+        """Mark the function that reads lines of these kinds once a run has begun; before, later kinds see them."""
+        self._of_run |= set(kinds)
+        return self.reads(*kinds)
+
+    def read(self, lines: Iterable[str]) -> Report:
+        """Give each line to the function of its kind."""
+        report = Report()
+        for report.place, report.line in enumerate(lines, 1):
+            self._read_line(report)
+            report.above = report.line
+        return report
+
+    def _read_line(self, report: Report) -> None:
+        for kind, pattern in self._patterns.items():
+            if (kind in self._of_run and not report.runs) or not (found := pattern.search(report.line)):
                 continue
-            if kind not in hooks:
-                report.keep(kind)
-                break
-            if hooks[kind](report, found) is not False:
-                break
-        else:
-            if report.line.strip():
-                report.keep("unknown")
-        report.above = report.line
-    return report
-
-
-def add_row(table: str) -> Hook:
-    """A function for lines that are a row of a table: the groups of their pattern are its columns."""
-
-    def add(report: Report, found: re.Match[str]) -> None:
-        report.run.rows[table].append(found.groupdict())
-
-    return add
+            if kind not in self._hooks:
+                return report.keep(kind)
+            if self._hooks[kind](report, found) is not False:
+                return None
+        return report.keep("unknown") if report.line.strip() else None

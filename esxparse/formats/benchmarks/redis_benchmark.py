@@ -5,10 +5,9 @@ Source: redis-benchmark.c, showLatencyReport, of 2.8, 5.0, 6.2 and 7.0; CSV late
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from re import Match
 
-from esxparse.formats.benchmarks.printed import Hook, Part, Report, kinds, read_lines
+from esxparse.formats.benchmarks.printed import Lines, Part, Report
 from esxparse.formats.benchmarks.table import Run, details_of, figures_of, recording, repetitions, settings_of
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number
@@ -19,7 +18,7 @@ from esxparse.recording import Recording
 
 FORMAT = "redis_benchmark"
 
-_DATA, _SCHEMAS, _KINDS = data(__file__), schemas(__file__), kinds(__file__)
+_DATA, _SCHEMAS, _LINES = data(__file__), schemas(__file__), Lines(__file__)
 _CSV_LATENCIES = {
     f"{name}_latency_ms": f"latency_{'mean' if name == 'avg' else name}"
     for name in ("avg", "min", "p50", "p95", "p99", "max")
@@ -30,10 +29,12 @@ _BY_PERCENTILE = "Latency by percentile distribution:"
 _SUMMARY = ["avg", "min", "p50", "p95", "p99", "max"]
 
 
+@_LINES.reads("csv_titles")
 def _csv_titles(report: Report, _: Match[str]) -> None:
     report.coming["titles"] = [cell.strip(' "').lower() for cell in report.line.split(",")]
 
 
+@_LINES.reads("csv_row")
 def _csv_row(report: Report, _: Match[str]) -> bool:
     """One row of `--csv`: the test, its rate and its latencies."""
     titles, cells = report.coming.get("titles"), cells_of(report.line)
@@ -48,51 +49,41 @@ def _csv_row(report: Report, _: Match[str]) -> bool:
     return True
 
 
+@_LINES.reads("title", "quiet")
 def _begin(report: Report, found: Match[str]) -> None:
     report.begin(**found.groupdict())
 
 
-def _fact(report: Report, found: Match[str]) -> bool:
+@_LINES.reads_in_run("fact", "rate")
+def _fact(report: Report, found: Match[str]) -> None:
     """Adds what a line tells of the latest test."""
-    if report.runs:
-        report.run.facts |= known(typed(found.groupdict(), _SCHEMAS["tests"]))
-        report.under = ""
-    return bool(report.runs)
+    report.run.facts |= known(typed(found.groupdict(), _SCHEMAS["tests"]))
+    report.under = ""
 
 
+@_LINES.reads_in_run("latencies")
 def _latencies(report: Report, found: Match[str]) -> bool:
-    return report.under.split() == _SUMMARY and _fact(report, found)
-
-
-def _percent(report: Report, found: Match[str]) -> bool:
-    """A line `99.9% <= 2.7 milliseconds`, as a row of `percentiles` or of `distribution`."""
-    if not report.runs:
+    if report.under.split() != _SUMMARY:
         return False
+    _fact(report, found)
+    return True
+
+
+@_LINES.reads_in_run("percent")
+def _percent(report: Report, found: Match[str]) -> None:
+    """A line `99.9% <= 2.7 milliseconds`, as a row of `percentiles` or of `distribution`."""
     share, latency, count = found.groups()
     if report.under == _BY_PERCENTILE:
         report.run.rows["percentiles"].append({"percentile": share, "latency_ms": latency, "count": count})
     else:
         row = {"to_ms": latency, "cumulative_pct": share, "cumulative_count": count}
         report.run.rows["distribution"].append(row)
-    return True
 
 
+@_LINES.reads("heading")
 def _heading(report: Report, _: Match[str]) -> bool:
     report.under = report.line.strip()
     return False
-
-
-_HOOKS: Mapping[str, Hook] = {
-    "csv_titles": _csv_titles,
-    "csv_row": _csv_row,
-    "title": _begin,
-    "quiet": _begin,
-    "fact": _fact,
-    "percent": _percent,
-    "rate": _fact,
-    "latencies": _latencies,
-    "heading": _heading,
-}
 
 
 def run_of(test: Part) -> Run:
@@ -105,8 +96,8 @@ def read(source: Source) -> Recording:
     """Reads one or many runs of redis-benchmark."""
     text = source.text()
     # A cell of a row of CSV is not whole without its quotation mark: there is no place to keep.
-    text = text.without_cut_number("" if _KINDS["damaged"].match(text.lines()[-1]) else "nan")
-    report = read_lines(text.lines(), _KINDS, _HOOKS)
+    text = text.without_cut_number("" if _LINES["damaged"].match(text.lines()[-1]) else "nan")
+    report = _LINES.read(text.lines())
     notes = Notes([*text.notes, *report.notes("redis-benchmark")])
     for test in report.runs:
         if number(test.facts.get("throughput")) is None:

@@ -8,10 +8,10 @@ Source: stream.c 5.10, McCalpin: `1.0E-06 * bytes[j]/mintime[j]`; BabelStream ma
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from re import Match
 
-from esxparse.formats.benchmarks.printed import Hook, Part, Report, kinds, read_lines
+from esxparse.formats.benchmarks.printed import Lines, Part, Report
 from esxparse.formats.benchmarks.table import Run, details_of, higher, nothing, recording, settings_of, whose
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number
@@ -21,7 +21,7 @@ from esxparse.recording import Note, Recording
 
 FORMAT = "stream"
 
-_SCHEMAS, _KINDS = schemas(__file__), kinds(__file__, flags=re.IGNORECASE)
+_SCHEMAS, _LINES = schemas(__file__), Lines(__file__, re.IGNORECASE)
 _RATE = re.compile(r"[MG]i?B(?:ytes)?/s(?:ec)?", re.IGNORECASE)
 _SCALE = re.compile(r"\((?P<unit>[mun]?s)\w*\)", re.IGNORECASE)
 _TIME = re.compile(r"avg|average|rms|mean|min|max", re.IGNORECASE)
@@ -59,6 +59,7 @@ def bar_columns(titles: Sequence[str]) -> Columns:
     return columns
 
 
+@_LINES.reads("version")
 def _version(report: Report, found: Match[str]) -> None:
     report.coming, report.under = {"line": report.place, **found.groupdict()}, ""
 
@@ -73,6 +74,7 @@ def _bars(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
+@_LINES.reads("bar_titles")
 def _bar_titles(report: Report, _: Match[str]) -> bool:
     titles = _bars(report.line)[1:]
     if any(map(_RATE.search, titles)):
@@ -81,6 +83,7 @@ def _bar_titles(report: Report, _: Match[str]) -> bool:
     return False
 
 
+@_LINES.reads("titles")
 def _titles(report: Report, found: Match[str]) -> None:
     _begin(report)
     report.under = [
@@ -101,29 +104,31 @@ def _add_kernel(report: Report, name: str, cells: Sequence[str], columns: Column
     return rate is not None
 
 
+@_LINES.reads_in_run("bar_kernel")
 def _bar_kernel(report: Report, _: Match[str]) -> bool:
     name, *cells = _bars(report.line)
-    columns = report.run.facts.get("bars") if report.runs else None
-    return bool(columns) and _add_kernel(report, name.rstrip(":"), cells, columns or [])
+    return _add_kernel(report, name.rstrip(":"), cells, report.run.facts.get("bars", []))
 
 
+@_LINES.reads("kernel")
 def _kernel(report: Report, found: Match[str]) -> bool:
     return bool(report.under) and _add_kernel(report, found["name"].strip(), found["numbers"].split(), report.under)
 
 
-def _verdict(report: Report, found: Match[str]) -> bool:
-    if report.runs:
-        valid = found["failed"] is None and report.run.facts.get("valid") is not False
-        report.run.facts |= {"valid": valid, "checked": report.place}
-    return bool(report.runs)
+@_LINES.reads_in_run("verdict")
+def _verdict(report: Report, found: Match[str]) -> None:
+    valid = found["failed"] is None and report.run.facts.get("valid") is not False
+    report.run.facts |= {"valid": valid, "checked": report.place}
 
 
+@_LINES.reads("blank")
 def _blank(report: Report, _: Match[str]) -> bool:
     """Ends a table."""
     columns, report.under = report.under, ""
     return bool(columns)
 
 
+@_LINES.reads("fact")
 def _fact(report: Report, found: Match[str]) -> bool:
     """Adds what a line says of the run to come."""
     report.coming |= known(
@@ -132,6 +137,7 @@ def _fact(report: Report, found: Match[str]) -> bool:
     return not report.under
 
 
+@_LINES.reads("in_table")
 def _in_table(report: Report, _: Match[str]) -> bool:
     """A line that is not a row may be a damaged one: the table goes on below it."""
     if report.under:
@@ -139,22 +145,9 @@ def _in_table(report: Report, _: Match[str]) -> bool:
     return bool(report.under)
 
 
-_HOOKS: Mapping[str, Hook] = {
-    "version": _version,
-    "bar_titles": _bar_titles,
-    "bar_kernel": _bar_kernel,
-    "titles": _titles,
-    "kernel": _kernel,
-    "verdict": _verdict,
-    "blank": _blank,
-    "fact": _fact,
-    "in_table": _in_table,
-}
-
-
 def read_report(lines: Sequence[str]) -> Report:
     """The runs of a file."""
-    return read_lines(lines, _KINDS, _HOOKS)
+    return _LINES.read(lines)
 
 
 def about(run: Part, place: int) -> list[Note]:

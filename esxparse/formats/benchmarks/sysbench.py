@@ -8,20 +8,9 @@ Source: sb_fileio.c, sb_memory.c, sysbench.c of 0.4.12 and 1.0.20: their `Mb`, `
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from re import Match
 
-from esxparse.formats.benchmarks.printed import (
-    Hook,
-    Part,
-    Report,
-    add_row,
-    facts_in,
-    figures_in,
-    kinds,
-    meanings,
-    read_lines,
-)
+from esxparse.formats.benchmarks.printed import Lines, Part, Report, facts_in, figures_in, meanings
 from esxparse.formats.benchmarks.table import Figure, Run, details_of, higher, recording, settings_of, whose
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, scaled
@@ -32,17 +21,19 @@ from esxparse.recording import Recording
 FORMAT = "sysbench"
 
 _DATA, _SCHEMAS = data(__file__), schemas(__file__)
-_KINDS = kinds(__file__)
+_LINES = Lines(__file__)
 _FIGURES, _INTERVALS, _TESTS = (meanings(__file__, section) for section in ("figures", "intervals", "tests"))
 _FACTS = [re.compile(pattern) for pattern in _DATA["facts"]["patterns"]]
 _OLD_BANDWIDTH = re.compile(r"Total transferred \S+\s+\((?P<value>[\d.]+)(?P<size>[KMGT]?)i?[bB]/sec\)")
 _SIZES = {"": 1 / 2**20, "K": 1 / 2**10, "M": 1.0, "G": 2.0**10, "T": 2.0**20}
 
 
+@_LINES.reads("banner")
 def _begin(report: Report, found: Match[str]) -> None:
     report.begin(release=found["version"], command=report.coming.pop("command", None))
 
 
+@_LINES.reads("first")
 def _first(report: Report, _: Match[str]) -> bool:
     """Begins a run that has no banner."""
     if not report.runs:
@@ -50,11 +41,29 @@ def _first(report: Report, _: Match[str]) -> bool:
     return False
 
 
+@_LINES.reads("end")
 def _end(report: Report, _: Match[str]) -> bool:
     report.run.facts["ended"] = True
     return False
 
 
+@_LINES.reads("command")
+def _command(report: Report, found: Match[str]) -> None:
+    report.coming |= found.groupdict()
+
+
+@_LINES.reads("checkpoint")
+def _checkpoint(report: Report, found: Match[str]) -> None:
+    """What follows is a report of its own, and one for the whole run comes after."""
+    report.run.facts |= found.groupdict()
+
+
+@_LINES.reads("histogram")
+def _bin(report: Report, found: Match[str]) -> None:
+    report.run.rows["histogram"].append(found.groupdict())
+
+
+@_LINES.reads("interval")
 def _interval(report: Report, found: Match[str]) -> bool:
     figures = [
         figure
@@ -74,6 +83,7 @@ def read_figures(line: str) -> list[Figure]:
     return next((figures_in(match, meaning) for match, meaning in found if match), [])
 
 
+@_LINES.reads("report")
 def _of_report(report: Report, _: Match[str]) -> bool:
     """Adds figures and facts to the latest run; a figure that it has already begins another one."""
     run, line = report.run, report.line
@@ -88,19 +98,6 @@ def _of_report(report: Report, _: Match[str]) -> bool:
     return bool(figures or test or facts)
 
 
-_HOOKS: Mapping[str, Hook] = {
-    "banner": _begin,
-    "command": lambda report, found: report.coming.update(found.groupdict()),
-    "first": _first,
-    "end": _end,
-    # What follows is a report of its own, and one for the whole run comes after.
-    "checkpoint": lambda report, found: report.run.facts.update(found.groupdict()),
-    "interval": _interval,
-    "histogram": add_row("histogram"),
-    "report": _of_report,
-}
-
-
 def run_of(run: Part) -> Run:
     """One run as the common table has it."""
     test, command = run.facts.get("test"), run.facts.get("command")
@@ -111,7 +108,7 @@ def run_of(run: Part) -> Run:
 def read(source: Source) -> Recording:
     """Reads one or many runs of sysbench."""
     text = source.text().without_cut_number()
-    report = read_lines(text.lines(), _KINDS, _HOOKS)
+    report = _LINES.read(text.lines())
     notes = Notes([*text.notes, *report.notes("sysbench")])
     found = [run for run in report.runs if run.figures or run.rows["intervals"] or run.facts["release"]]
     for run in found:
