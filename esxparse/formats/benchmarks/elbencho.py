@@ -14,7 +14,17 @@ from re import Match
 from typing import Any
 
 from esxparse.formats.benchmarks.printed import Lines, Part, Report
-from esxparse.formats.benchmarks.table import Fields, Run, details_of, figures_of, listing, lower, recording, whose
+from esxparse.formats.benchmarks.table import (
+    Fields,
+    Run,
+    dated,
+    details_of,
+    figures_of,
+    listing,
+    lower,
+    recording,
+    whose,
+)
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, scaled, times, whole
 from esxparse.formats.kit.objects import each_object, mapping
@@ -293,10 +303,9 @@ def read(source: Source, date_order: DateOrder | None = None) -> Recording:
     _add_rows(report, date_order)
     shared = [{"phase": place, "operation": run.facts["operation"]} for place, run in enumerate(report.runs, 1)]
     details = details_of([run.rows for run in report.runs], _SCHEMAS, shared)
-    rows, columns = details["phases"]
-    dated = rows and all(row["started"] for row in rows)
-    always = [name for name in columns if not name.startswith("read_mix_") and (dated or name != "started")]
+    rows, columns = dated(*details["phases"], "started")
     mixed = dict.fromkeys(name for row in rows for name in row if name.startswith("read_mix_"))
+    always = [name for name in columns if not name.startswith("read_mix_")]
     details["phases"] = rows, {name: columns[name] for name in (*always, *mixed)}
     live = report.rows["live"]
     details |= details_of([{"live": live}], {"live": _SCHEMAS["live"]})

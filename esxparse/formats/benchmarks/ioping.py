@@ -14,7 +14,7 @@ from re import Match
 from typing import Any
 
 from esxparse.formats.benchmarks.printed import Lines, Part, Report
-from esxparse.formats.benchmarks.table import Fields, Run, details_of, figures_of, listing, recording
+from esxparse.formats.benchmarks.table import Fields, Run, dated, details_of, figures_of, listing, recording
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import POWERS, number, scaled, times, whole
@@ -211,9 +211,6 @@ def read(source: Source) -> Recording:
         if not run.rows["intervals"]:
             notes.warn(f"run {place} has no statistics: it was killed, or the file was cut")
     details = details_of([run.rows for run in report.runs], schemas(__file__))
-    requests, columns = details["requests"]
-    # A column of times has one in every row.
-    if not all(row.get("time") for row in requests):
-        del columns["time"]
-    facts = {"samples": len(requests) or len(details["intervals"][0])}
+    details["requests"] = dated(*details["requests"])
+    facts = {"samples": len(details["requests"][0]) or len(details["intervals"][0])}
     return recording(source, FORMAT, "ioping", list(map(run_of, report.runs)), details, facts, notes)

@@ -13,7 +13,17 @@ from re import Match
 
 from esxparse.formats.benchmarks import iperf3_json
 from esxparse.formats.benchmarks.printed import Lines, Part, Report, kinds
-from esxparse.formats.benchmarks.table import Fields, Figure, details_of, higher, lower, recording, settings_of, whose
+from esxparse.formats.benchmarks.table import (
+    Fields,
+    Figure,
+    dated,
+    details_of,
+    higher,
+    lower,
+    recording,
+    settings_of,
+    whose,
+)
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes, excerpt, left_out
 from esxparse.formats.kit.numbers import number, scaled, times, whole
@@ -100,12 +110,7 @@ def _titles(report: Report, found: Match[str]) -> None:
     facts |= {"datagrams": datagrams, "titles": facts.get("titles", 0) + 1} | ({"protocol": "udp"} if datagrams else {})
 
 
-@_LINES.reads("separator")
-def _separator(report: Report, _: Match[str]) -> None:
-    report.run.facts["ended"] = True
-
-
-@_LINES.reads("settings", "cpu", "release")
+@_LINES.reads("separator", "settings", "cpu", "release", "reverse")
 def _facts(report: Report, found: Match[str]) -> None:
     report.run.facts |= known(found.groupdict())
 
@@ -113,11 +118,6 @@ def _facts(report: Report, found: Match[str]) -> None:
 @_LINES.reads("failed")
 def _failed(report: Report, found: Match[str]) -> None:
     report.run.facts |= {"error": excerpt(found["error"]), "has_result": True}
-
-
-@_LINES.reads("reverse")
-def _reverse(report: Report, _: Match[str]) -> None:
-    report.run.facts["reverse"] = True
 
 
 def _figures(summary: Sequence[Fields]) -> list[Figure]:
@@ -177,9 +177,7 @@ def read(source: Source) -> Recording:
         elif not test.figures:
             notes.warn(f"test {place} ended before its summary", test.line)
     details = details_of([test.rows for test in report.runs], _SCHEMAS)
-    intervals, columns = details["intervals"]
-    if not all(row.get("time") is not None for row in intervals):
-        details["intervals"] = intervals, {name: kind for name, kind in columns.items() if name != "time"}
+    details["intervals"] = dated(*details["intervals"])
     facts = [test.facts for test in report.runs]
     starts = [test["start"] for test in facts if test.get("start")]
     meta = {"samples": len(facts), **whose(facts), "start": min(starts, default=None)}

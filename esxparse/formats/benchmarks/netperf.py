@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 from esxparse.formats.benchmarks import netperf_omni as omni
 from esxparse.formats.benchmarks import netperf_text as text
-from esxparse.formats.benchmarks.printed import Part
-from esxparse.formats.benchmarks.table import Fields, details_of, errors, nothing, tables
+from esxparse.formats.benchmarks.printed import Report
+from esxparse.formats.benchmarks.table import details_of, nothing, tables
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
@@ -29,14 +29,9 @@ _NOT_MEASURED = -1.0
 
 
 @dataclass
-class Found:
-    """What the lines of a file hold."""
+class Found(Report):
+    """What the lines of a file hold, as far as they were read."""
 
-    results: list[Part] = field(default_factory=list)
-    intervals: list[Fields] = field(default_factory=list)
-    wrong: list[tuple[int, str]] = field(default_factory=list)
-    rest: list[tuple[int, str]] = field(default_factory=list)
-    notes: Notes = field(default_factory=Notes)
     groups: list[list[int]] = field(default_factory=list)
     """Banners without a result between them, and results below them, of which there should be as many."""
     failed: tuple[int, ...] = ()
@@ -71,7 +66,7 @@ class Found:
     def without_result(self, many: int) -> None:
         """Gives up the oldest banners that wait."""
         for banner in self.waiting[:many]:
-            self.notes.warn(f"{banner.test} has a banner and no result: the run failed, or was cut", banner.line)
+            self.remarks.warn(f"{banner.test} has a banner and no result: the run failed, or was cut", banner.line)
         del self.waiting[:many]
 
 
@@ -103,9 +98,9 @@ def _classic(lines: Sequence[str], at: int, found: Found) -> int:
         return 0
     family, cells = shape
     result = text.read_classic(family, cells, found.banner(family), at + 1, found.unit)
-    found.results.append(result)
+    found.runs.append(result)
     if any((value := number(cell)) is not None and value < 0 and value != _NOT_MEASURED for cell in cells):
-        found.notes.say("a CPU figure below zero means not measured: left out", at + 1)
+        found.remarks.say("a CPU figure below zero means not measured: left out", at + 1)
     following = lines[at + 1] if at + 1 < len(lines) else ""
     below = {"rr": "remote", "udp": "received"}.get(family)
     if below and (match := text.SHAPES[below].match(following)):
@@ -113,7 +108,7 @@ def _classic(lines: Sequence[str], at: int, found: Found) -> int:
         return 2
     if below:
         lost = "the other side's sizes" if family == "rr" else "what the other side received"
-        found.notes.warn(f"the second line of this result is missing: {lost}", at + 1)
+        found.remarks.warn(f"the second line of this result is missing: {lost}", at + 1)
     return 1
 
 
@@ -123,9 +118,9 @@ def _alone(lines: Sequence[str], at: int, found: Found) -> int:
         return 0
     unit = found.commands[-1].unit if found.commands else ""
     if not unit:
-        found.notes.say("a result without a unit (-v 0): the test's default unit is assumed", at + 1)
+        found.remarks.say("a result without a unit (-v 0): the test's default unit is assumed", at + 1)
     fields = {"THROUGHPUT": match[1]} | ({"THROUGHPUT_UNITS": unit} if unit else {})
-    found.results.append(text.read_omni(fields, found.banner(), at + 1))
+    found.runs.append(text.read_omni(fields, found.banner(), at + 1))
     return 1
 
 
@@ -143,10 +138,10 @@ def _csv(lines: Sequence[str], at: int, found: Found) -> int:
     # A last line may be wrapped so that no comma is left on it.
     results, left = omni.read_csv(lines[at:end])
     for fields in results:
-        found.results.append(text.read_omni(fields, found.banner(), at + 1))
-    found.rest += [(end, line) for line in left]
+        found.runs.append(text.read_omni(fields, found.banner(), at + 1))
+    found.kept["unknown"] += [(end, line) for line in left]
     if not results:
-        found.notes.warn("column titles of an omni result without the result", at + 1)
+        found.remarks.warn("column titles of an omni result without the result", at + 1)
     return end - at
 
 
@@ -159,7 +154,7 @@ def _key_values(lines: Sequence[str], at: int, found: Found) -> int:
         fields[pair[0]] = pair[1]
         end += 1
     if fields:
-        found.results.append(text.read_omni(fields, found.banner(), at + 1))
+        found.runs.append(text.read_omni(fields, found.banner(), at + 1))
     return end - at
 
 
@@ -179,26 +174,28 @@ def _interim(lines: Sequence[str], at: int, found: Found) -> int:
             return 0
         row, end = text.read_interim(line["value"], line["unit"], line["seconds"], line["end"]), at + 1
     if row:
-        found.intervals.append(row)
+        found.rows["intervals"].append(row)
     else:
-        found.rest.append((at + 1, lines[at]))
+        found.kept["unknown"].append((at + 1, lines[at]))
     return end - at
 
 
 def _histogram(lines: Sequence[str], at: int, found: Found) -> int:
     if bins := text.read_bins(lines[at]):
-        if found.results:
-            found.results[-1].rows["histogram"] += bins
-            found.results[-1].facts["uncounted"] = at + 1
+        if found.runs:
+            found.runs[-1].rows["histogram"] += bins
+            found.runs[-1].facts["uncounted"] = at + 1
         else:
-            found.rest.append((at + 1, lines[at]))
+            found.kept["unknown"].append((at + 1, lines[at]))
         return 1
     if total := text.LINES["bins_total"].match(lines[at]):
-        counts = [row["count"] for row in found.results[-1].rows["histogram"]] if found.results else []
-        if found.results:
-            found.results[-1].facts["uncounted"] = None
+        counts = [row["count"] for row in found.runs[-1].rows["histogram"]] if found.runs else []
+        if found.runs:
+            found.runs[-1].facts["uncounted"] = None
         if counts and sum(counts) != whole(total["count"]):
-            found.notes.warn(f"the histogram has {sum(counts):,} of {total['count']}: lines of it are missing", at + 1)
+            found.remarks.warn(
+                f"the histogram has {sum(counts):,} of {total['count']}: lines of it are missing", at + 1
+            )
         return 1
     return 0
 
@@ -209,7 +206,7 @@ def _columns(lines: Sequence[str], at: int, found: Found) -> int:
     for end in range(at + 1, min(at + _LATER_TITLES, len(lines))):
         first = lines[end].split()[:1]
         if first and (number(first[0]) is not None):
-            found.results.append(text.read_omni(omni.read_columns(lines[at:end], lines[end]), found.banner(), at + 1))
+            found.runs.append(text.read_omni(omni.read_columns(lines[at:end], lines[end]), found.banner(), at + 1))
             return end - at + 1
     return 0
 
@@ -219,17 +216,17 @@ def _messages(lines: Sequence[str], at: int, found: Found) -> int:
     if confidence := text.LINES["confidence"].match(line):
         if confidence["what"] == "Throughput":
             message = f"the requested confidence was not reached: throughput is known to {confidence['pct']}"
-            found.notes.warn(message, at + 1)
+            found.remarks.warn(message, at + 1)
         return 1
     if text.LINES["titles"].match(line):
         found.unit = omni.unit_of(line) or found.unit
         if text.is_titles(line) and found.used and not found.waiting:
             # Each test prints its banner first: the latest one belongs to another result.
             found.used = None
-            found.notes.warn("column titles without a banner above them: test and destination are unknown", at + 1)
+            found.remarks.warn("column titles without a banner above them: test and destination are unknown", at + 1)
         return 1
     if text.LINES["error"].match(line):
-        found.wrong.append((at + 1, line))
+        found.kept["error"].append((at + 1, line))
         if found.waiting:
             # That test prints no result.
             found.waiting.pop()
@@ -263,19 +260,19 @@ def split(lines: Sequence[str], failed: tuple[int, ...] | None = None) -> Found:
             continue
         read = next((count for kind in _KINDS if (count := kind(lines, at, found))), 0)
         if not read:
-            found.rest.append((at + 1, lines[at]))
+            found.kept["unknown"].append((at + 1, lines[at]))
         at += read or 1
     missing = tuple(max(banners - results, 0) for banners, results in found.groups)
     if failed is None and any(missing):
         return split(lines, missing)
     found.without_result(len(found.waiting))
-    if (missing_results := len(found.ordered) - len(found.results)) > 0:
+    if (missing_results := len(found.ordered) - len(found.runs)) > 0:
         many = f"{missing_results} of {counted(len(found.ordered), 'netperf command')}"
-        found.notes.warn(f"{many} have no result: those runs failed, or were cut", found.ordered[0])
-    for line in filter(None, (result.facts.get("uncounted") for result in found.results)):
-        found.notes.warn("the histogram ends before the sum of its counts: lines of it are missing", line)
-    if any(result.facts["test"] in {"STREAM", "RR"} and not result.rows["fields"] for result in found.results):
-        found.notes.say("no banner (-P 0): netperf's default protocol and unit are assumed")
+        found.remarks.warn(f"{many} have no result: those runs failed, or were cut", found.ordered[0])
+    for line in filter(None, (result.facts.get("uncounted") for result in found.runs)):
+        found.remarks.warn("the histogram ends before the sum of its counts: lines of it are missing", line)
+    if any(result.facts["test"] in {"STREAM", "RR"} and not result.rows["fields"] for result in found.runs):
+        found.remarks.say("no banner (-P 0): netperf's default protocol and unit are assumed")
     return found
 
 
@@ -304,12 +301,13 @@ def read(source: Source) -> Recording:
     # Numbers in columns are told by their place: a cut one leaves a mark there. Others leave nothing.
     content = content.without_cut_number("nan" if text.is_in_columns(content.lines()[-1]) else "")
     found = split(content.lines())
-    notes = Notes([*content.notes, *errors(found.wrong, "netperf"), *found.notes])
-    runs = [result.measured() for result in found.results]
-    details = details_of([result.rows for result in found.results], text.SCHEMAS)
-    details["intervals"] = found.intervals, text.SCHEMAS["intervals"]
-    if not (tabled := tables("netperf", runs, details)):
+    notes = Notes([*content.notes, *found.notes("netperf"), *found.remarks])
+    details = details_of([result.rows for result in found.runs], text.SCHEMAS)
+    details["intervals"] = found.rows["intervals"], text.SCHEMAS["intervals"]
+    tabled = tables("netperf", [result.measured() for result in found.runs], details)
+    if not tabled:
         raise nothing(notes, "netperf")
     if "benchmark_results" not in tabled:
         notes.warn("no result: the run ended early, or failed")
-    return Recording(FORMAT, source.name, tabled, {"samples": len(runs)}, (*notes, *left_out(found.rest)))
+    notes += left_out(found.kept["unknown"])
+    return Recording(FORMAT, source.name, tabled, {"samples": len(found.runs)}, tuple(notes))

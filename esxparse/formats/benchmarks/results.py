@@ -25,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from esxparse.errors import DamagedError, EsxparseError, did_you_mean
-from esxparse.formats.benchmarks.table import Fields, listing
+from esxparse.formats.benchmarks.table import Fields, dated, listing
 from esxparse.formats.kit.limits import cut_notes
 from esxparse.formats.kit.marks import COMMA, POINT, Marks, marks_of_cells
 from esxparse.formats.kit.notes import Notes, excerpt
@@ -285,7 +285,6 @@ def read(
         why = f" (line {notes[0].line}: {notes[0].message})" if notes else ""
         raise DamagedError(f"none of its rows has a number{why}: name the column with value_column")
     notes += swap_notes([row["time"] for row in found], has_option=False)
-    dated = role["time"] is not None
-    columns = {name: kind for name, kind in schemas(__file__)["benchmark_results"].items() if dated or name != "time"}
+    rows_and_columns = dated(found, schemas(__file__)["benchmark_results"])
     meta = {"samples": len(rows)}
-    return Recording(FORMAT, source.name, {"benchmark_results": frame(found, columns).lazy()}, meta, tuple(notes))
+    return Recording(FORMAT, source.name, {"benchmark_results": frame(*rows_and_columns).lazy()}, meta, tuple(notes))

@@ -41,20 +41,14 @@ def _first(report: Report, _: Match[str]) -> bool:
     return False
 
 
-@_LINES.reads("end")
-def _end(report: Report, _: Match[str]) -> bool:
-    report.run.facts["ended"] = True
-    return False
-
-
 @_LINES.reads("command")
 def _command(report: Report, found: Match[str]) -> None:
     report.coming |= found.groupdict()
 
 
-@_LINES.reads("checkpoint")
-def _checkpoint(report: Report, found: Match[str]) -> None:
-    """What follows is a report of its own, and one for the whole run comes after."""
+@_LINES.reads("end", "checkpoint")
+def _fact(report: Report, found: Match[str]) -> None:
+    """What follows a checkpoint is a report of its own, and one for the whole run comes after."""
     report.run.facts |= found.groupdict()
 
 

@@ -94,6 +94,12 @@ def details_of(
     }
 
 
+def dated(rows: list[Fields], columns: Schema, time: str = "time") -> tuple[list[Fields], Schema]:
+    """Rows and columns; without the column of times, unless every row has one."""
+    known_times = all(row.get(time) is not None for row in rows)
+    return rows, {name: kind for name, kind in columns.items() if known_times or name != time}
+
+
 def whose(runs: Iterable[Mapping[str, Any]]) -> Fields:
     """The release of runs, the first that is told, and their host, where there is one only."""
     kept = list(runs)
