@@ -14,17 +14,7 @@ from re import Match
 from typing import Any
 
 from esxparse.formats.benchmarks.printed import Lines, Part, Report
-from esxparse.formats.benchmarks.table import (
-    Fields,
-    Run,
-    dated,
-    details_of,
-    figures_of,
-    listing,
-    lower,
-    recording,
-    whose,
-)
+from esxparse.formats.benchmarks.table import Fields, Run, dated, figures_of, listing, lower, recording, whose
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, scaled, times, whole
 from esxparse.formats.kit.objects import each_object, mapping
@@ -302,13 +292,12 @@ def read(source: Source, date_order: DateOrder | None = None) -> Recording:
     report.remarks[:0] = text.notes
     _add_rows(report, date_order)
     shared = [{"phase": place, "operation": run.facts["operation"]} for place, run in enumerate(report.runs, 1)]
-    details = details_of([run.rows for run in report.runs], _SCHEMAS, shared)
+    details = report.details(_SCHEMAS, shared)
     rows, columns = dated(*details["phases"], "started")
     mixed = dict.fromkeys(name for row in rows for name in row if name.startswith("read_mix_"))
     always = [name for name in columns if not name.startswith("read_mix_")]
     details["phases"] = rows, {name: columns[name] for name in (*always, *mixed)}
     live = report.rows["live"]
-    details |= details_of([{"live": live}], {"live": _SCHEMAS["live"]})
     times = [row["time"] for row in live]
     facts = {"start": min(times, default=None), "end": max(times, default=None)}
     facts["samples"] = len(report.runs) or len(live)

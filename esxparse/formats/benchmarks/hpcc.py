@@ -10,7 +10,7 @@ from re import Match
 
 from esxparse.formats.benchmarks import linpack
 from esxparse.formats.benchmarks.printed import Lines, Part, Report, meanings
-from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, details_of, recording, whose
+from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, recording, whose
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import number, scaled, whole
 from esxparse.formats.kit.tables import schemas
@@ -123,14 +123,14 @@ def about(runs: Sequence[Part]) -> Notes:
 def read(source: Source) -> Recording:
     """Reads one or many runs of HPCC."""
     text = source.text().without_cut_line()
-    found = _LINES.read(text.lines()).runs
-    notes = Notes([*text.notes, *about(found)])
-    for run in found:
+    report = _LINES.read(text.lines())
+    notes = Notes([*text.notes, *about(report.runs)])
+    for run in report.runs:
         parts: dict[str, Fields] = run.facts["parts"]
         run.rows["spread"] = list(run.facts["spread"].values())
         run.rows["solves"] = linpack.repeated(linpack.read_report(run.facts["hpl"]).rows["hpl"])
         run.rows["checks"] = [{"part": name, **state} for name, state in parts.items() if name != "Summary"]
-    details = details_of([run.rows for run in found], schemas(__file__))
-    runs = [one for run in found for one in runs_of(run)]
-    facts = {"samples": len(found)} | whose(run.facts for run in found)
+    details = report.details(schemas(__file__))
+    runs = [one for run in report.runs for one in runs_of(run)]
+    facts = {"samples": len(report.runs)} | whose(run.facts for run in report.runs)
     return recording(source, FORMAT, "HPCC", runs, details, facts, notes)

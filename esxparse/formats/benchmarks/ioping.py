@@ -14,7 +14,7 @@ from re import Match
 from typing import Any
 
 from esxparse.formats.benchmarks.printed import Lines, Part, Report
-from esxparse.formats.benchmarks.table import Fields, Run, dated, details_of, figures_of, listing, recording
+from esxparse.formats.benchmarks.table import Fields, Run, dated, figures_of, listing, recording
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import POWERS, number, scaled, times, whole
@@ -210,7 +210,7 @@ def read(source: Source) -> Recording:
     for place, run in enumerate(report.runs, 1):
         if not run.rows["intervals"]:
             notes.warn(f"run {place} has no statistics: it was killed, or the file was cut")
-    details = details_of([run.rows for run in report.runs], schemas(__file__))
+    details = report.details(schemas(__file__))
     details["requests"] = dated(*details["requests"])
     facts = {"samples": len(details["requests"][0]) or len(details["intervals"][0])}
     return recording(source, FORMAT, "ioping", list(map(run_of, report.runs)), details, facts, notes)

@@ -13,17 +13,7 @@ from re import Match
 
 from esxparse.formats.benchmarks import iperf3_json
 from esxparse.formats.benchmarks.printed import Lines, Part, Report, kinds
-from esxparse.formats.benchmarks.table import (
-    Fields,
-    Figure,
-    dated,
-    details_of,
-    higher,
-    lower,
-    recording,
-    settings_of,
-    whose,
-)
+from esxparse.formats.benchmarks.table import Fields, Figure, dated, higher, lower, recording, settings_of, whose
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes, excerpt, left_out
 from esxparse.formats.kit.numbers import number, scaled, times, whole
@@ -176,7 +166,7 @@ def read(source: Source) -> Recording:
             notes.warn(f"test {place} failed: {test.facts['error']}", test.line)
         elif not test.figures:
             notes.warn(f"test {place} ended before its summary", test.line)
-    details = details_of([test.rows for test in report.runs], _SCHEMAS)
+    details = report.details(_SCHEMAS)
     details["intervals"] = dated(*details["intervals"])
     facts = [test.facts for test in report.runs]
     starts = [test["start"] for test in facts if test.get("start")]

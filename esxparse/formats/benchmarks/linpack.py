@@ -161,7 +161,7 @@ def read(source: Source) -> Recording:
     each = [tables(name, list(map(run_of, rows[name])), {}) for name in ("linpack", "hpl")]
     results = [one["benchmark_results"] for one in each if one]
     found = {"benchmark_results": pl.concat(results)} if results else {}
-    found |= frames({name: (rows[name], _SCHEMAS[name]) for name in ("solves", "summary", "progress")})
+    found |= frames(report.details(_SCHEMAS))
     if not found:
         raise nothing(notes, "LINPACK")
     banners = (_LINES["hpl_banner"].match(line) for _, line in report.kept["hpl_banner"])

@@ -13,7 +13,7 @@ from re import Match
 from typing import Any
 
 from esxparse.formats.benchmarks.printed import Lines, Report
-from esxparse.formats.benchmarks.table import Figure, details_of, figures_of, lower, recording
+from esxparse.formats.benchmarks.table import Figure, figures_of, lower, recording
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.objects import GIVEN_UP, NOT_A_NUMBER, Effort, mapping
@@ -179,6 +179,6 @@ def read(source: Source) -> Recording:
         report = _LINES.read(text.lines())
     notes = Notes([*text.notes, *repairs, *report.notes("memtier_benchmark"), *left_out(report.kept["unknown"])])
     runs = [run.measured() for run in report.runs]
-    details = details_of([report.rows], schemas(__file__))
+    details = report.details(schemas(__file__))
     facts = {"start": report.coming.get("start"), "end": report.coming.get("end"), "samples": len(runs)}
     return recording(source, FORMAT, "memtier_benchmark", runs, details, facts, notes, enough=runs)

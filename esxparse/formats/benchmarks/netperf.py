@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from esxparse.formats.benchmarks import netperf_omni as omni
 from esxparse.formats.benchmarks import netperf_text as text
 from esxparse.formats.benchmarks.printed import Report
-from esxparse.formats.benchmarks.table import details_of, nothing, tables
+from esxparse.formats.benchmarks.table import nothing, tables
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
@@ -302,8 +302,7 @@ def read(source: Source) -> Recording:
     content = content.without_cut_number("nan" if text.is_in_columns(content.lines()[-1]) else "")
     found = split(content.lines())
     notes = Notes([*content.notes, *found.notes("netperf"), *found.remarks])
-    details = details_of([result.rows for result in found.runs], text.SCHEMAS)
-    details["intervals"] = found.rows["intervals"], text.SCHEMAS["intervals"]
+    details = found.details(text.SCHEMAS)
     tabled = tables("netperf", [result.measured() for result in found.runs], details)
     if not tabled:
         raise nothing(notes, "netperf")

@@ -17,7 +17,7 @@ from defusedxml.ElementTree import ParseError, iterparse
 
 from esxparse.errors import DamagedError
 from esxparse.formats.benchmarks.printed import Lines, Part, Report, meanings
-from esxparse.formats.benchmarks.table import Fields, Run, details_of, figures_of, recording, whose
+from esxparse.formats.benchmarks.table import Fields, Run, figures_of, recording, whose
 from esxparse.formats.kit.notes import Counted, Notes
 from esxparse.formats.kit.numbers import number, times, whole
 from esxparse.formats.kit.objects import each_object, listed, mapping
@@ -53,9 +53,9 @@ def _says(report: Report, _: Match[str]) -> bool:
 @_LINES.reads("totals")
 def _totals(report: Report, found: Match[str]) -> None:
     """Begins a run: what it says of threads stands above its totals."""
-    role = report.coming.get("role") or ("receive" if found["linux"] else None)
-    run = report.begin(**report.coming, totals={})
-    run.facts["role"], run.rows["threads"] = role, report.rows.pop("threads", [])
+    threads = report.coming.pop("threads", [])
+    run = report.begin(**{"role": "receive" if found["linux"] else None, **report.coming}, totals={})
+    run.rows["threads"] = threads
     report.coming = {name: value for name, value in report.coming.items() if name == "release"}
     report.under = []
 
@@ -66,7 +66,7 @@ def _mbit(found: Match[str]) -> float | None:
 
 @_LINES.reads("thread")
 def _thread(report: Report, found: Match[str]) -> None:
-    report.rows["threads"].append({**found.groupdict(), "mbit_per_s": _mbit(found)})
+    report.coming.setdefault("threads", []).append({**found.groupdict(), "mbit_per_s": _mbit(found)})
 
 
 @_LINES.reads_in_run("total")
@@ -105,7 +105,7 @@ def _row(report: Report, _: Match[str]) -> None:
         told = [(_DATA["text"][title], value) for title, value in named if title in _DATA["text"]]
         row = {one["column"]: times(value, one.get("factor", 1)) for one, value in told}
         if titles[0] == "thread":
-            report.rows["threads"].append({"thread": cells[0], **row})
+            report.coming.setdefault("threads", []).append({"thread": cells[0], **row})
         elif report.runs:
             report.run.facts["totals"] |= row
 
@@ -243,7 +243,7 @@ def read(source: Source) -> Recording:
             {"name": name, "value": value} for name, value in run.facts.get("parameters", {}).items()
         ]
         measured |= totals
-    details = details_of([run.rows for run in report.runs], _SCHEMAS)
+    details = report.details(_SCHEMAS)
     rows, columns = details["totals"]
     named = ["run", "host", "role", "release", *measured]
     details["totals"] = rows, {name: columns[name] for name in named}

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, errors
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number
-from esxparse.formats.kit.tables import data
+from esxparse.formats.kit.tables import Schema, data, typed
 
+Details = dict[str, tuple[list[Fields], Schema]]
+"""Rows and columns by table."""
 Line = tuple[int, str]
 """The number of a line, from 1, and its text."""
 
@@ -75,6 +77,16 @@ class Report:
     def notes(self, program: str) -> Notes:
         """What the program says went wrong, and how many lines are damaged."""
         return Notes([*errors(self.kept["error"], program), *left_out(self.kept["damaged"], "warning")])
+
+    def details(self, columns: Mapping[str, Schema], shared: Sequence[Fields] | None = None) -> Details:
+        """All rows by table, those of a run with what they share: its number, unless told otherwise."""
+        every = shared or [{"run": place} for place in range(1, len(self.runs) + 1)]
+        found: Details = {}
+        for name, kinds in columns.items():
+            of_runs = [{**row, **more} for more, run in zip(every, self.runs, strict=True) for row in run.rows[name]]
+            found[name] = [typed(row, kinds) for row in (*of_runs, *self.rows[name])], kinds
+        found.pop("benchmark_results", None)
+        return found
 
 
 Hook = Callable[[Report, re.Match[str]], bool | None]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from re import Match
 
 from esxparse.formats.benchmarks.printed import Lines, Part, Report
-from esxparse.formats.benchmarks.table import Run, details_of, figures_of, recording, repetitions, settings_of
+from esxparse.formats.benchmarks.table import Run, figures_of, recording, repetitions, settings_of
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.tables import data, known, schemas, typed
@@ -103,10 +103,10 @@ def read(source: Source) -> Recording:
         if number(test.facts.get("throughput")) is None:
             notes.warn(f"{test.facts['test']} has no rate: the run ended early", test.line)
     notes += left_out(report.kept["unknown"])
-    tests = [test for test in report.runs if number(test.facts.get("throughput")) is not None]
+    report.runs = tests = [test for test in report.runs if number(test.facts.get("throughput")) is not None]
     runs = list(map(run_of, tests))
     shared = [{"test": run.test, "repetition": again} for run, again in zip(runs, repetitions(runs), strict=True)]
     for test in tests:
         test.rows["tests"] = [test.facts] if test.facts.get("requests") is not None else []
-    details = details_of([test.rows for test in tests], _SCHEMAS, shared)
+    details = report.details(_SCHEMAS, shared)
     return recording(source, FORMAT, "redis-benchmark", runs, details, {"samples": len(tests)}, notes, enough=tests)

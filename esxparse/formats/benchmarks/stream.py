@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from re import Match
 
 from esxparse.formats.benchmarks.printed import Lines, Part, Report
-from esxparse.formats.benchmarks.table import Run, details_of, higher, nothing, recording, settings_of, whose
+from esxparse.formats.benchmarks.table import Run, higher, nothing, recording, settings_of, whose
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.tables import data, known, schemas, typed
@@ -182,6 +182,6 @@ def read(source: Source) -> Recording:
     if not runs:
         raise nothing(notes, "STREAM")
     notes += [*report.notes("STREAM"), *left_out(report.kept["unknown"])]
-    details = details_of([run.rows for run in report.runs], _SCHEMAS, shared)
+    details = report.details(_SCHEMAS, shared)
     facts = {**whose(run.facts for run in report.runs), "samples": len(report.runs)}
     return recording(source, FORMAT, "STREAM", runs, details, facts, notes)

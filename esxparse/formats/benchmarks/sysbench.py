@@ -11,7 +11,7 @@ import re
 from re import Match
 
 from esxparse.formats.benchmarks.printed import Lines, Part, Report, facts_in, figures_in, meanings
-from esxparse.formats.benchmarks.table import Figure, Run, details_of, higher, recording, settings_of, whose
+from esxparse.formats.benchmarks.table import Figure, Run, higher, recording, settings_of, whose
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, scaled
 from esxparse.formats.kit.tables import data, schemas
@@ -104,17 +104,17 @@ def read(source: Source) -> Recording:
     text = source.text().without_cut_number()
     report = _LINES.read(text.lines())
     notes = Notes([*text.notes, *report.notes("sysbench")])
-    found = [run for run in report.runs if run.figures or run.rows["intervals"] or run.facts["release"]]
-    for run in found:
+    report.runs = [run for run in report.runs if run.figures or run.rows["intervals"] or run.facts["release"]]
+    for run in report.runs:
         if not run.figures:
             notes.warn("a run without a report: it failed, or the file was cut", run.line)
-    runs = [run for run in found if run.figures]
+    runs = [run for run in report.runs if run.figures]
     if runs and not runs[-1].facts.keys() & {"ended", "checkpoint"}:
         notes.say("the last report has no end: where the file was cut, figures are missing", runs[-1].line)
     made = list(map(run_of, runs))
     if unknown := [run for run, one in zip(runs, made, strict=True) if one.test == "unknown"]:
         notes.say("the output does not name its test: it is called unknown", unknown[0].line)
     notes += left_out(report.kept["unknown"])
-    details = details_of([run.rows for run in found], _SCHEMAS)
-    facts = {"samples": len(runs), **whose(run.facts for run in found)}
+    details = report.details(_SCHEMAS)
+    facts = {"samples": len(runs), **whose(run.facts for run in report.runs)}
     return recording(source, FORMAT, "sysbench", made, details, facts, notes, enough=runs or details["intervals"][0])

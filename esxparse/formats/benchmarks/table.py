@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes, excerpt
 from esxparse.formats.kit.numbers import number
-from esxparse.formats.kit.tables import Schema, frames, known, schemas, typed
+from esxparse.formats.kit.tables import Schema, frames, known, schemas
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
 
@@ -77,21 +77,6 @@ def figures_of(values: Mapping[str, Any], kinds: Mapping[str, Sequence[str]]) ->
 def settings_of(facts: Mapping[str, Any], shown: Mapping[str, str]) -> str:
     """Facts that tell runs apart, as one text, in the order of `shown`: `{"threads": "{} threads"}`."""
     return listing(*(text.format(facts[name]) for name, text in shown.items() if facts.get(name) is not None))
-
-
-def details_of(
-    runs: Sequence[Mapping[str, Sequence[Fields]]],
-    columns: Mapping[str, Schema],
-    shared: Sequence[Fields] | None = None,
-) -> dict[str, tuple[list[Fields], Schema]]:
-    """The rows of all runs by table, with what they share: the number of their run, unless told otherwise."""
-    every = shared or [{"run": place} for place in range(1, len(runs) + 1)]
-    whole = list(zip(every, runs, strict=True))
-    return {
-        name: ([typed({**row, **more}, kinds) for more, run in whole for row in run.get(name, ())], kinds)
-        for name, kinds in columns.items()
-        if name != "benchmark_results"
-    }
 
 
 def dated(rows: list[Fields], columns: Schema, time: str = "time") -> tuple[list[Fields], Schema]:
