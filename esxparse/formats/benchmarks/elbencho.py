@@ -80,7 +80,7 @@ def _date(report: Report, found: Match[str]) -> None:
 
 @_LINES.reads("line")
 def _line(report: Report, found: Match[str]) -> bool:
-    """A line of a phase: a label, and a figure for each end or a list."""
+    """Read a line of a phase: a label, and a figure for each end or a list."""
     if report.runs and _is_damaged(found):
         report.keep("damaged")
         return True
@@ -261,7 +261,7 @@ def run_of(phase: Part) -> Run:
 
 
 def _add_rows(report: Report, order: DateOrder | None) -> None:
-    """Makes rows of what was read of each phase."""
+    """Make rows of the figures of each phase."""
     began = {place: run.facts["started"] for place, run in enumerate(report.runs, 1) if run.facts["started"]}
     times, notes = _times(list(began.values()), order)
     report.remarks += notes

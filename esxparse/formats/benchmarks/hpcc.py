@@ -51,7 +51,7 @@ def _host(report: Report, found: Match[str]) -> None:
 
 @_LINES.reads("part")
 def _part(report: Report, _: Match[str]) -> bool:
-    """Keeps what HPL printed; lines between parts have no use."""
+    """Keep the lines of HPL; skip those between parts."""
     if report.under == "HPL":
         report.run.facts["hpl"].append(report.line)
     return not report.under
@@ -68,7 +68,7 @@ def _summary(report: Report, found: Match[str]) -> bool:
 
 @_LINES.reads("spread")
 def _spread(report: Report, found: Match[str]) -> bool:
-    """One side of a figure; lines of the summary that look so are not one."""
+    """Add one side of a figure. Lines of the summary may look alike, and are not one."""
     if report.under != "Summary":
         metric, _, unit = found["metric"].replace("Gflop", "GFlop").rpartition(" ")
         row = {"part": report.under, "metric": metric or None, "unit": unit}

@@ -98,7 +98,7 @@ def statistics(cells: Iterable[object]) -> Fields:
 
 
 def _begin(report: Report, target: str | None, request: int | None) -> Part:
-    """The latest run, or a new one where that has ended: after its statistics, at request 1, or with another target."""
+    """Return the latest run, or begin one: after statistics, at request 1, or with another target."""
     last = report.run if report.runs else None
     if last is not None:
         rows, before = last.rows["requests"], last.facts["target"]

@@ -77,7 +77,7 @@ def _first(report: Report, _: Match[str]) -> bool:
 
 @_LINES.reads("result")
 def _result(report: Report, found: Match[str]) -> None:
-    """A line of a stream or of their sum: an interval, or a side's account at the end."""
+    """Add a line of a stream or of their sum: an interval, or a side's account at the end."""
     facts, rest = report.run.facts, found["rest"]
     side = _SIDE.search(rest)
     row: Fields = found.groupdict() | {"stream": found["stream"].lower(), "side": side[1] if side else None}
@@ -126,7 +126,7 @@ def _figures(summary: Sequence[Fields]) -> list[Figure]:
 
 
 def _settle(test: Part) -> None:
-    """Makes of the lines of a test its intervals, streams and figures."""
+    """Sort the lines of a test into intervals and streams, and take its figures from them."""
     rows, facts = test.rows["results"], test.facts
     client = not any((row["role"] or "").endswith("S") for row in rows)
     for row in rows:

@@ -36,7 +36,7 @@ def _mkl_titles(report: Report, found: Match[str]) -> bool:
 
 @_LINES.reads("mkl_row")
 def _mkl_row(report: Report, found: Match[str]) -> None:
-    """A row of MKL's solves, or of its summary."""
+    """Add a row of MKL's solves, or of its summary."""
     row = {**typed(found.groupdict(), SOLVES), "line": report.place}
     first, second, check = number(row.pop("first")), number(row.pop("second")), row.pop("check")
     if report.under == "summary":
@@ -100,7 +100,7 @@ def _progress(report: Report, found: Match[str]) -> None:
 
 
 def read_report(lines: Sequence[str]) -> Report:
-    """The solves of MKL (rows `linpack`) and of HPL (`hpl`), and what else was printed."""
+    """Read the solves of MKL (rows `linpack`) and of HPL (`hpl`), the summary and the progress."""
     return _LINES.read(lines)
 
 
@@ -143,7 +143,7 @@ def about(report: Report, last: int) -> list[Note]:
 
 
 def repeated(solves: Sequence[Fields]) -> list[Fields]:
-    """The solves with their repetition."""
+    """Number the repetitions of solves."""
     again = repetitions(map(run_of, solves))
     return [{**solve, "repetition": repetition} for solve, repetition in zip(solves, again, strict=True)]
 

@@ -79,7 +79,7 @@ def _step(report: Report, found: Match[str]) -> bool:
 
 @_LINES.reads("row")
 def _row(report: Report, _: Match[str]) -> bool:
-    """Adds a row of the table: the kind of command, and its figures."""
+    """Add a row of the table: the kind of command, and its figures."""
     titles, cells = report.under, report.line.split()
     if not isinstance(titles, list) or not 1 < len(titles) <= len(cells):
         return False

@@ -166,7 +166,7 @@ def read_classic(family: str, cells: Sequence[str], banner: Banner, at: int, uni
 
 
 def read_below(family: str, result: Part, cells: Sequence[str | None], unit: tuple[float, str] | None) -> None:
-    """Adds the second line of a result: sizes of the other side, and of UDP_STREAM what it received."""
+    """Add the second line of a result: sizes of the other side, and the throughput that UDP_STREAM received there."""
     values = _named(family, cells)
     result.figures += _figures(values, unit or _DEFAULT_UNIT, "us/KB")
     # Both lines have the time: that of the first is kept.

@@ -43,7 +43,7 @@ _LONGEST = 2000
 
 @_LINES.reads("any")
 def _says(report: Report, _: Match[str]) -> bool:
-    """What any line says of the run to come."""
+    """Find facts about the run to come in any line."""
     for pattern, facts in _SAYS:
         if found := pattern.search(report.line):
             report.coming |= found.groupdict() | facts
@@ -52,7 +52,7 @@ def _says(report: Report, _: Match[str]) -> bool:
 
 @_LINES.reads("totals")
 def _totals(report: Report, found: Match[str]) -> None:
-    """Begins a run: what it says of threads stands above its totals."""
+    """Begin a run, with the threads above its totals."""
     threads = report.coming.pop("threads", [])
     run = report.begin(**{"role": "receive" if found["linux"] else None, **report.coming}, totals={})
     run.rows["threads"] = threads
@@ -71,7 +71,7 @@ def _thread(report: Report, found: Match[str]) -> None:
 
 @_LINES.reads_in_run("total")
 def _total(report: Report, found: Match[str]) -> None:
-    """A figure of Linux."""
+    """Add a total of Linux."""
     if told := _DATA["linux"].get(found["label"].strip().lower()):
         value = _mbit(found) if found["unit"].endswith("bps") else number(found["value"])
         report.run.facts["totals"][told["column"]] = value
@@ -84,7 +84,7 @@ def _error(report: Report, found: Match[str]) -> None:
 
 @_LINES.reads("underline")
 def _underline(report: Report, _: Match[str]) -> None:
-    """The titles are above the pieces of the line."""
+    """Take titles from above each piece of the underline."""
     if report.place == 1:
         return
     pieces = (report.above[span.start() : span.end()] for span in _SPAN.finditer(report.line))
@@ -93,7 +93,7 @@ def _underline(report: Report, _: Match[str]) -> None:
 
 @_LINES.reads("row")
 def _row(report: Report, _: Match[str]) -> None:
-    """A row below titles: of a thread before the totals, of the totals after them."""
+    """Add a row below titles: a thread before the totals, a part of the totals after them."""
     titles, cells = report.under, report.line.split()
     values = [number(cell) for cell in cells]
     if titles and (len(values) != len(titles) or None in values):

@@ -26,7 +26,7 @@ Line = tuple[int, str]
 
 @dataclass
 class Part:
-    """What was printed about one run."""
+    """One run: its facts, figures and rows."""
 
     line: int
     """Where it begins."""
@@ -36,13 +36,13 @@ class Part:
     """Rows by table."""
 
     def measured(self) -> Run:
-        """The run as the common table has it, by its facts `test` and `configuration`."""
+        """Return the run as the common table has it, by its facts `test` and `configuration`."""
         return Run(self.facts["test"], self.facts["configuration"], tuple(self.figures))
 
 
 @dataclass
 class Report:
-    """What the lines of a file hold, as far as they were read."""
+    """The content of a file, as far as its lines were read."""
 
     runs: list[Part] = field(default_factory=list)
     coming: Fields = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Report:
     under: Any = ""
     """The heading or the titles that the next lines stand under."""
     kept: defaultdict[str, list[Line]] = field(default_factory=lambda: defaultdict(list))
-    """By kind, the lines that no function reads; `unknown` are those of no kind."""
+    """By kind, the lines that no function reads; `unknown` are lines of no kind."""
     place: int = 0
     line: str = ""
     above: str = ""
@@ -66,20 +66,20 @@ class Report:
         return self.runs[-1]
 
     def begin(self, **facts: Any) -> Part:
-        """Begins a run at the current line."""
+        """Begin a run at the current line."""
         self.runs.append(Part(self.place, facts))
         return self.run
 
     def keep(self, kind: str) -> None:
-        """Keeps the current line."""
+        """Keep the current line."""
         self.kept[kind].append((self.place, self.line))
 
     def notes(self, program: str) -> Notes:
-        """What the program says went wrong, and how many lines are damaged."""
+        """Warn about errors that the program reports, and about damaged lines."""
         return Notes([*errors(self.kept["error"], program), *left_out(self.kept["damaged"], "warning")])
 
     def details(self, columns: Mapping[str, Schema], shared: Sequence[Fields] | None = None) -> Details:
-        """All rows by table, those of a run with what they share: its number, unless told otherwise."""
+        """Collect all rows by table; those of a run get its number, or the row of `shared` in its place."""
         every = shared or [{"run": place} for place in range(1, len(self.runs) + 1)]
         found: Details = {}
         for name, kinds in columns.items():
@@ -101,7 +101,7 @@ def _compiled(module: str, pattern: str | list[str], flags: re.RegexFlag = re.NO
 
 
 def kinds(module: str, section: str = "lines", flags: re.RegexFlag = re.NOFLAG) -> dict[str, re.Pattern[str]]:
-    """The pattern of each kind of line in a section of the TOML file beside a module.
+    """Return the pattern of each kind of line in a section of the TOML file beside a module.
 
     A list holds ways in which lines begin, after blanks.
     """
@@ -109,18 +109,18 @@ def kinds(module: str, section: str = "lines", flags: re.RegexFlag = re.NOFLAG) 
 
 
 def meanings(module: str, section: str) -> list[tuple[re.Pattern[str], Any]]:
-    """Patterns and what they mean, from a section of the TOML file beside a module."""
+    """Return the patterns in a section of the TOML file beside a module, each with its meaning."""
     return [(_compiled(module, pattern), meaning) for pattern, meaning in data(module)[section].items()]
 
 
 def facts_in(line: str, patterns: Iterable[re.Pattern[str]]) -> Fields:
-    """What the named groups of patterns find in a line."""
+    """Return the named groups that patterns find in a line."""
     found = filter(None, (pattern.search(line) for pattern in patterns))
     return {name: text for match in found for name, text in match.groupdict().items() if text is not None}
 
 
 def figures_in(found: re.Match[str], kinds: Iterable[Sequence[str]]) -> list[Figure]:
-    """The figures of a line: a metric, a unit and perhaps a direction for each group that has no name.
+    """Return the figures of a line: a metric, a unit and perhaps a direction for each group that has no name.
 
     Named groups are parts of the metric's name: `latency_p{which:g}`.
     """

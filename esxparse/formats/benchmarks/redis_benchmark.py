@@ -36,7 +36,7 @@ def _csv_titles(report: Report, _: Match[str]) -> None:
 
 @_LINES.reads("csv_row")
 def _csv_row(report: Report, _: Match[str]) -> bool:
-    """One row of `--csv`: the test, its rate and its latencies."""
+    """Read one row of `--csv`: the test, its rate and its latencies."""
     titles, cells = report.coming.get("titles"), cells_of(report.line)
     # With a cell lost or gained, none is known to stand under its own title.
     if len(cells) not in ({len(titles)} if titles else _CSV_WIDTHS):
@@ -56,7 +56,7 @@ def _begin(report: Report, found: Match[str]) -> None:
 
 @_LINES.reads_in_run("fact", "rate")
 def _fact(report: Report, found: Match[str]) -> None:
-    """Adds what a line tells of the latest test."""
+    """Add the settings or the rate on a line to the latest test."""
     report.run.facts |= known(typed(found.groupdict(), _SCHEMAS["tests"]))
     report.under = ""
 
@@ -71,7 +71,7 @@ def _latencies(report: Report, found: Match[str]) -> bool:
 
 @_LINES.reads_in_run("percent")
 def _percent(report: Report, found: Match[str]) -> None:
-    """A line `99.9% <= 2.7 milliseconds`, as a row of `percentiles` or of `distribution`."""
+    """Add `99.9% <= 2.7 milliseconds` to `percentiles` or `distribution`."""
     share, latency, count = found.groups()
     if report.under == _BY_PERCENTILE:
         report.run.rows["percentiles"].append({"percentile": share, "latency_ms": latency, "count": count})

@@ -93,7 +93,7 @@ def _titles(report: Report, found: Match[str]) -> None:
 
 
 def _add_kernel(report: Report, name: str, cells: Sequence[str], columns: Columns) -> bool:
-    """Adds the row of a kernel, unless it has no rate or other cells than its table has titles."""
+    """Add the row of a kernel, if it has a rate and as many cells as its table has titles."""
     if len(cells) != len(columns):
         return False
     values = zip(columns, map(number, cells), strict=True)
@@ -123,14 +123,14 @@ def _verdict(report: Report, found: Match[str]) -> None:
 
 @_LINES.reads("blank")
 def _blank(report: Report, _: Match[str]) -> bool:
-    """Ends a table."""
+    """End a table."""
     columns, report.under = report.under, ""
     return bool(columns)
 
 
 @_LINES.reads("fact")
 def _fact(report: Report, found: Match[str]) -> bool:
-    """Adds what a line says of the run to come."""
+    """Note a setting of the run to come."""
     report.coming |= known(
         typed(found.groupdict(), {**_SCHEMAS["kernels"], "requested": _SCHEMAS["kernels"]["threads"]})
     )
@@ -139,7 +139,7 @@ def _fact(report: Report, found: Match[str]) -> bool:
 
 @_LINES.reads("in_table")
 def _in_table(report: Report, _: Match[str]) -> bool:
-    """A line that is not a row may be a damaged one: the table goes on below it."""
+    """Keep a line of a table that is not a row: it may be damaged, and the table goes on below."""
     if report.under:
         report.keep("damaged")
     return bool(report.under)

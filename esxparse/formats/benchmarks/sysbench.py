@@ -35,7 +35,7 @@ def _begin(report: Report, found: Match[str]) -> None:
 
 @_LINES.reads("first")
 def _first(report: Report, _: Match[str]) -> bool:
-    """Begins a run that has no banner."""
+    """Begin a run that has no banner."""
     if not report.runs:
         report.begin(release=None, **report.coming)
     return False
@@ -48,7 +48,7 @@ def _command(report: Report, found: Match[str]) -> None:
 
 @_LINES.reads("end", "checkpoint")
 def _fact(report: Report, found: Match[str]) -> None:
-    """What follows a checkpoint is a report of its own, and one for the whole run comes after."""
+    """Note the end of a report, or a checkpoint: its report comes next, and one of the whole run after that."""
     report.run.facts |= found.groupdict()
 
 
@@ -70,7 +70,7 @@ def _interval(report: Report, found: Match[str]) -> bool:
 
 
 def read_figures(line: str) -> list[Figure]:
-    """The figures that a line of a report tells."""
+    """Return the figures on a line of a report."""
     if old := _OLD_BANDWIDTH.search(line):
         return [higher("total_bandwidth", scaled(number(old["value"]), _SIZES[old["size"]]), "MiB/s")]
     found = ((pattern.match(line), meaning) for pattern, meaning in _FIGURES)
@@ -79,7 +79,7 @@ def read_figures(line: str) -> list[Figure]:
 
 @_LINES.reads("report")
 def _of_report(report: Report, _: Match[str]) -> bool:
-    """Adds figures and facts to the latest run; a figure that it has already begins another one."""
+    """Add figures and facts to the latest run; a figure that the run already has begins another one."""
     run, line = report.run, report.line
     test = next((name for pattern, name in _TESTS if pattern.search(line)), None)
     facts = facts_in(line, _FACTS)

@@ -68,19 +68,19 @@ def listing(*parts: str | None) -> str:
 
 
 def figures_of(values: Mapping[str, Any], kinds: Mapping[str, Sequence[str]]) -> list[Figure]:
-    """Figures of values by name; `kinds` has the metric, the unit and which way is better for each."""
+    """Return figures of values by name; `kinds` has the metric, the unit and the better direction of each."""
     return [
         Figure(metric, number(values.get(name)), unit, BETTER[better]) for name, (metric, unit, better) in kinds.items()
     ]
 
 
 def settings_of(facts: Mapping[str, Any], shown: Mapping[str, str]) -> str:
-    """Facts that tell runs apart, as one text, in the order of `shown`: `{"threads": "{} threads"}`."""
+    """Return the settings that distinguish runs, as one text, in the order of `shown`: `{"threads": "{} threads"}`."""
     return listing(*(text.format(facts[name]) for name, text in shown.items() if facts.get(name) is not None))
 
 
 def dated(rows: list[Fields], columns: Schema, time: str = "time") -> tuple[list[Fields], Schema]:
-    """Rows and columns; without the column of times, unless every row has one."""
+    """Return rows and columns, without the column of times unless every row has one."""
     known_times = all(row.get(time) is not None for row in rows)
     return rows, {name: kind for name, kind in columns.items() if known_times or name != time}
 
