@@ -9,8 +9,10 @@ Source: nettest_bsd.c, nettest_omni.c (titles and formats), hist.h of netperf 2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice, takewhile
+from re import Match
 
 from esxparse.formats.benchmarks import netperf_omni as omni
 from esxparse.formats.benchmarks import netperf_text as text
@@ -29,13 +31,13 @@ _NOT_MEASURED = -1.0
 
 
 @dataclass
-class Found(Report):
-    """What the lines of a file hold, as far as they were read."""
+class Banners:
+    """The banners, titles and commands that results stand under."""
 
-    groups: list[list[int]] = field(default_factory=list)
-    """Banners without a result between them, and results below them, of which there should be as many."""
     failed: tuple[int, ...] = ()
     """How many runs of each group had no result; none is known before the lines were gone through once."""
+    groups: list[list[int]] = field(default_factory=list)
+    """Banners without a result between them, and results below them, of which there should be as many."""
     waiting: list[text.Banner] = field(default_factory=list)
     """Banners whose results are still to come."""
     used: text.Banner | None = None
@@ -46,8 +48,8 @@ class Found(Report):
     ordered: list[int] = field(default_factory=list)
     """The lines of all commands."""
 
-    def banner(self, family: str | None = None) -> text.Banner:
-        """The banner of a result that is there, or what its command says."""
+    def take(self, report: Report, family: str | None = None) -> text.Banner:
+        """Return the banner of a result that is there, or the test of its command."""
         if not self.waiting and self.commands:
             # Of several commands without a result it is not known whose this is.
             tests = {one.banner.test for one in self.commands}
@@ -57,223 +59,211 @@ class Found(Report):
         self.commands = []
         if self.groups and not self.groups[-1][1] and len(self.groups) <= len(self.failed):
             # Runs one after another: who has no result was there before those that have one.
-            self.without_result(self.failed[len(self.groups) - 1])
+            self.give_up(report, self.failed[len(self.groups) - 1])
         if self.groups:
             self.groups[-1][1] += 1
         self.used = text.take(self.waiting, self.used, family)
         return self.used
 
-    def without_result(self, many: int) -> None:
-        """Gives up the oldest banners that wait."""
+    def give_up(self, report: Report, many: int) -> None:
+        """Give up the oldest banners that wait."""
         for banner in self.waiting[:many]:
-            self.remarks.warn(f"{banner.test} has a banner and no result: the run failed, or was cut", banner.line)
+            report.remarks.warn(f"{banner.test} has a banner and no result: the run failed, or was cut", banner.line)
         del self.waiting[:many]
 
 
-def _command(lines: Sequence[str], at: int, found: Found) -> int:
-    if (command := text.read_command(lines[at], at + 1)) is None:
-        return 0
-    found.commands.append(command)
-    found.ordered.append(at + 1)
-    found.unit, found.used = omni.unit_of(command.unit), None
-    return 1
+def _add_omni(report: Report, fields: Mapping[str, str]) -> None:
+    report.runs.append(text.read_omni(fields, report.under.take(report), report.place))
 
 
-def _banner(lines: Sequence[str], at: int, found: Found) -> int:
-    if not (match := text.LINES["banner"].match(lines[at])):
-        return 0
-    more = lines[at + 1].split() if match["to"] is None and at + 1 < len(lines) else []
-    if not found.groups or found.groups[-1][1]:
-        found.without_result(len(found.waiting))
-        found.groups.append([0, 0])
-    found.groups[-1][0] += 1
-    destination = match["to"] or (more[0] if more else None)
-    found.waiting.append(text.Banner(text.test_name(match["test"]), destination, at + 1))
-    found.unit = None
-    return 2 if more else 1
+@text.LINES.reads("command")
+def _command(report: Report, found: Match[str]) -> None:
+    command, banners = text.read_command(found["options"], report.place), report.under
+    banners.commands.append(command)
+    banners.ordered.append(report.place)
+    banners.unit, banners.used = omni.unit_of(command.unit), None
 
 
-def _classic(lines: Sequence[str], at: int, found: Found) -> int:
-    if not (shape := text.shape_of(lines[at])):
-        return 0
-    family, cells = shape
-    result = text.read_classic(family, cells, found.banner(family), at + 1, found.unit)
-    found.runs.append(result)
+@text.LINES.reads("banner")
+def _banner(report: Report, found: Match[str]) -> None:
+    banners: Banners = report.under
+    if not banners.groups or banners.groups[-1][1]:
+        banners.give_up(report, len(banners.waiting))
+        banners.groups.append([0, 0])
+    banners.groups[-1][0] += 1
+    more = next(report.below, "").split() if found["to"] is None else []
+    destination = found["to"] or (more[0] if more else None)
+    banners.waiting.append(text.Banner(text.test_name(found["test"]), destination, report.place))
+    banners.unit = None
+    report.place += bool(more)
+
+
+@text.LINES.reads("result")
+def _result(report: Report, _: Match[str]) -> bool:
+    """Read a classic result: a line of numbers, or two."""
+    if not (shape := text.shape_of(report.line)):
+        return False
+    (family, cells), unit, place = shape, report.under.unit, report.place
+    result = text.read_classic(family, cells, report.under.take(report, family), place, unit)
+    report.runs.append(result)
     if any((value := number(cell)) is not None and value < 0 and value != _NOT_MEASURED for cell in cells):
-        found.remarks.say("a CPU figure below zero means not measured: left out", at + 1)
-    following = lines[at + 1] if at + 1 < len(lines) else ""
+        report.remarks.say("a CPU figure below zero means not measured: left out", place)
     below = {"rr": "remote", "udp": "received"}.get(family)
-    if below and (match := text.SHAPES[below].match(following)):
-        text.read_below(below, result, match.groups(), found.unit)
-        return 2
-    if below:
+    if below and (found := text.SHAPES[below].match(next(report.below, ""))):
+        text.read_below(below, result, found.groups(), unit)
+        report.place += 1
+    elif below:
         lost = "the other side's sizes" if family == "rr" else "what the other side received"
-        found.remarks.warn(f"the second line of this result is missing: {lost}", at + 1)
-    return 1
+        report.remarks.warn(f"the second line of this result is missing: {lost}", place)
+    return True
 
 
-def _alone(lines: Sequence[str], at: int, found: Found) -> int:
-    match = text.LINES["alone"].match(lines[at])
-    if not match or not (found.waiting or found.commands):
-        return 0
-    unit = found.commands[-1].unit if found.commands else ""
-    if not unit:
-        found.remarks.say("a result without a unit (-v 0): the test's default unit is assumed", at + 1)
-    fields = {"THROUGHPUT": match[1]} | ({"THROUGHPUT_UNITS": unit} if unit else {})
-    found.runs.append(text.read_omni(fields, found.banner(), at + 1))
-    return 1
+def _add_interim(report: Report, value: str, unit: str, seconds: str, end: str | None) -> None:
+    if row := text.read_interim(value, unit, seconds, end):
+        report.rows["intervals"].append(row)
+    else:
+        report.keep("unknown")
 
 
-def _csv(lines: Sequence[str], at: int, found: Found) -> int:
-    if not omni.is_csv_titles(lines[at]):
-        return 0
-    end, separator = at, omni.separator_of(lines[at])
-    while (
-        end < len(lines)
-        and lines[end].strip()
-        and not text.LINES["banner"].match(lines[end])
-        and separator in lines[end]
-    ):
-        end += 1
-    # A last line may be wrapped so that no comma is left on it.
-    results, left = omni.read_csv(lines[at:end])
-    for fields in results:
-        found.runs.append(text.read_omni(fields, found.banner(), at + 1))
-    found.kept["unknown"] += [(end, line) for line in left]
-    if not results:
-        found.remarks.warn("column titles of an omni result without the result", at + 1)
-    return end - at
+@text.LINES.reads("interim", "interim_csv")
+def _interim(report: Report, found: Match[str]) -> None:
+    _add_interim(report, **found.groupdict())
 
 
-def _key_values(lines: Sequence[str], at: int, found: Found) -> int:
-    fields: dict[str, str] = {}
-    end = at
-    while end < len(lines) and (pair := omni.key_value(lines[end])) and not text.LINES["interim_key"].match(lines[end]):
-        if pair[0] in fields:
-            break
-        fields[pair[0]] = pair[1]
-        end += 1
-    if fields:
-        found.runs.append(text.read_omni(fields, found.banner(), at + 1))
-    return end - at
-
-
-def _interim(lines: Sequence[str], at: int, found: Found) -> int:
+@text.LINES.reads("interim_key")
+def _interim_keys(report: Report, _: Match[str]) -> None:
+    """Read an interim result of several lines, one for each key."""
     parts: dict[str, str] = {}
-    end = at
-    while end < len(lines) and (match := text.LINES["interim_key"].match(lines[end])) and match["what"] not in parts:
-        parts[match["what"]] = match["value"].strip()
-        end += 1
-    if parts:
-        row = text.read_interim(
-            parts.get("INTERIM_RESULT", ""), parts.get("UNITS", ""), parts.get("INTERVAL", ""), parts.get("ENDING")
-        )
-    else:
-        line = text.LINES["interim"].search(lines[at]) or text.LINES["interim_csv"].match(lines[at])
-        if not line:
-            return 0
-        row, end = text.read_interim(line["value"], line["unit"], line["seconds"], line["end"]), at + 1
-    if row:
-        found.rows["intervals"].append(row)
-    else:
-        found.kept["unknown"].append((at + 1, lines[at]))
-    return end - at
+    for line in chain([report.line], report.below):
+        if not (found := text.LINES["interim_key"].match(line)) or found["what"] in parts:
+            break
+        parts[found["what"]] = found["value"].strip()
+    value, unit, seconds = (parts.get(name, "") for name in ("INTERIM_RESULT", "UNITS", "INTERVAL"))
+    _add_interim(report, value, unit, seconds, parts.get("ENDING"))
+    report.place += len(parts) - 1
 
 
-def _histogram(lines: Sequence[str], at: int, found: Found) -> int:
-    if bins := text.read_bins(lines[at]):
-        if found.runs:
-            found.runs[-1].rows["histogram"] += bins
-            found.runs[-1].facts["uncounted"] = at + 1
-        else:
-            found.kept["unknown"].append((at + 1, lines[at]))
-        return 1
-    if total := text.LINES["bins_total"].match(lines[at]):
-        counts = [row["count"] for row in found.runs[-1].rows["histogram"]] if found.runs else []
-        if found.runs:
-            found.runs[-1].facts["uncounted"] = None
-        if counts and sum(counts) != whole(total["count"]):
-            found.remarks.warn(
-                f"the histogram has {sum(counts):,} of {total['count']}: lines of it are missing", at + 1
-            )
-        return 1
-    return 0
+@text.LINES.reads("key_value")
+def _key_values(report: Report, _: Match[str]) -> bool:
+    fields: dict[str, str] = {}
+    for line in chain([report.line], report.below):
+        pair = omni.key_value(line)
+        if not pair or pair[0] in fields or text.LINES["interim_key"].match(line):
+            break
+        fields |= [pair]
+    if fields:
+        _add_omni(report, fields)
+        report.place += len(fields) - 1
+    return bool(fields)
 
 
-def _columns(lines: Sequence[str], at: int, found: Found) -> int:
-    if not found.waiting or not text.LINES["column_titles"].match(lines[at]):
-        return 0
-    for end in range(at + 1, min(at + _LATER_TITLES, len(lines))):
-        first = lines[end].split()[:1]
-        if first and (number(first[0]) is not None):
-            found.runs.append(text.read_omni(omni.read_columns(lines[at:end], lines[end]), found.banner(), at + 1))
-            return end - at + 1
-    return 0
+@text.LINES.reads("csv_titles")
+def _csv(report: Report, _: Match[str]) -> bool:
+    if not omni.is_csv_titles(report.line):
+        return False
+    separator = omni.separator_of(report.line)
+    # A last line may be wrapped so that no comma is left on it.
+    below = takewhile(lambda line: separator in line and not text.LINES["banner"].match(line), report.below)
+    block = [report.line, *below]
+    results, left = omni.read_csv(block)
+    for fields in results:
+        _add_omni(report, fields)
+    if not results:
+        report.remarks.warn("column titles of an omni result without the result", report.place)
+    report.place += len(block) - 1
+    report.kept["unknown"] += [(report.place, line) for line in left]
+    return True
 
 
-def _messages(lines: Sequence[str], at: int, found: Found) -> int:
-    line = lines[at]
-    if confidence := text.LINES["confidence"].match(line):
-        if confidence["what"] == "Throughput":
-            message = f"the requested confidence was not reached: throughput is known to {confidence['pct']}"
-            found.remarks.warn(message, at + 1)
-        return 1
-    if text.LINES["titles"].match(line):
-        found.unit = omni.unit_of(line) or found.unit
-        if text.is_titles(line) and found.used and not found.waiting:
-            # Each test prints its banner first: the latest one belongs to another result.
-            found.used = None
-            found.remarks.warn("column titles without a banner above them: test and destination are unknown", at + 1)
-        return 1
-    if text.LINES["error"].match(line):
-        found.kept["error"].append((at + 1, line))
-        if found.waiting:
-            # That test prints no result.
-            found.waiting.pop()
-            found.groups[-1][0] -= 1
-        return 1
-    return 1 if text.LINES["warning"].match(line) or text.LINES["ordinary"].match(line) else 0
+@text.LINES.reads("bins", "last_bin")
+def _bins(report: Report, _: Match[str]) -> bool:
+    bins = text.read_bins(report.line)
+    if bins and report.runs:
+        report.run.rows["histogram"] += bins
+        report.run.facts["uncounted"] = report.place
+    elif bins:
+        report.keep("unknown")
+    return bool(bins)
 
 
-_KINDS: tuple[Callable[[Sequence[str], int, Found], int], ...] = (
-    _command,
-    _banner,
-    _classic,
-    _interim,
-    _key_values,
-    _csv,
-    _histogram,
-    _messages,
-    _columns,
-    _alone,
-)
-"""Each reads what begins at a line, if it is of its kind, and says how many lines that was."""
+@text.LINES.reads("bins_total")
+def _bins_total(report: Report, found: Match[str]) -> None:
+    for result in report.runs[-1:]:
+        result.facts["uncounted"] = None
+        counted_here = sum(row["count"] for row in result.rows["histogram"])
+        if result.rows["histogram"] and counted_here != whole(found["count"]):
+            message = f"the histogram has {counted_here:,} of {found['count']}: lines of it are missing"
+            report.remarks.warn(message, report.place)
 
 
-def split(lines: Sequence[str], failed: tuple[int, ...] | None = None) -> Found:
-    """Reads the lines of a file: twice where it has fewer results than banners, to know which runs had none."""
-    found = Found(failed=failed or ())
-    at = 0
-    while at < len(lines):
-        if not lines[at].strip():
-            at += 1
-            continue
-        read = next((count for kind in _KINDS if (count := kind(lines, at, found))), 0)
-        if not read:
-            found.kept["unknown"].append((at + 1, lines[at]))
-        at += read or 1
-    missing = tuple(max(banners - results, 0) for banners, results in found.groups)
+@text.LINES.reads("confidence")
+def _confidence(report: Report, found: Match[str]) -> None:
+    if found["what"] == "Throughput":
+        message = f"the requested confidence was not reached: throughput is known to {found['pct']}"
+        report.remarks.warn(message, report.place)
+
+
+@text.LINES.reads("titles")
+def _titles(report: Report, _: Match[str]) -> None:
+    banners: Banners = report.under
+    banners.unit = omni.unit_of(report.line) or banners.unit
+    if text.is_titles(report.line) and banners.used and not banners.waiting:
+        # Each test prints its banner first: the latest one belongs to another result.
+        banners.used = None
+        message = "column titles without a banner above them: test and destination are unknown"
+        report.remarks.warn(message, report.place)
+
+
+@text.LINES.reads("error")
+def _error(report: Report, _: Match[str]) -> None:
+    report.keep("error")
+    if report.under.waiting:
+        # That test prints no result.
+        report.under.waiting.pop()
+        report.under.groups[-1][0] -= 1
+
+
+@text.LINES.reads("column_titles")
+def _columns(report: Report, _: Match[str]) -> bool:
+    """Read a result in columns, below titles of one line or several."""
+    for many, line in enumerate(islice(report.below, _LATER_TITLES - 1 if report.under.waiting else 0), 1):
+        first = line.split()[:1]
+        if first and number(first[0]) is not None:
+            titles = report.lines[report.place - 1 : report.place - 1 + many]
+            _add_omni(report, omni.read_columns(titles, line))
+            report.place += many
+            return True
+    return False
+
+
+@text.LINES.reads("alone")
+def _alone(report: Report, found: Match[str]) -> bool:
+    banners: Banners = report.under
+    if not (banners.waiting or banners.commands):
+        return False
+    unit = banners.commands[-1].unit if banners.commands else ""
+    if not unit:
+        report.remarks.say("a result without a unit (-v 0): the test's default unit is assumed", report.place)
+    _add_omni(report, {"THROUGHPUT": found[1]} | ({"THROUGHPUT_UNITS": unit} if unit else {}))
+    return True
+
+
+def read_report(lines: Sequence[str], failed: tuple[int, ...] | None = None) -> Report:
+    """Read the lines of a file: twice if it has fewer results than banners, to know which runs had none."""
+    banners = Banners(failed or ())
+    report = text.LINES.read(lines, Report(under=banners))
+    missing = tuple(max(many - results, 0) for many, results in banners.groups)
     if failed is None and any(missing):
-        return split(lines, missing)
-    found.without_result(len(found.waiting))
-    if (missing_results := len(found.ordered) - len(found.runs)) > 0:
-        many = f"{missing_results} of {counted(len(found.ordered), 'netperf command')}"
-        found.remarks.warn(f"{many} have no result: those runs failed, or were cut", found.ordered[0])
-    for line in filter(None, (result.facts.get("uncounted") for result in found.runs)):
-        found.remarks.warn("the histogram ends before the sum of its counts: lines of it are missing", line)
-    if any(result.facts["test"] in {"STREAM", "RR"} and not result.rows["fields"] for result in found.runs):
-        found.remarks.say("no banner (-P 0): netperf's default protocol and unit are assumed")
-    return found
+        return read_report(lines, missing)
+    banners.give_up(report, len(banners.waiting))
+    if (missing_results := len(banners.ordered) - len(report.runs)) > 0:
+        many = f"{missing_results} of {counted(len(banners.ordered), 'netperf command')}"
+        report.remarks.warn(f"{many} have no result: those runs failed, or were cut", banners.ordered[0])
+    for line in filter(None, (result.facts.get("uncounted") for result in report.runs)):
+        report.remarks.warn("the histogram ends before the sum of its counts: lines of it are missing", line)
+    if any(result.facts["test"] in {"STREAM", "RR"} and not result.rows["fields"] for result in report.runs):
+        report.remarks.say("no banner (-P 0): netperf's default protocol and unit are assumed")
+    return report
 
 
 _MARKS = (
@@ -300,13 +290,13 @@ def read(source: Source) -> Recording:
     content = source.text()
     # Numbers in columns are told by their place: a cut one leaves a mark there. Others leave nothing.
     content = content.without_cut_number("nan" if text.is_in_columns(content.lines()[-1]) else "")
-    found = split(content.lines())
-    notes = Notes([*content.notes, *found.notes("netperf"), *found.remarks])
-    details = found.details(text.SCHEMAS)
-    tabled = tables("netperf", [result.measured() for result in found.runs], details)
+    report = read_report(content.lines())
+    notes = Notes([*content.notes, *report.notes("netperf"), *report.remarks])
+    details = report.details(text.SCHEMAS)
+    tabled = tables("netperf", [result.measured() for result in report.runs], details)
     if not tabled:
         raise nothing(notes, "netperf")
     if "benchmark_results" not in tabled:
         notes.warn("no result: the run ended early, or failed")
-    notes += left_out(found.kept["unknown"])
-    return Recording(FORMAT, source.name, tabled, {"samples": len(found.runs)}, tuple(notes))
+    notes += left_out(report.kept["unknown"])
+    return Recording(FORMAT, source.name, tabled, {"samples": len(report.runs)}, tuple(notes))

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from esxparse.formats.benchmarks import netperf_omni as omni
-from esxparse.formats.benchmarks.printed import Part, kinds
+from esxparse.formats.benchmarks.printed import Lines, Part
 from esxparse.formats.benchmarks.table import Fields, Figure, higher, listing, lower, settings_of
 from esxparse.formats.kit.numbers import number, times, whole
 from esxparse.formats.kit.tables import data, schemas, typed
 
-_DATA, LINES = data(__file__), kinds(__file__)
+_DATA, LINES = data(__file__), Lines(__file__)
 SCHEMAS = schemas(str(Path(__file__).with_name("netperf.py")))
 _LONGEST_RESULT = 1000
 FAMILY_NAMES = {"stream": "STREAM", "rr": "RR", "udp": "UDP_STREAM"}
@@ -61,18 +61,16 @@ def is_command(line: str) -> bool:
     return "netperf" in line and LINES["command"].match(line) is not None
 
 
-def read_command(line: str, at: int) -> Command | None:
-    """The test, destination and unit that a command line sets.
+def read_command(options: str, at: int) -> Command:
+    """The test, destination and unit that options of a command set.
 
-    >>> read_command("$ netperf -H 10.0.0.2,4 -t TCP_MAERTS -P 0 -f g", 3).banner
+    >>> read_command("-H 10.0.0.2,4 -t TCP_MAERTS -P 0 -f g", 3).banner
     Banner(test='TCP_MAERTS', destination='10.0.0.2', line=3)
     """
-    if "netperf" not in line or not (match := LINES["command"].match(line)):
-        return None
-    own = match["options"].partition(" -- ")[0]
-    options = {found["name"]: found["value"] for found in _OPTION.finditer(own)}
-    test = options.get("t", "TCP_STREAM").upper()
-    return Command(Banner(test, options.get("H"), at), _UNITS.get(options.get("f", ""), ""))
+    own = options.partition(" -- ")[0]
+    told = {found["name"]: found["value"] for found in _OPTION.finditer(own)}
+    test = told.get("t", "TCP_STREAM").upper()
+    return Command(Banner(test, told.get("H"), at), _UNITS.get(told.get("f", ""), ""))
 
 
 def is_titles(line: str) -> bool:

@@ -87,7 +87,7 @@ def _underline(report: Report, _: Match[str]) -> None:
     """Take titles from above each piece of the underline."""
     if report.place == 1:
         return
-    pieces = (report.above[span.start() : span.end()] for span in _SPAN.finditer(report.line))
+    pieces = (report.lines[report.place - 2][span.start() : span.end()] for span in _SPAN.finditer(report.line))
     report.under = [" ".join(piece.split()).lower() for piece in pieces]
 
 

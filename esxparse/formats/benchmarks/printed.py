@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,10 +55,19 @@ class Report:
     """The heading or the titles that the next lines stand under."""
     kept: defaultdict[str, list[Line]] = field(default_factory=lambda: defaultdict(list))
     """By kind, the lines that no function reads; `unknown` are lines of no kind."""
+    lines: Sequence[str] = ()
     place: int = 0
-    line: str = ""
-    above: str = ""
-    """The line above the current one."""
+    """The number of the current line; a function that reads more lines raises it."""
+
+    @property
+    def line(self) -> str:
+        """The current line."""
+        return self.lines[self.place - 1]
+
+    @property
+    def below(self) -> Iterator[str]:
+        """The lines below the current one."""
+        return (self.lines[at] for at in range(self.place, len(self.lines)))
 
     @property
     def run(self) -> Part:
@@ -157,20 +166,22 @@ class Lines:
         self._of_run |= set(kinds)
         return self.reads(*kinds)
 
-    def read(self, lines: Iterable[str]) -> Report:
+    def read(self, lines: Sequence[str], report: Report | None = None) -> Report:
         """Give each line to the function of its kind."""
-        report = Report()
-        for report.place, report.line in enumerate(lines, 1):
+        report = report or Report()
+        report.lines = lines
+        while report.place < len(lines):
+            report.place += 1
             self._read_line(report)
-            report.above = report.line
         return report
 
     def _read_line(self, report: Report) -> None:
+        line = report.line
         for kind, pattern in self._patterns.items():
-            if (kind in self._of_run and not report.runs) or not (found := pattern.search(report.line)):
+            if (kind in self._of_run and not report.runs) or not (found := pattern.search(line)):
                 continue
             if kind not in self._hooks:
                 return report.keep(kind)
             if self._hooks[kind](report, found) is not False:
                 return None
-        return report.keep("unknown") if report.line.strip() else None
+        return report.keep("unknown") if line.strip() else None
