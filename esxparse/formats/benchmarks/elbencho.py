@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from re import Match
 from typing import Any
 
-from esxparse.formats.benchmarks.printed import Lines, Part, Report
+from esxparse.formats.benchmarks.printed import Lines, Part, Report, kinds
 from esxparse.formats.benchmarks.table import Fields, Run, dated, figures_of, listing, lower, recording, whose
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, scaled, times, whole
@@ -29,18 +29,9 @@ from esxparse.recording import Note, Recording
 FORMAT = "elbencho"
 
 _DATA, _SCHEMAS, _LINES = data(__file__), schemas(__file__), Lines(__file__)
-_TITLES = re.compile(r"OPERATION\s+RESULT TYPE\s+FIRST DONE\s+LAST DONE")
-_PAIR = re.compile(r"\s*(?P<first>\S+)\s+(?P<last>\S+)\s*")
-_STEPS = re.compile(r"(?:[^\s%]+%<=[^\s%]+(?: |\Z))*")
-_LIST = re.compile(r"\[ (?P<inside>.*?) ?\]")
-_ENTRIES = re.compile(r"[A-Z]\w*(?P<rate>/s)?(?: (?P<side>read|write|total))?")
-_OF = re.compile(r"(?P<what>\w+)(?: (?P<side>rd|wr))? lat(?:ency| % us| hist)")
-_DURATION = re.compile(
-    r"(?:(?P<h>\d+)h)?(?:(?P<m>\d+)m(?!s))?(?:(?P<s>[\d.]+)s)?(?:(?P<ms>[\d.]+)ms)?(?:(?P<us>[\d.]+)us)?"
-)
+_PATTERNS = kinds(__file__, "patterns")
 _UNIT_MS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "h": 3.6e6}
 _SETTINGS = ("label", "path type", "hosts", "threads", "file size", "block size", "direct io", "random", "io depth")
-_CSV_LATENCY = re.compile(r"(?P<mix>rwmix read )?(?P<what>Ent|IO) lat us \[(?P<side>min|avg|max)\]")
 _SIDES = {"min": "min_ms", "avg": "mean_ms", "max": "max_ms"}
 
 
@@ -50,7 +41,7 @@ def _ms(text: str) -> float | None:
     >>> _ms("2m3.241s"), _ms("588ms"), _ms("108us"), _ms("soon")
     (123241.0, 588.0, 0.108, None)
     """
-    match = _DURATION.fullmatch(text) if text else None
+    match = _PATTERNS["duration"].fullmatch(text) if text else None
     parts = {unit: number(part) for unit, part in match.groupdict().items() if part} if match else {}
     return round(sum(_UNIT_MS[unit] * (part or 0) for unit, part in parts.items()), 6) if parts else None
 
@@ -67,10 +58,10 @@ def _kind(what: str, mixed: bool) -> str:
 
 def _is_damaged(match: re.Match[str]) -> bool:
     """Whether a line has other cells than the program prints under its label: blanks between digits make more."""
-    label, inside = match["label"].strip(), _LIST.fullmatch(match["rest"].strip())
+    label, inside = match["label"].strip(), _PATTERNS["list"].fullmatch(match["rest"].strip())
     if label.endswith("% us"):
-        return not (inside and _STEPS.fullmatch(inside["inside"]))
-    return not match["operation"] and label.lower() in _DATA["text"] and not _PAIR.fullmatch(match["rest"])
+        return not (inside and _PATTERNS["steps"].fullmatch(inside["inside"]))
+    return not match["operation"] and label.lower() in _DATA["text"] and not _PATTERNS["pair"].fullmatch(match["rest"])
 
 
 @_LINES.reads("date")
@@ -100,13 +91,13 @@ def read_text(lines: Sequence[str]) -> Report:
 
 def _of_line(match: Match[str], phase: Part) -> bool:
     """Adds what a line says of its phase."""
-    label, inside = match["label"].strip(), _LIST.fullmatch(match["rest"].strip())
+    label, inside = match["label"].strip(), _PATTERNS["list"].fullmatch(match["rest"].strip())
     if inside:
         return _of_list(label, inside["inside"], phase)
-    if (pair := _PAIR.fullmatch(match["rest"])) is None:
+    if (pair := _PATTERNS["pair"].fullmatch(match["rest"])) is None:
         return False
     column = _DATA["text"].get(label.lower())
-    if column is None and (entries := _ENTRIES.fullmatch(label)):
+    if column is None and (entries := _PATTERNS["entries"].fullmatch(label)):
         if entries["side"] == "total" and entries["rate"]:
             return True
         column = f"{'read_mix_' if entries['side'] == 'read' else ''}entries{'_per_s' if entries['rate'] else ''}"
@@ -120,7 +111,7 @@ def _of_line(match: Match[str], phase: Part) -> bool:
 
 def _of_list(label: str, inside: str, phase: Part) -> bool:
     """Adds latencies, percentiles or a histogram."""
-    if (match := _OF.fullmatch(label)) is None:
+    if (match := _PATTERNS["of"].fullmatch(label)) is None:
         return label in {"Time ms each", "Svc compl. time"}
     of = _kind(match["what"], match["side"] == "rd")
     if label.endswith("latency"):
@@ -158,7 +149,7 @@ def read_csv(lines: Sequence[str]) -> Report:
 def _of_cell(title: str, value: float | None, phase: Fields) -> None:
     """Adds the figure that a column of the CSV holds."""
     name, _, done = title.removesuffix("]").rpartition(" [")
-    if (latency := _CSV_LATENCY.fullmatch(title)) and value is not None:
+    if (latency := _PATTERNS["csv_latency"].fullmatch(title)) and value is not None:
         of = _kind(latency["what"], bool(latency["mix"]))
         phase["latency"].setdefault(of, {})[_SIDES[latency["side"]]] = scaled(value, 1e-3)
     elif done in {"first", "last"} and name.lower() in _DATA["csv"]:
@@ -285,7 +276,7 @@ def read(source: Source, date_order: DateOrder | None = None) -> Recording:
         report = read_json(text.text)
     elif lines[0].lower().startswith("iso date,label,phase,"):
         report = read_live(lines, date_order)
-    elif "," in lines[0] and not any(map(_TITLES.match, lines)):
+    elif "," in lines[0] and not any(map(_PATTERNS["titles"].match, lines)):
         report = read_csv(lines)
     else:
         report = read_text(lines)

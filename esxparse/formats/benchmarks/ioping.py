@@ -7,13 +7,12 @@ Source: ioping.c 1.3 (print_statistics, dump_statistics, json_*), ioping.1; KiB,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from re import Match
 from typing import Any
 
-from esxparse.formats.benchmarks.printed import Lines, Part, Report
+from esxparse.formats.benchmarks.printed import Lines, Part, Report, kinds
 from esxparse.formats.benchmarks.table import Fields, Run, dated, figures_of, listing, recording
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes, left_out
@@ -25,12 +24,8 @@ from esxparse.recording import Recording
 
 FORMAT = "ioping"
 
-_LINES = Lines(__file__)
+_LINES, _PATTERNS = Lines(__file__), kinds(__file__, "patterns")
 _MS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3, "sec": 1e3, "min": 6e4, "hour": 3.6e6, "day": 8.64e7}
-_RATE = re.compile(r"(?P<rate>\d[\d.]* ?[kMGTP]?) iops")
-_BYTES = re.compile(r"(?P<size>\d[\d.]* [KMGTPkmgtp]?)(?:iB|B|b)?/s")
-_DONE = re.compile(r"\d \w*(?:iB)? (?P<operation>read|written)\b")
-_JSON = re.compile(r'"(?:io|stat|load)"\s*:\s*\{\s*"(?:request|count)"\s*:')
 _WAYS = {"<<<": "read", "from": "read", ">>>": "write", "to": "write", "read": "read", "written": "write"}
 _LONGEST = 2000
 """Characters of a line that are read: all that the program prints has fewer."""
@@ -50,7 +45,7 @@ def recognise(head: Head) -> bool:
     if not head.holds("request=", "ioping statistics", '"ignored"', '"mdev"'):
         return _told(head.text.partition("\n")[0].strip())
     if head.text.lstrip().startswith("["):
-        return bool(_JSON.search(head.text))
+        return bool(_PATTERNS["json"].search(head.text))
     lines = [line[:_LONGEST] for line in head.text.split("\n")]
     return any(_LINES["request"].search(line) or _LINES["title"].match(line) for line in lines)
 
@@ -133,7 +128,7 @@ def _raw(report: Report, _: Match[str]) -> None:
 
 @_LINES.reads_in_run("completed")
 def _completed(report: Report, found: Match[str]) -> None:
-    rate, size, done = (pattern.search(found["rest"]) for pattern in (_RATE, _BYTES, _DONE))
+    rate, size, done = (_PATTERNS[name].search(found["rest"]) for name in ("rate", "size", "operation"))
     if done and not report.run.facts.get("operation"):
         report.run.facts["operation"] = _WAYS[done["operation"]]
     row: Fields = {

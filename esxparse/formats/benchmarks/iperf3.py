@@ -23,17 +23,9 @@ from esxparse.recording import Recording
 
 FORMAT = "iperf3"
 
-_SCHEMAS, _LINES, _REST = schemas(__file__), Lines(__file__), kinds(__file__, "rest")
+_SCHEMAS, _LINES = schemas(__file__), Lines(__file__)
+_REST, _SIGNS = kinds(__file__, "rest"), kinds(__file__, "signs")
 _SHOWN = data(__file__)["shown"]
-_SIGN = re.compile(
-    r"^\s*(?:Connecting to host \S+, port \d+|Server listening on \d+(?: \(test #\d+\))?\s*$|iperf3: |iperf Done\.|"
-    r"Accepted connection from \S+, port \d+)"
-)
-_SIGNS = re.compile(
-    r'"version"\s*:\s*"iperf 3|"sum_sent"\s*:|"congestion_used"|"connecting_to"\s*:|"bits_per_second"\s*:'
-)
-_EVENT = re.compile(r'^[ \t]*\{\s*"event"\s*:\s*"(?:start|interval|end|error)"\s*,\s*"data"\s*:', re.MULTILINE)
-_ERROR_ONLY = re.compile(r'"error"\s*:\s*"[^"]*(?:iperf|unable to|server|control|stream)', re.IGNORECASE)
 _SIDE = re.compile(r"\b(sender|receiver)\s*+$")
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
@@ -41,11 +33,11 @@ _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 def recognise(head: Head) -> bool:
     """By the keys of its document, by its events, or by the titles of its text with what only iperf3 prints."""
     text = head.text
-    if _EVENT.search(text) and ('"interval"' in text or "iperf" in text or "bits_per_second" in text):
+    if _SIGNS["event"].search(text) and ('"interval"' in text or "iperf" in text or "bits_per_second" in text):
         return True
-    if "{" in text and (_SIGNS.search(text) or ('"intervals"' in text and _ERROR_ONLY.search(text))):
+    if "{" in text and (_SIGNS["document"].search(text) or ('"intervals"' in text and _SIGNS["error"].search(text))):
         return True
-    own = any(_SIGN.match(line) or _LINES["begins"].search(line) for line in head.lines)
+    own = any(_SIGNS["text"].match(line) or _LINES["begins"].search(line) for line in head.lines)
     results = [_LINES[kind] for kind in ("titles", "result", "failed")]
     return own and any(pattern.search(line) for line in head.lines for pattern in results)
 
