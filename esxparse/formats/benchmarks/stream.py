@@ -14,8 +14,8 @@ from re import Match
 from esxparse.formats.benchmarks.printed import Lines, Part, Report
 from esxparse.formats.benchmarks.table import Run, higher, nothing, recording, settings_of, whose
 from esxparse.formats.kit.notes import Notes, left_out
-from esxparse.formats.kit.numbers import number
-from esxparse.formats.kit.tables import data, known, schemas, typed
+from esxparse.formats.kit.numbers import number, whole
+from esxparse.formats.kit.tables import data, schemas
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
 
@@ -43,20 +43,15 @@ def _time_column(word: str) -> str:
     return f"time_{_TIME_NAMES[word.lower()]}_s"
 
 
-def bar_columns(titles: Sequence[str]) -> Columns:
-    """The columns of a table between bars; one without a name is not read."""
-    columns = []
-    for title in titles:
-        rate, time, scale = _RATE.search(title), _TIME.search(title), _SCALE.search(title)
-        if rate:
-            columns.append(
-                ("mean" if re.search("avg|average|mean", title, re.IGNORECASE) else "best", _factor(rate[0]))
-            )
-        elif time:
-            columns.append((_time_column(time[0]), _SECONDS[scale["unit"].lower()] if scale else 1.0))
-        else:
-            columns.append(("", 1.0))
-    return columns
+def bar_column(title: str) -> tuple[str, float]:
+    """The column below a title between bars; one without a name is not read."""
+    rate, time, scale = _RATE.search(title), _TIME.search(title), _SCALE.search(title)
+    if rate:
+        is_mean = re.search("avg|average|mean", title, re.IGNORECASE)
+        return "mean" if is_mean else "best", _factor(rate[0])
+    if time:
+        return _time_column(time[0]), _SECONDS[scale["unit"].lower()] if scale else 1.0
+    return "", 1.0
 
 
 @_LINES.reads("version")
@@ -78,7 +73,7 @@ def _bars(line: str) -> list[str]:
 def _bar_titles(report: Report, _: Match[str]) -> bool:
     titles = _bars(report.line)[1:]
     if any(map(_RATE.search, titles)):
-        _begin(report).facts["bars"] = bar_columns(titles)
+        _begin(report).facts["bars"] = list(map(bar_column, titles))
         return True
     return False
 
@@ -86,10 +81,8 @@ def _bar_titles(report: Report, _: Match[str]) -> bool:
 @_LINES.reads("titles")
 def _titles(report: Report, found: Match[str]) -> None:
     _begin(report)
-    report.under = [
-        ("best", _factor(found["unit"])),
-        *((_time_column(word), 1.0) for word in _TIME.findall(found["rest"])),
-    ]
+    times = [(_time_column(word), 1.0) for word in _TIME.findall(found["rest"])]
+    report.under = [("best", _factor(found["unit"])), *times]
 
 
 def _add_kernel(report: Report, name: str, cells: Sequence[str], columns: Columns) -> bool:
@@ -131,9 +124,7 @@ def _blank(report: Report, _: Match[str]) -> bool:
 @_LINES.reads("fact")
 def _fact(report: Report, found: Match[str]) -> bool:
     """Note a setting of the run to come."""
-    report.coming |= known(
-        typed(found.groupdict(), {**_SCHEMAS["kernels"], "requested": _SCHEMAS["kernels"]["threads"]})
-    )
+    report.coming |= {name: whole(text) for name, text in found.groupdict().items() if text is not None}
     return not report.under
 
 
