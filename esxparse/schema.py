@@ -18,6 +18,7 @@ TYPES: Final[Mapping[str, pl.DataType]] = {
     "bool": pl.Boolean(),
     "time": TIME,
     "local": pl.Datetime("us"),
+    "list of i64": pl.List(pl.Int64()),
 }
 """Types by the names that docstrings of readers use; `local` is a time by a clock whose zone nobody knows."""
 

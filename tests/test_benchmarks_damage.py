@@ -58,7 +58,7 @@ SAMPLES = sorted(path for path in (ex.datasets_dir() / "formats").iterdir() if p
 
 def test_every_benchmark_is_damaged_and_has_a_role_in_studies():
     modules = {one.name for one in pkgutil.iter_modules(benchmarks.__path__)}
-    modules -= {"table", "iperf3_json", "netperf_omni", "netperf_text"}
+    modules -= {"table", "printed", "iperf3_json", "netperf_omni", "netperf_text"}
     forgotten = modules - {module.__name__.rpartition(".")[2] for module in READERS.values()}
     assert not forgotten, f"add {forgotten} to READERS"
     readers = (importlib.import_module(f"{benchmarks.__name__}.{name}") for name in modules)

@@ -1,4 +1,4 @@
-"""What each reader needs and gives: from `recognise.toml` and the docstrings of the readers, which describe each table.
+"""What each reader needs and gives: from `recognise.toml`, the tables that readers declare, and their docstrings.
 
 `esxparse formats` prints it, and `docs/formats.md` is made of it (`make written`).
 """
@@ -6,19 +6,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import cleandoc
+from pathlib import Path
 from textwrap import fill
 from typing import Any
 
+from esxparse.formats.kit.tables import Table, tables_in
 from esxparse.formats.registry import Reader, reader_of, readers
 
 _TABLES = "Tables\n------\n"
 _PACKAGE = "esxparse.formats"
+_SHARED = Path(__file__).parent / "benchmarks" / "table.py"
+"""Tables of many readers: one that declares only its name and what a row is has their columns."""
 _NAMES = re.compile(r"^([a-z_0-9]+(?:, [a-z_0-9]+)*)(?: \.\.\.)?(?:  +|$)", re.MULTILINE)
 _MODULE = re.compile(r"`([a-z_0-9.]+)`")
 
@@ -73,11 +77,43 @@ def _is_module(name: str) -> bool:
         return False
 
 
+def _declared(module: str) -> list[Table]:
+    """The tables of a reader: in the TOML file beside its module, or in those of its package."""
+    place = Path(import_module(module).__file__ or "")
+    files = sorted(place.parent.glob("*.toml")) if place.name == "__init__.py" else [place.with_suffix(".toml")]
+    shared = {table.name: table for table in tables_in(_SHARED)}
+    found = [table for file in files if file.exists() for table in tables_in(file) if table.about]
+    return [table if table.columns else replace(table, columns=shared[table.name].columns) for table in found]
+
+
+def _listed(tables: Iterable[Table]) -> str:
+    """The tables as text: what a row is, and for each column its name, type and meaning."""
+    parts = [_TABLES.rstrip()]
+    for table in tables:
+        parts.append(fill(f"{table.name}: {table.about}", 120, subsequent_indent="    "))
+        width = max(map(len, table.columns))
+        for name, (kind, meaning) in table.columns.items():
+            line = f"    {name:<{width}}  {kind:<4}  {meaning}".rstrip()
+            parts.append(fill(line, 120, subsequent_indent=" " * (width + 12), break_on_hyphens=False))
+    return "\n".join(parts)
+
+
+def _with_tables(text: str, tables: list[Table]) -> str:
+    """A docstring with its tables after the first paragraph."""
+    title, _, rest = text.partition("\n\n")
+    return "\n\n".join(filter(None, (title, _listed(tables), rest)))
+
+
 def _of(reader: Reader) -> Format:
-    texts = [reader.text.strip()] if reader.text else list(_described(f"{_PACKAGE}.{reader.module}"))
+    module = f"{_PACKAGE}.{reader.module}"
+    options = tuple(sorted(reader.options - {"numbers", "window", "lazy"}))
+    if tables := [] if reader.text else _declared(module):
+        text = _with_tables(cleandoc(import_module(module).__doc__ or ""), tables)
+        columns = {table.name: tuple(table.columns) for table in tables}
+        return Format(reader.name, reader.title, options, reader.needs, tuple(columns), columns, text)
+    texts = [reader.text.strip()] if reader.text else list(_described(module))
     found = (match for text in texts for match in _NAMES.findall(text.partition(_TABLES)[2]))
     names = dict.fromkeys(name for match in found for name in match.split(", "))
-    options = tuple(sorted(reader.options - {"numbers", "window", "lazy"}))
     if columns := getattr(reader.reading, "COLUMNS", {}):
         listed = (f"{name}\n{fill(', '.join(columns[name]), **_WRAPPED)}" for name in names if name in columns)
         texts.append("\n".join(["Columns", "-------", *listed]))

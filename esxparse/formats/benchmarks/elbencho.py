@@ -1,22 +1,5 @@
 """elbencho (1.5 to 3.1): results as text (console, `--resfile`), CSV (`--csvfile`), JSON (`--jsonfile`), `--livecsv`.
 
-Tables
-------
-benchmark_results   see `esxparse.formats.benchmarks.table`: test is the phase in lower case (`write`, `read`, `mkdirs`
-                    ...), of its end ("last done"); metrics `iops`, `entries` (files, directories, objects; 1/s),
-                    `throughput` (MiB/s), `latency_mean`, `latency_min`, `latency_max` of I/Os, `entry_latency_mean`
-                    ... (ms), `cpu` (%), `time` (s); `iops_read_mix` ... are the reads beside a phase that writes
-phases              two rows per phase: phase (from 1), operation, done (`first`: until the fastest thread ended;
-                    `last`: all of it), started (UTC, where known; in text that of the whole run), label, elapsed_s,
-                    iops, mib_per_s, entries_per_s, entries, mib, ios, cpu_pct; read_mix_iops ... where there are
-latencies           one row per phase and kind: phase, operation, of (`io`, `entries`, `read_mix io` ...), min_ms,
-                    mean_ms, max_ms
-percentiles         one row per percentile: phase, operation, of, percentile, at_most_ms
-histogram           one row per bin: phase, operation, of, to_ms, count
-live                one row per line of `--livecsv`: time (UTC), label, operation, elapsed_s, rank (`Total`, a number),
-                    mix, service, done_pct, bytes, mib_per_s, iops, entries, entries_per_s, entry_latency_us,
-                    io_latency_us, active_threads, cpu_pct
-
 elbencho writes times as ISO 8601. If a spreadsheet rewrote them, a number above 12 shows the order of day and month, or
 option `date_order` sets it.
 "MB/s" of `--base10` is converted. Text and CSV hold whole numbers, JSON bytes per second.
@@ -27,13 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from re import Match
 from typing import Any
 
-from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, lower, recording, whose
+from esxparse.formats.benchmarks.printed import Lines, Part, Report, kinds
+from esxparse.formats.benchmarks.table import Fields, Run, dated, figures_of, listing, lower, recording, whose
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, scaled, times, whole
 from esxparse.formats.kit.objects import each_object, mapping
-from esxparse.formats.kit.tables import Schema, data, known, schema
+from esxparse.formats.kit.tables import data, known, schemas
 from esxparse.formats.kit.text import cells_of
 from esxparse.formats.opening import DateOrder
 from esxparse.formats.power.dates import orders_of, read_date
@@ -43,31 +28,11 @@ from esxparse.recording import Note, Recording
 
 FORMAT = "elbencho"
 
-_DATA = data(__file__)
-_TITLES = re.compile(r"OPERATION\s+RESULT TYPE\s+FIRST DONE\s+LAST DONE")
-_LINE = re.compile(r"(?P<operation>[A-Z][A-Z0-9_]*)?\s+(?P<label>[A-Z][^:]*): (?P<rest>.*)")
-_PAIR = re.compile(r"\s*(?P<first>\S+)\s+(?P<last>\S+)\s*")
-_STEPS = re.compile(r"(?:[^\s%]+%<=[^\s%]+(?: |\Z))*")
-_LIST = re.compile(r"\[ (?P<inside>.*?) ?\]")
-_ENTRIES = re.compile(r"[A-Z]\w*(?P<rate>/s)?(?: (?P<side>read|write|total))?")
-_OF = re.compile(r"(?P<what>\w+)(?: (?P<side>rd|wr))? lat(?:ency| % us| hist)")
-_DATE = re.compile(r"ISO DATE(?: start)?: (?P<time>\S+)")
-_ORDINARY = re.compile(r"=+ =+|---|ISO DATE|COMMAND LINE:|LABEL:|OPERATION|\s*(?:Time ms each|Svc compl\. time)")
-_DURATION = re.compile(
-    r"(?:(?P<h>\d+)h)?(?:(?P<m>\d+)m(?!s))?(?:(?P<s>[\d.]+)s)?(?:(?P<ms>[\d.]+)ms)?(?:(?P<us>[\d.]+)us)?"
-)
+_DATA, _SCHEMAS, _LINES = data(__file__), schemas(__file__), Lines(__file__)
+_PATTERNS = kinds(__file__, "patterns")
 _UNIT_MS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "h": 3.6e6}
 _SETTINGS = ("label", "path type", "hosts", "threads", "file size", "block size", "direct io", "random", "io depth")
-_CSV_LATENCY = re.compile(r"(?P<mix>rwmix read )?(?P<what>Ent|IO) lat us \[(?P<side>min|avg|max)\]")
 _SIDES = {"min": "min_ms", "avg": "mean_ms", "max": "max_ms"}
-_FIGURES = ("elapsed_s", "iops", "mib_per_s", "entries_per_s", "entries", "mib", "ios", "cpu_pct")
-
-_PHASES = schema("phase i64, operation done label str")
-_STARTED = schema("started time")
-_LATENCIES = schema("phase i64, operation of str, min_ms mean_ms max_ms f64")
-_PERCENTILES = schema("phase i64, operation of str, percentile at_most_ms f64")
-_HISTOGRAM = schema("phase i64, operation of str, to_ms f64, count i64")
-_LIVE = schema("time time, label operation rank mix service str, elapsed_s f64")
 
 
 def _ms(text: str) -> float | None:
@@ -76,57 +41,63 @@ def _ms(text: str) -> float | None:
     >>> _ms("2m3.241s"), _ms("588ms"), _ms("108us"), _ms("soon")
     (123241.0, 588.0, 0.108, None)
     """
-    match = _DURATION.fullmatch(text) if text else None
+    match = _PATTERNS["duration"].fullmatch(text) if text else None
     parts = {unit: number(part) for unit, part in match.groupdict().items() if part} if match else {}
     return round(sum(_UNIT_MS[unit] * (part or 0) for unit, part in parts.items()), 6) if parts else None
 
 
-def _phase(operation: str, **more: Any) -> Fields:
-    lists: Fields = {"percentiles": [], "histogram": []}
-    return {"operation": operation.lower(), "first": {}, "last": {}, "latency": {}, **lists, "settings": {}, **more}
+def _begin(report: Report, operation: str, started: Any, **facts: Any) -> Part:
+    return report.begin(
+        operation=operation.lower(), started=started, first={}, last={}, latency={}, settings={}, **facts
+    )
 
 
 def _kind(what: str, mixed: bool) -> str:
     return f"{'read_mix ' if mixed else ''}{'io' if what.lower() == 'io' else 'entries'}"
 
 
-def read_text(lines: Sequence[str]) -> tuple[list[Fields], Notes]:
-    """The phases of the text results."""
-    phases: list[Fields] = []
-    rest: list[tuple[int, str]] = []
-    damaged: list[tuple[int, str]] = []
-    time = None
-    for place, line in enumerate(lines, 1):
-        match = _LINE.fullmatch(line.rstrip())
-        if date := _DATE.match(line):
-            time = date["time"]
-        elif match and phases and _is_damaged(match):
-            damaged.append((place, line))
-        elif match and match["operation"] and not _ORDINARY.match(line):
-            phases.append(_phase(match["operation"], started=time, line=place))
-            _of_line(match, phases[-1])
-        elif not (match and phases and _of_line(match, phases[-1])) and line.strip() and not _ORDINARY.match(line):
-            rest.append((place, line))
-    return phases, Notes([*left_out(damaged, "warning"), *left_out(rest)])
-
-
 def _is_damaged(match: re.Match[str]) -> bool:
     """Whether a line has other cells than the program prints under its label: blanks between digits make more."""
-    label, inside = match["label"].strip(), _LIST.fullmatch(match["rest"].strip())
+    label, inside = match["label"].strip(), _PATTERNS["list"].fullmatch(match["rest"].strip())
     if label.endswith("% us"):
-        return not (inside and _STEPS.fullmatch(inside["inside"]))
-    return not match["operation"] and label.lower() in _DATA["text"] and not _PAIR.fullmatch(match["rest"])
+        return not (inside and _PATTERNS["steps"].fullmatch(inside["inside"]))
+    return not match["operation"] and label.lower() in _DATA["text"] and not _PATTERNS["pair"].fullmatch(match["rest"])
 
 
-def _of_line(match: re.Match[str], phase: Fields) -> bool:
+@_LINES.reads("date")
+def _date(report: Report, found: Match[str]) -> None:
+    report.coming |= found.groupdict()
+
+
+@_LINES.reads("line")
+def _line(report: Report, found: Match[str]) -> bool:
+    """Read a line of a phase: a label, and a figure for each end or a list."""
+    if report.runs and _is_damaged(found):
+        report.keep("damaged")
+        return True
+    if found["operation"]:
+        _begin(report, found["operation"], report.coming.get("started"))
+        _of_line(found, report.run)
+        return True
+    return bool(report.runs) and _of_line(found, report.run)
+
+
+def read_text(lines: Sequence[str]) -> Report:
+    """The phases of the text results."""
+    report = _LINES.read(lines)
+    report.remarks = Notes([*report.notes("elbencho"), *left_out(report.kept["unknown"])])
+    return report
+
+
+def _of_line(match: Match[str], phase: Part) -> bool:
     """Adds what a line says of its phase."""
-    label, inside = match["label"].strip(), _LIST.fullmatch(match["rest"].strip())
+    label, inside = match["label"].strip(), _PATTERNS["list"].fullmatch(match["rest"].strip())
     if inside:
         return _of_list(label, inside["inside"], phase)
-    if (pair := _PAIR.fullmatch(match["rest"])) is None:
+    if (pair := _PATTERNS["pair"].fullmatch(match["rest"])) is None:
         return False
     column = _DATA["text"].get(label.lower())
-    if column is None and (entries := _ENTRIES.fullmatch(label)):
+    if column is None and (entries := _PATTERNS["entries"].fullmatch(label)):
         if entries["side"] == "total" and entries["rate"]:
             return True
         column = f"{'read_mix_' if entries['side'] == 'read' else ''}entries{'_per_s' if entries['rate'] else ''}"
@@ -134,71 +105,68 @@ def _of_line(match: re.Match[str], phase: Fields) -> bool:
         return label.endswith(" total")
     for done in ("first", "last"):
         cell = pair[done]
-        phase[done][column] = scaled(_ms(cell), 1e-3) if column == "elapsed_s" else number(cell)
+        phase.facts[done][column] = scaled(_ms(cell), 1e-3) if column == "elapsed_s" else number(cell)
     return True
 
 
-def _of_list(label: str, inside: str, phase: Fields) -> bool:
+def _of_list(label: str, inside: str, phase: Part) -> bool:
     """Adds latencies, percentiles or a histogram."""
-    if (match := _OF.fullmatch(label)) is None:
+    if (match := _PATTERNS["of"].fullmatch(label)) is None:
         return label in {"Time ms each", "Svc compl. time"}
     of = _kind(match["what"], match["side"] == "rd")
     if label.endswith("latency"):
         sides = dict(part.partition("=")[::2] for part in inside.split())
-        phase["latency"][of] = {_SIDES[side]: _ms(cell) for side, cell in sides.items() if side in _SIDES}
+        phase.facts["latency"][of] = {_SIDES[side]: _ms(cell) for side, cell in sides.items() if side in _SIDES}
     elif label.endswith("% us"):
         steps = [part.partition("%<=")[::2] for part in inside.split()]
-        rows = ((number(p), scaled(number(us), 1e-3)) for p, us in steps)
-        phase["percentiles"] += [{"of": of, "percentile": p, "at_most_ms": ms} for p, ms in rows]
+        rows = [{"of": of, "percentile": p, "at_most_ms": scaled(number(us), 1e-3)} for p, us in steps]
+        phase.rows["percentiles"] += rows
     else:
         bins = [part.partition(":")[::2] for part in inside.split(",")]
-        counts = ((scaled(number(us.strip()), 1e-3), whole(n)) for us, n in bins)
-        phase["histogram"] += [{"of": of, "to_ms": ms, "count": n} for ms, n in counts]
+        phase.rows["histogram"] += [{"of": of, "to_ms": scaled(number(us.strip()), 1e-3), "count": n} for us, n in bins]
     return True
 
 
-def read_csv(lines: Sequence[str]) -> tuple[list[Fields], Notes]:
+def read_csv(lines: Sequence[str]) -> Report:
     """The phases of the CSV results; releases have columns more or less, and a file may have titles again."""
-    phases: list[Fields] = []
-    notes = Notes()
+    report = Report()
     titles: list[str] = []
-    for place, line in enumerate(lines, 1):
+    for report.place, line in enumerate(lines, 1):
         cells = cells_of(line)
         if "operation" in cells and "label" in cells:
             titles = cells
         elif titles and line.strip() and len(cells) != len(titles):
-            notes.warn(f"{len(cells)} cells where the titles are {len(titles)}: left out", place)
+            report.remarks.warn(f"{len(cells)} cells where the titles are {len(titles)}: left out", report.place)
         elif titles and line.strip():
             row = dict(zip(titles, cells, strict=True))
-            started = row.get("ISO date") or None
-            phase = _phase(row["operation"], started=started, line=place, release=row.get("version"))
-            phase["settings"] = {name.lower(): cell for name, cell in row.items() if cell}
+            phase = _begin(report, row["operation"], row.get("ISO date") or None, release=row.get("version"))
+            phase.facts["settings"] = {name.lower(): cell for name, cell in row.items() if cell}
             for title, cell in row.items():
-                _of_cell(title, number(cell), phase)
-            phases.append(phase)
-    return phases, notes
+                _of_cell(title, number(cell), phase.facts)
+    return report
 
 
 def _of_cell(title: str, value: float | None, phase: Fields) -> None:
     """Adds the figure that a column of the CSV holds."""
     name, _, done = title.removesuffix("]").rpartition(" [")
-    if (latency := _CSV_LATENCY.fullmatch(title)) and value is not None:
+    if (latency := _PATTERNS["csv_latency"].fullmatch(title)) and value is not None:
         of = _kind(latency["what"], bool(latency["mix"]))
         phase["latency"].setdefault(of, {})[_SIDES[latency["side"]]] = scaled(value, 1e-3)
     elif done in {"first", "last"} and name.lower() in _DATA["csv"]:
         phase[done][_DATA["csv"][name.lower()]] = value
 
 
-def read_json(text: str) -> tuple[list[Fields], Notes]:
+def read_json(text: str) -> Report:
     """The phases of the JSON results."""
-    phases, notes = [], Notes()
-    for line, one in each_object(text, notes):
+    report = Report()
+    for line, one in each_object(text, report.remarks):
+        report.place = line
         if not isinstance(one.get("phase_type"), str):
-            notes.warn("an object without a phase: left out", line)
+            report.remarks.warn("an object without a phase: left out", line)
             continue
         config = mapping(one.get("config"))
-        phase = _phase(one["phase_type"], started=one.get("iso_start_date"), line=line, release=config.get("version"))
-        phase["settings"] = {
+        phase = _begin(report, one["phase_type"], one.get("iso_start_date"), release=config.get("version"))
+        phase.facts["settings"] = {
             name.replace("_", " "): cell if isinstance(cell, (str, int)) else str(cell)
             for name, cell in {**config, "label": str(one.get("label") or "")}.items()
             if cell
@@ -206,28 +174,26 @@ def read_json(text: str) -> tuple[list[Fields], Notes]:
         for done in ("first", "last"):
             found = mapping(one.get(f"{done}_done"))
             for prefix, part in (("", found), ("read_mix_", mapping(found.get("rwmix_read")))):
-                phase[done] |= {
-                    prefix + column: number(part[name]) for name, column in _DATA["json"].items() if name in part
-                }
-            if done == "last":
-                _of_latency(mapping(found.get("latency")), phase)
-        phases.append(phase)
-    return phases, notes
+                named = {prefix + column: number(part[name]) for name, column in _DATA["json"].items() if name in part}
+                phase.facts[done] |= named
+        _of_latency(mapping(mapping(one.get("last_done")).get("latency")), phase)
+    return report
 
 
-def _of_latency(latency: Fields, phase: Fields) -> None:
+def _of_latency(latency: Fields, phase: Part) -> None:
     """Adds what the JSON says of latencies: of I/Os and entries, and of the reads in a mix."""
     for what in ("IO", "entries"):
         both = mapping(latency.get(what))
         for mixed, part in ((False, both), (True, mapping(both.get("rwmix_read")))):
-            of = _kind(what, mixed)
             sides = {name: scaled(number(part.get(f"{side}_us")), 1e-3) for side, name in _SIDES.items()}
             if known(sides):
-                phase["latency"][of] = sides
+                phase.facts["latency"][_kind(what, mixed)] = sides
         bins = mapping(both.get("histogram")) or mapping(latency.get(f"{what}.histogram"))
-        steps = {us: whole(count) for us, count in bins.items() if number(us) is not None}
-        whose = {"of": _kind(what, False)}
-        phase["histogram"] += [{**whose, "to_ms": scaled(number(us), 1e-3), "count": n} for us, n in steps.items()]
+        phase.rows["histogram"] += [
+            {"of": _kind(what, False), "to_ms": scaled(number(us), 1e-3), "count": whole(count)}
+            for us, count in bins.items()
+            if number(us) is not None
+        ]
 
 
 def _times(texts: Sequence[str], order: DateOrder | None) -> tuple[dict[str, Stamp | None], list[Note]]:
@@ -236,12 +202,11 @@ def _times(texts: Sequence[str], order: DateOrder | None) -> tuple[dict[str, Sta
     return {text: read_date(text, orders[text]) if text in orders else stamp(text) for text in texts}, notes
 
 
-def read_live(lines: Sequence[str], order: DateOrder | None) -> tuple[list[Fields], Notes]:
+def read_live(lines: Sequence[str], order: DateOrder | None) -> Report:
     """The lines of `--livecsv`."""
     titles = [cell.lower() for cell in cells_of(lines[0])]
     times, order_notes = _times([(cells_of(line) or [""])[0] for line in lines[1:]], order)
-    notes = Notes(order_notes)
-    rows = []
+    report = Report(remarks=Notes(order_notes))
     for place, line in enumerate(lines[1:], 2):
         cells = cells_of(line)
         if not line.strip() or [cell.lower() for cell in cells] == titles:
@@ -249,13 +214,14 @@ def read_live(lines: Sequence[str], order: DateOrder | None) -> tuple[list[Field
         row = dict(zip(titles, cells, strict=False))
         time = times[cells[0]]
         if len(cells) != len(titles) or time is None:
-            notes.warn("a line that is cut or damaged: left out", place)
+            report.remarks.warn("a line that is cut or damaged: left out", place)
             continue
         named = {"label": "label", "operation": "phase", "rank": "rank", "mix": "mixtype", "service": "service"}
         text = {name: row.get(title) or None for name, title in named.items()}
-        figures = {column: number(row[title]) for title, column in _DATA["live"].items() if title in row}
-        rows.append({"time": time.time, **text, "elapsed_s": scaled(number(row.get("runtimems")), 1e-3), **figures})
-    return rows, notes
+        figures = {column: row.get(title) for title, column in _DATA["live"].items()}
+        elapsed = scaled(number(row.get("runtimems")), 1e-3)
+        report.rows["live"].append({"time": time.time, **text, "elapsed_s": elapsed, **figures})
+    return report
 
 
 def _converted(row: Fields) -> Fields:
@@ -274,61 +240,57 @@ def _converted(row: Fields) -> Fields:
     return found
 
 
-def run_of(phase: Fields) -> Run:
+def run_of(phase: Part) -> Run:
     """The end of a phase as the common table has it."""
-    last = _converted(phase["last"])
-    figures = [
-        Figure(one["metric"], last.get(one["column"]), one["unit"], BETTER[one["better"]]) for one in _DATA["figure"]
-    ]
-    for of, sides in phase["latency"].items():
+    figures = figures_of(_converted(phase.facts["last"]), _DATA["figures"])
+    for of, sides in phase.facts["latency"].items():
         prefix = {"io": "latency", "entries": "entry_latency"}.get(of, f"{of.replace(' ', '_')}_latency")
         figures += [lower(f"{prefix}_{side[:-3]}", value, "ms") for side, value in sides.items()]
-    settings = {name.lower(): cell for name, cell in phase["settings"].items()}
-    shown = [f"{name} {settings[name]}" for name in _SETTINGS if settings.get(name)]
-    return Run(phase["operation"], ", ".join(shown), tuple(figures))
+    settings = {name.lower(): cell for name, cell in phase.facts["settings"].items()}
+    shown = (f"{name} {settings[name]}" for name in _SETTINGS if settings.get(name))
+    return Run(phase.facts["operation"], listing(*shown), tuple(figures))
 
 
-def _tables(phases: Sequence[Fields], notes: Notes, order: DateOrder | None) -> dict[str, tuple[list[Fields], Schema]]:
-    rows: list[Fields] = []
-    details: dict[str, list[Fields]] = {"latencies": [], "percentiles": [], "histogram": []}
-    times, order_notes = _times([phase["started"] for phase in phases if phase.get("started")], order)
-    notes += order_notes
-    for place, phase in enumerate(phases, 1):
-        time = times[phase["started"]] if phase.get("started") else None
-        if phase.get("started") and time is None:
-            notes.warn(f"phase {place} without a readable time: {phase['started']!r}")
-        if time and time.assumed and time.assumed not in {note.message for note in notes}:
-            notes.say(time.assumed)
-        whose = {"phase": place, "operation": phase["operation"]}
-        shared = {**whose, "label": phase["settings"].get("label"), "started": time.time if time else None}
-        rows += [{**shared, "done": done, **_converted(phase[done])} for done in ("first", "last") if phase[done]]
-        details["latencies"] += [{**whose, "of": of, **sides} for of, sides in phase["latency"].items()]
-        for name in ("percentiles", "histogram"):
-            details[name] += [{**whose, **row} for row in phase[name]]
-    there = dict.fromkeys([*_FIGURES, *(name for row in rows for name in row if name.startswith("read_mix"))])
-    dated = _STARTED if rows and all(row["started"] for row in rows) else {}
-    columns = {**_PHASES, **dated, **dict.fromkeys(there, _LATENCIES["min_ms"])}
-    kinds = {"latencies": _LATENCIES, "percentiles": _PERCENTILES, "histogram": _HISTOGRAM}
-    return {"phases": (rows, columns), **{name: (details[name], kinds[name]) for name in kinds}}
+def _add_rows(report: Report, order: DateOrder | None) -> None:
+    """Make rows of the figures of each phase."""
+    began = {place: run.facts["started"] for place, run in enumerate(report.runs, 1) if run.facts["started"]}
+    times, notes = _times(list(began.values()), order)
+    report.remarks += notes
+    for place, phase in enumerate(report.runs, 1):
+        time = times[began[place]] if place in began else None
+        if place in began and time is None:
+            report.remarks.warn(f"phase {place} without a readable time: {began[place]!r}")
+        if time and time.assumed and time.assumed not in {note.message for note in report.remarks}:
+            report.remarks.say(time.assumed)
+        shared = {"label": phase.facts["settings"].get("label"), "started": time.time if time else None}
+        ends = {done: phase.facts[done] for done in ("first", "last") if phase.facts[done]}
+        phase.rows["phases"] = [{**shared, "done": done, **_converted(end)} for done, end in ends.items()]
+        phase.rows["latencies"] = [{"of": of, **sides} for of, sides in phase.facts["latency"].items()]
 
 
 def read(source: Source, date_order: DateOrder | None = None) -> Recording:
     """Reads one file of results, of one run or many; `date_order` is of dates that a spreadsheet rewrote."""
     text = source.text().without_cut_line()
     lines = text.lines()
-    live: list[Fields] = []
-    phases: list[Fields] = []
     if text.text.lstrip().startswith("{"):
-        phases, notes = read_json(text.text)
+        report = read_json(text.text)
     elif lines[0].lower().startswith("iso date,label,phase,"):
-        live, notes = read_live(lines, date_order)
-    elif "," in lines[0] and not any(map(_TITLES.match, lines)):
-        phases, notes = read_csv(lines)
+        report = read_live(lines, date_order)
+    elif "," in lines[0] and not any(map(_PATTERNS["titles"].match, lines)):
+        report = read_csv(lines)
     else:
-        phases, notes = read_text(lines)
-    notes[:0] = text.notes
-    details = _tables(phases, notes, date_order)
-    details["live"] = live, {**_LIVE, **dict.fromkeys(_DATA["live"].values(), _LATENCIES["min_ms"])}
+        report = read_text(lines)
+    report.remarks[:0] = text.notes
+    _add_rows(report, date_order)
+    shared = [{"phase": place, "operation": run.facts["operation"]} for place, run in enumerate(report.runs, 1)]
+    details = report.details(_SCHEMAS, shared)
+    rows, columns = dated(*details["phases"], "started")
+    mixed = dict.fromkeys(name for row in rows for name in row if name.startswith("read_mix_"))
+    always = [name for name in columns if not name.startswith("read_mix_")]
+    details["phases"] = rows, {name: columns[name] for name in (*always, *mixed)}
+    live = report.rows["live"]
     times = [row["time"] for row in live]
-    facts = {"start": min(times, default=None), "end": max(times, default=None), "samples": len(phases) or len(live)}
-    return recording(source, FORMAT, "elbencho", list(map(run_of, phases)), details, facts | whose(phases), notes)
+    facts = {"start": min(times, default=None), "end": max(times, default=None)}
+    facts["samples"] = len(report.runs) or len(live)
+    facts |= whose(run.facts for run in report.runs)
+    return recording(source, FORMAT, "elbencho", list(map(run_of, report.runs)), details, facts, report.remarks)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from esxparse.formats.benchmarks.table import Fields, Figure, Run, higher, listing, lower
+from esxparse.formats.benchmarks.printed import Part, Report
+from esxparse.formats.benchmarks.table import Fields, Figure, higher, listing, lower
 from esxparse.formats.kit.notes import Notes, excerpt
 from esxparse.formats.kit.numbers import number, scaled, whole
 from esxparse.formats.kit.objects import GIVEN_UP, NOT_A_NUMBER, Effort, Places, listed, mapping
@@ -20,19 +20,6 @@ _ELEMENT = re.compile(r"[ \t\n,]*+\{")
 _PART = re.compile(r'"(?P<name>start|intervals|end|error)"\s*:\s*(?=[\[{"])')
 _LAST_SECOND = 1 << 33
 _LONGEST = 1e9
-
-
-@dataclass
-class Test:
-    """One test: its row of the common table, and what else was measured."""
-
-    run: Run
-    line: int
-    intervals: list[Fields] = field(default_factory=list)
-    streams: list[Fields] = field(default_factory=list)
-    error: str | None = None
-    start: datetime | None = None
-    release: str | None = None
 
 
 def _decoded(at: int, effort: Effort) -> tuple[Any, int] | None:
@@ -160,7 +147,7 @@ def _rate(metric: str, part: Mapping[str, Any]) -> Figure:
     return higher(metric, scaled(number(part.get("bits_per_second")), 1e-6), "Mbit/s")
 
 
-def read_figures(end: Mapping[str, Any]) -> tuple[Figure, ...]:
+def read_figures(end: Mapping[str, Any]) -> list[Figure]:
     """The summary of a test."""
     figures = []
     for suffix in ("", "_bidir_reverse"):
@@ -179,7 +166,7 @@ def read_figures(end: Mapping[str, Any]) -> tuple[Figure, ...]:
     cpu = mapping(end.get("cpu_utilization_percent"))
     sides = {"cpu_local": "host_total", "cpu_remote": "remote_total"}
     figures += [lower(metric, number(cpu.get(name)), "%") for metric, name in sides.items()]
-    return tuple(figure for figure in figures if figure.value is not None)
+    return [figure for figure in figures if figure.value is not None]
 
 
 def settled(start: Mapping[str, Any]) -> str:
@@ -194,7 +181,7 @@ def settled(start: Mapping[str, Any]) -> str:
     )
 
 
-def read_test(line: int, document: Mapping[str, Any]) -> Test:
+def read_test(line: int, document: Mapping[str, Any]) -> Part:
     """One document."""
     start, end = mapping(document.get("start")), mapping(document.get("end"))
     about = mapping(start.get("test_start"))
@@ -207,21 +194,24 @@ def read_test(line: int, document: Mapping[str, Any]) -> Test:
     began = datetime.fromtimestamp(seconds, UTC) if seconds is not None and 0 < seconds < _LAST_SECOND else None
     # In a test both ways, the client's own sending is forward; a server sees it from the other side.
     forward = ("accepted_connection" not in start) if bidir else None
-    error = document.get("error")
-    release = start.get("version")
-    return Test(
-        run=Run(names[0] + ("_bidir" if bidir else names[1]), settled(start), read_figures(end)),
-        line=line,
-        intervals=read_intervals(document, forward=forward, start=began),
-        streams=read_streams(end, forward=forward),
-        error=None if error is None else excerpt(str(error)),
-        start=began,
-        release=excerpt(release) if isinstance(release, str) else None,
-    )
+    error, release = document.get("error"), start.get("version")
+    test = Part(line, figures=read_figures(end))
+    test.facts = {
+        "test": names[0] + ("_bidir" if bidir else names[1]),
+        "configuration": settled(start),
+        "error": None if error is None else excerpt(str(error)),
+        "start": began,
+        "release": excerpt(release) if isinstance(release, str) else None,
+    }
+    test.rows["intervals"] = read_intervals(document, forward=forward, start=began)
+    test.rows["streams"] = read_streams(end, forward=forward)
+    return test
 
 
-def read(text: str) -> tuple[list[Test], list[Note], list[tuple[int, str]]]:
+def read(text: str) -> Report:
     """The tests of a text that holds iperf3's JSON; empty if it has no JSON."""
     found, notes, rest = documents(text)
     whole, more = gathered(found)
-    return [read_test(line, document) for line, document in whole], [*notes, *more], rest
+    report = Report([read_test(line, document) for line, document in whole], remarks=Notes([*notes, *more]))
+    report.kept["unknown"] = rest
+    return report

@@ -1,16 +1,5 @@
 r"""netperf 2.x: classic text (TCP_STREAM, TCP_MAERTS, UDP_STREAM, TCP_RR, TCP_CRR ...), omni CSV, text, key=value.
 
-Tables
-------
-benchmark_results   see `esxparse.formats.benchmarks.table`: `throughput` (Mbit/s, or transactions/s of the RR tests),
-                    UDP_STREAM also `throughput_received`; `cpu_local`, `cpu_remote` (%), `service_demand_local`,
-                    `service_demand_remote` (us/KB or us/transaction), omni's latencies (us)
-settings            one row per classic result: run (from 1, in file order), test, destination, socket and
-                    message sizes (bytes), elapsed_s, messages sent and received (UDP), errors
-fields              one row per field of an omni result: run, field (as printed), text, value (where it is a number)
-intervals           one row per interim result (`-D`): time (UTC), seconds, throughput, unit
-histogram           one row per bin of "Histogram of request/response times": run, from_ms, to_ms (null: open), count
-
 `configuration` holds destination and message sizes. Throughputs are all turned into Mbit/s: from `10^3bits`,
 `10^6bits`, `10^9bits`, and `KBytes`, `MBytes`, `GBytes`, which are 2**10, 2**20, 2**30 bytes (netlib.c, calc_thruput).
 CPU figures below zero mean "not measured" and are left out. Results without titles (`-P 0`) are told by their
@@ -20,43 +9,35 @@ Source: nettest_bsd.c, nettest_omni.c (titles and formats), hist.h of netperf 2.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice, takewhile
+from re import Match
 
 from esxparse.formats.benchmarks import netperf_omni as omni
 from esxparse.formats.benchmarks import netperf_text as text
-from esxparse.formats.benchmarks.table import Fields, errors, nothing, numbered, tables
+from esxparse.formats.benchmarks.printed import Report
+from esxparse.formats.benchmarks.table import nothing, tables
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
-from esxparse.formats.kit.tables import schema
 from esxparse.formats.source import Source
 from esxparse.recording import Recording, counted
 
 FORMAT = "netperf"
 
-_INTERIM_KEY = re.compile(r"^NETPERF_(?P<what>INTERIM_RESULT|UNITS|INTERVAL|ENDING)\[(?P<n>\d+)\]=(?P<value>.*)$")
-_TITLE_WORDS = re.compile(
-    r"^\s*(?:Throughput|Local|Remote|Elapsed|Minimum|Maximum|Mean|Stddev|\d\dth|Transaction|Socket)\b"
-)
 _LATER_TITLES = 6
 _NOT_MEASURED = -1.0
 
 
 @dataclass
-class Found:
-    """What the lines of a file hold."""
+class Banners:
+    """The banners, titles and commands that results stand under."""
 
-    results: list[text.Result] = field(default_factory=list)
-    intervals: list[Fields] = field(default_factory=list)
-    wrong: list[tuple[int, str]] = field(default_factory=list)
-    rest: list[tuple[int, str]] = field(default_factory=list)
-    notes: Notes = field(default_factory=Notes)
-    groups: list[list[int]] = field(default_factory=list)
-    """Banners without a result between them, and results below them, of which there should be as many."""
     failed: tuple[int, ...] = ()
     """How many runs of each group had no result; none is known before the lines were gone through once."""
+    groups: list[list[int]] = field(default_factory=list)
+    """Banners without a result between them, and results below them, of which there should be as many."""
     waiting: list[text.Banner] = field(default_factory=list)
     """Banners whose results are still to come."""
     used: text.Banner | None = None
@@ -67,8 +48,8 @@ class Found:
     ordered: list[int] = field(default_factory=list)
     """The lines of all commands."""
 
-    def banner(self, family: str | None = None) -> text.Banner:
-        """The banner of a result that is there, or what its command says."""
+    def take(self, report: Report, family: str | None = None) -> text.Banner:
+        """Return the banner of a result that is there, or the test of its command."""
         if not self.waiting and self.commands:
             # Of several commands without a result it is not known whose this is.
             tests = {one.banner.test for one in self.commands}
@@ -78,235 +59,218 @@ class Found:
         self.commands = []
         if self.groups and not self.groups[-1][1] and len(self.groups) <= len(self.failed):
             # Runs one after another: who has no result was there before those that have one.
-            self.without_result(self.failed[len(self.groups) - 1])
+            self.give_up(report, self.failed[len(self.groups) - 1])
         if self.groups:
             self.groups[-1][1] += 1
         self.used = text.take(self.waiting, self.used, family)
         return self.used
 
-    def without_result(self, many: int) -> None:
-        """Gives up the oldest banners that wait."""
+    def give_up(self, report: Report, many: int) -> None:
+        """Give up the oldest banners that wait."""
         for banner in self.waiting[:many]:
-            self.notes.warn(f"{banner.test} has a banner and no result: the run failed, or was cut", banner.line)
+            report.remarks.warn(f"{banner.test} has a banner and no result: the run failed, or was cut", banner.line)
         del self.waiting[:many]
 
 
-def _command(lines: Sequence[str], at: int, found: Found) -> int:
-    if (command := text.read_command(lines[at], at + 1)) is None:
-        return 0
-    found.commands.append(command)
-    found.ordered.append(at + 1)
-    found.unit, found.used = omni.unit_of(command.unit), None
-    return 1
+def _add_omni(report: Report, fields: Mapping[str, str]) -> None:
+    report.runs.append(text.read_omni(fields, report.under.take(report), report.place))
 
 
-def _banner(lines: Sequence[str], at: int, found: Found) -> int:
-    if not (match := text.BANNER.match(lines[at])):
-        return 0
-    more = lines[at + 1].split() if match["to"] is None and at + 1 < len(lines) else []
-    if not found.groups or found.groups[-1][1]:
-        found.without_result(len(found.waiting))
-        found.groups.append([0, 0])
-    found.groups[-1][0] += 1
-    destination = match["to"] or (more[0] if more else None)
-    found.waiting.append(text.Banner(text.test_name(match["test"]), destination, at + 1))
-    found.unit = None
-    return 2 if more else 1
+@text.LINES.reads("command")
+def _command(report: Report, found: Match[str]) -> None:
+    command, banners = text.read_command(found["options"], report.place), report.under
+    banners.commands.append(command)
+    banners.ordered.append(report.place)
+    banners.unit, banners.used = omni.unit_of(command.unit), None
 
 
-def _classic(lines: Sequence[str], at: int, found: Found) -> int:
-    if not (shape := text.shape_of(lines[at])):
-        return 0
-    family, cells = shape
-    result = text.read_classic(family, cells, found.banner(family), found.unit)
-    found.results.append(result)
+@text.LINES.reads("banner")
+def _banner(report: Report, found: Match[str]) -> None:
+    banners: Banners = report.under
+    if not banners.groups or banners.groups[-1][1]:
+        banners.give_up(report, len(banners.waiting))
+        banners.groups.append([0, 0])
+    banners.groups[-1][0] += 1
+    more = next(report.below, "").split() if found["to"] is None else []
+    destination = found["to"] or (more[0] if more else None)
+    banners.waiting.append(text.Banner(text.test_name(found["test"]), destination, report.place))
+    banners.unit = None
+    report.place += bool(more)
+
+
+@text.LINES.reads("result")
+def _result(report: Report, _: Match[str]) -> bool:
+    """Read a classic result: a line of numbers, or two."""
+    if not (shape := text.shape_of(report.line)):
+        return False
+    (family, cells), unit, place = shape, report.under.unit, report.place
+    result = text.read_classic(family, cells, report.under.take(report, family), place, unit)
+    report.runs.append(result)
     if any((value := number(cell)) is not None and value < 0 and value != _NOT_MEASURED for cell in cells):
-        found.notes.say("a CPU figure below zero means not measured: left out", at + 1)
-    following = lines[at + 1] if at + 1 < len(lines) else ""
-    if family == "rr" and (remote := text.RR_REMOTE.match(following)):
-        names = ("remote_send_socket_bytes", "remote_recv_socket_bytes")
-        result.settings |= dict(zip(names, map(whole, remote.groups()), strict=True))
-        return 2
-    if family == "udp" and (received := text.UDP_RECEIVED.match(following)):
-        text.read_received(result, received.groups(), found.unit)
-        return 2
-    if family != "stream":
+        report.remarks.say("a CPU figure below zero means not measured: left out", place)
+    below = {"rr": "remote", "udp": "received"}.get(family)
+    if below and (found := text.SHAPES[below].match(next(report.below, ""))):
+        text.read_below(below, result, found.groups(), unit)
+        report.place += 1
+    elif below:
         lost = "the other side's sizes" if family == "rr" else "what the other side received"
-        found.notes.warn(f"the second line of this result is missing: {lost}", at + 1)
-    return 1
+        report.remarks.warn(f"the second line of this result is missing: {lost}", place)
+    return True
 
 
-def _alone(lines: Sequence[str], at: int, found: Found) -> int:
-    match = text.ALONE.match(lines[at])
-    if not match or not (found.waiting or found.commands):
-        return 0
-    unit = found.commands[-1].unit if found.commands else ""
-    if not unit:
-        found.notes.say("a result without a unit (-v 0): the test's default unit is assumed", at + 1)
-    fields = {"THROUGHPUT": match[1]} | ({"THROUGHPUT_UNITS": unit} if unit else {})
-    found.results.append(text.read_omni(fields, found.banner()))
-    return 1
+def _add_interim(report: Report, value: str, unit: str, seconds: str, end: str | None) -> None:
+    if row := text.read_interim(value, unit, seconds, end):
+        report.rows["intervals"].append(row)
+    else:
+        report.keep("unknown")
 
 
-def _csv(lines: Sequence[str], at: int, found: Found) -> int:
-    if not omni.is_csv_titles(lines[at]):
-        return 0
-    end, separator = at, omni.separator_of(lines[at])
-    while end < len(lines) and lines[end].strip() and not text.BANNER.match(lines[end]) and separator in lines[end]:
-        end += 1
-    # A last line may be wrapped so that no comma is left on it.
-    results, left = omni.read_csv(lines[at:end])
-    for fields in results:
-        found.results.append(text.read_omni(fields, found.banner()))
-    found.rest += [(end, line) for line in left]
-    if not results:
-        found.notes.warn("column titles of an omni result without the result", at + 1)
-    return end - at
+@text.LINES.reads("interim", "interim_csv")
+def _interim(report: Report, found: Match[str]) -> None:
+    _add_interim(report, **found.groupdict())
 
 
-def _key_values(lines: Sequence[str], at: int, found: Found) -> int:
-    fields: dict[str, str] = {}
-    end = at
-    while end < len(lines) and (pair := omni.key_value(lines[end])) and not _INTERIM_KEY.match(lines[end]):
-        if pair[0] in fields:
-            break
-        fields[pair[0]] = pair[1]
-        end += 1
-    if fields:
-        found.results.append(text.read_omni(fields, found.banner()))
-    return end - at
-
-
-def _interim(lines: Sequence[str], at: int, found: Found) -> int:
+@text.LINES.reads("interim_key")
+def _interim_keys(report: Report, _: Match[str]) -> None:
+    """Read an interim result of several lines, one for each key."""
     parts: dict[str, str] = {}
-    end = at
-    while end < len(lines) and (match := _INTERIM_KEY.match(lines[end])) and match["what"] not in parts:
-        parts[match["what"]] = match["value"].strip()
-        end += 1
-    if parts:
-        row = text.read_interim(
-            parts.get("INTERIM_RESULT", ""), parts.get("UNITS", ""), parts.get("INTERVAL", ""), parts.get("ENDING")
-        )
-    else:
-        line = text.INTERIM.search(lines[at]) or text.INTERIM_CSV.match(lines[at])
-        if not line:
-            return 0
-        row, end = text.read_interim(line["value"], line["unit"], line["seconds"], line["end"]), at + 1
-    if row:
-        found.intervals.append(row)
-    else:
-        found.rest.append((at + 1, lines[at]))
-    return end - at
+    for line in chain([report.line], report.below):
+        if not (found := text.LINES["interim_key"].match(line)) or found["what"] in parts:
+            break
+        parts[found["what"]] = found["value"].strip()
+    value, unit, seconds = (parts.get(name, "") for name in ("INTERIM_RESULT", "UNITS", "INTERVAL"))
+    _add_interim(report, value, unit, seconds, parts.get("ENDING"))
+    report.place += len(parts) - 1
 
 
-def _histogram(lines: Sequence[str], at: int, found: Found) -> int:
-    if bins := text.read_bins(lines[at]):
-        if found.results:
-            found.results[-1].histogram += bins
-            found.results[-1].uncounted = at + 1
-        else:
-            found.rest.append((at + 1, lines[at]))
-        return 1
-    if total := text.TOTAL.match(lines[at]):
-        counts = [row["count"] for row in found.results[-1].histogram] if found.results else []
-        if found.results:
-            found.results[-1].uncounted = None
-        if counts and sum(counts) != whole(total["count"]):
-            found.notes.warn(f"the histogram has {sum(counts):,} of {total['count']}: lines of it are missing", at + 1)
-        return 1
-    return 0
+@text.LINES.reads("key_value")
+def _key_values(report: Report, _: Match[str]) -> bool:
+    fields: dict[str, str] = {}
+    for line in chain([report.line], report.below):
+        pair = omni.key_value(line)
+        if not pair or pair[0] in fields or text.LINES["interim_key"].match(line):
+            break
+        fields |= [pair]
+    if fields:
+        _add_omni(report, fields)
+        report.place += len(fields) - 1
+    return bool(fields)
 
 
-def _columns(lines: Sequence[str], at: int, found: Found) -> int:
-    if not found.waiting or not _TITLE_WORDS.match(lines[at]):
-        return 0
-    for end in range(at + 1, min(at + _LATER_TITLES, len(lines))):
-        first = lines[end].split()[:1]
-        if first and (number(first[0]) is not None):
-            found.results.append(text.read_omni(omni.read_columns(lines[at:end], lines[end]), found.banner()))
-            return end - at + 1
-    return 0
+@text.LINES.reads("csv_titles")
+def _csv(report: Report, _: Match[str]) -> bool:
+    if not omni.is_csv_titles(report.line):
+        return False
+    separator = omni.separator_of(report.line)
+    # A last line may be wrapped so that no comma is left on it.
+    below = takewhile(lambda line: separator in line and not text.LINES["banner"].match(line), report.below)
+    block = [report.line, *below]
+    results, left = omni.read_csv(block)
+    for fields in results:
+        _add_omni(report, fields)
+    if not results:
+        report.remarks.warn("column titles of an omni result without the result", report.place)
+    report.place += len(block) - 1
+    report.kept["unknown"] += [(report.place, line) for line in left]
+    return True
 
 
-def _messages(lines: Sequence[str], at: int, found: Found) -> int:
-    line = lines[at]
-    if confidence := text.CONFIDENCE.match(line):
-        if confidence["what"] == "Throughput":
-            message = f"the requested confidence was not reached: throughput is known to {confidence['pct']}"
-            found.notes.warn(message, at + 1)
-        return 1
-    if text.TITLES.match(line):
-        found.unit = omni.unit_of(line) or found.unit
-        if text.is_titles(line) and found.used and not found.waiting:
-            # Each test prints its banner first: the latest one belongs to another result.
-            found.used = None
-            found.notes.warn("column titles without a banner above them: test and destination are unknown", at + 1)
-        return 1
-    if text.ERROR.match(line):
-        found.wrong.append((at + 1, line))
-        if found.waiting:
-            # That test prints no result.
-            found.waiting.pop()
-            found.groups[-1][0] -= 1
-        return 1
-    return 1 if text.WARNING.match(line) or text.ORDINARY.match(line) else 0
+@text.LINES.reads("bins", "last_bin")
+def _bins(report: Report, _: Match[str]) -> bool:
+    bins = text.read_bins(report.line)
+    if bins and report.runs:
+        report.run.rows["histogram"] += bins
+        report.run.facts["uncounted"] = report.place
+    elif bins:
+        report.keep("unknown")
+    return bool(bins)
 
 
-_KINDS: tuple[Callable[[Sequence[str], int, Found], int], ...] = (
-    _command,
-    _banner,
-    _classic,
-    _interim,
-    _key_values,
-    _csv,
-    _histogram,
-    _messages,
-    _columns,
-    _alone,
-)
-"""Each reads what begins at a line, if it is of its kind, and says how many lines that was."""
+@text.LINES.reads("bins_total")
+def _bins_total(report: Report, found: Match[str]) -> None:
+    for result in report.runs[-1:]:
+        result.facts["uncounted"] = None
+        counted_here = sum(row["count"] for row in result.rows["histogram"])
+        if result.rows["histogram"] and counted_here != whole(found["count"]):
+            message = f"the histogram has {counted_here:,} of {found['count']}: lines of it are missing"
+            report.remarks.warn(message, report.place)
 
 
-def split(lines: Sequence[str], failed: tuple[int, ...] | None = None) -> Found:
-    """Reads the lines of a file: twice where it has fewer results than banners, to know which runs had none."""
-    found = Found(failed=failed or ())
-    at = 0
-    while at < len(lines):
-        if not lines[at].strip():
-            at += 1
-            continue
-        read = next((count for kind in _KINDS if (count := kind(lines, at, found))), 0)
-        if not read:
-            found.rest.append((at + 1, lines[at]))
-        at += read or 1
-    missing = tuple(max(banners - results, 0) for banners, results in found.groups)
+@text.LINES.reads("confidence")
+def _confidence(report: Report, found: Match[str]) -> None:
+    if found["what"] == "Throughput":
+        message = f"the requested confidence was not reached: throughput is known to {found['pct']}"
+        report.remarks.warn(message, report.place)
+
+
+@text.LINES.reads("titles")
+def _titles(report: Report, _: Match[str]) -> None:
+    banners: Banners = report.under
+    banners.unit = omni.unit_of(report.line) or banners.unit
+    if text.is_titles(report.line) and banners.used and not banners.waiting:
+        # Each test prints its banner first: the latest one belongs to another result.
+        banners.used = None
+        message = "column titles without a banner above them: test and destination are unknown"
+        report.remarks.warn(message, report.place)
+
+
+@text.LINES.reads("error")
+def _error(report: Report, _: Match[str]) -> None:
+    report.keep("error")
+    if report.under.waiting:
+        # That test prints no result.
+        report.under.waiting.pop()
+        report.under.groups[-1][0] -= 1
+
+
+@text.LINES.reads("column_titles")
+def _columns(report: Report, _: Match[str]) -> bool:
+    """Read a result in columns, below titles of one line or several."""
+    for many, line in enumerate(islice(report.below, _LATER_TITLES - 1 if report.under.waiting else 0), 1):
+        first = line.split()[:1]
+        if first and number(first[0]) is not None:
+            titles = report.lines[report.place - 1 : report.place - 1 + many]
+            _add_omni(report, omni.read_columns(titles, line))
+            report.place += many
+            return True
+    return False
+
+
+@text.LINES.reads("alone")
+def _alone(report: Report, found: Match[str]) -> bool:
+    banners: Banners = report.under
+    if not (banners.waiting or banners.commands):
+        return False
+    unit = banners.commands[-1].unit if banners.commands else ""
+    if not unit:
+        report.remarks.say("a result without a unit (-v 0): the test's default unit is assumed", report.place)
+    _add_omni(report, {"THROUGHPUT": found[1]} | ({"THROUGHPUT_UNITS": unit} if unit else {}))
+    return True
+
+
+def read_report(lines: Sequence[str], failed: tuple[int, ...] | None = None) -> Report:
+    """Read the lines of a file: twice if it has fewer results than banners, to know which runs had none."""
+    banners = Banners(failed or ())
+    report = text.LINES.read(lines, Report(under=banners))
+    missing = tuple(max(many - results, 0) for many, results in banners.groups)
     if failed is None and any(missing):
-        return split(lines, missing)
-    found.without_result(len(found.waiting))
-    if (missing_results := len(found.ordered) - len(found.results)) > 0:
-        many = f"{missing_results} of {counted(len(found.ordered), 'netperf command')}"
-        found.notes.warn(f"{many} have no result: those runs failed, or were cut", found.ordered[0])
-    for line in [result.uncounted for result in found.results if result.uncounted is not None]:
-        found.notes.warn("the histogram ends before the sum of its counts: lines of it are missing", line)
-    bare = [result for result in found.results if result.run.test in text.FAMILY_NAMES.values() and not result.fields]
-    if any(result.run.test in {"STREAM", "RR"} for result in bare):
-        found.notes.say("no banner (-P 0): netperf's default protocol and unit are assumed")
-    return found
+        return read_report(lines, missing)
+    banners.give_up(report, len(banners.waiting))
+    if (missing_results := len(banners.ordered) - len(report.runs)) > 0:
+        many = f"{missing_results} of {counted(len(banners.ordered), 'netperf command')}"
+        report.remarks.warn(f"{many} have no result: those runs failed, or were cut", banners.ordered[0])
+    for line in filter(None, (result.facts.get("uncounted") for result in report.runs)):
+        report.remarks.warn("the histogram ends before the sum of its counts: lines of it are missing", line)
+    if any(result.facts["test"] in {"STREAM", "RR"} and not result.rows["fields"] for result in report.runs):
+        report.remarks.say("no banner (-P 0): netperf's default protocol and unit are assumed")
+    return report
 
 
-_SETTINGS = schema(
-    "run i64, test destination str, "
-    "local_send_socket_bytes local_recv_socket_bytes remote_send_socket_bytes remote_recv_socket_bytes "
-    "message_bytes request_bytes response_bytes messages_sent messages_received errors i64, elapsed_s f64"
-)
-_FIELDS = schema("run i64, field text str, value f64")
 _MARKS = (
     " test from ", " test to", "recv", "elapsed", "netperf_", "throughput_units=", "_latency=", "local_cpu_util=",
     "elapsed_time=",
 )  # fmt: skip
 """Words of which one, whatever its case, stands in every output but CSV and bare numbers."""
-_INTERVALS = schema("time time, seconds throughput f64, unit str")
-_HISTOGRAM = schema("run i64, from_ms to_ms f64, count i64")
 
 
 def recognise(head: Head) -> bool:
@@ -316,7 +280,7 @@ def recognise(head: Head) -> bool:
     if not (head.holds(*_MARKS) or omni.is_csv_titles(first) or text.is_part(first) or text.is_command(first)):
         return False
     lines = [line for line in head.lines if line.strip() and not text.is_command(line)] or [first]
-    return any(text.BANNER.match(line) or text.is_titles(line) for line in lines) or (
+    return any(text.LINES["banner"].match(line) or text.is_titles(line) for line in lines) or (
         omni.is_key_value(lines) or omni.is_csv(lines) or text.is_bare([first, *lines])
     )
 
@@ -326,19 +290,13 @@ def read(source: Source) -> Recording:
     content = source.text()
     # Numbers in columns are told by their place: a cut one leaves a mark there. Others leave nothing.
     content = content.without_cut_number("nan" if text.is_in_columns(content.lines()[-1]) else "")
-    found = split(content.lines())
-    notes = Notes([*content.notes, *errors(found.wrong, "netperf"), *found.notes])
-    results = [vars(result) for result in found.results]
-    runs = [result.run for result in found.results]
-    settings = [{"run": place, **one.settings} for place, one in enumerate(found.results, 1) if one.settings]
-    details = {
-        "settings": (settings, _SETTINGS),
-        "fields": (numbered(results, "fields"), _FIELDS),
-        "intervals": (found.intervals, _INTERVALS),
-        "histogram": (numbered(results, "histogram"), _HISTOGRAM),
-    }
-    if not (tabled := tables("netperf", runs, details)):
+    report = read_report(content.lines())
+    notes = Notes([*content.notes, *report.notes("netperf"), *report.remarks])
+    details = report.details(text.SCHEMAS)
+    tabled = tables("netperf", [result.measured() for result in report.runs], details)
+    if not tabled:
         raise nothing(notes, "netperf")
     if "benchmark_results" not in tabled:
         notes.warn("no result: the run ended early, or failed")
-    return Recording(FORMAT, source.name, tabled, {"samples": len(runs)}, (*notes, *left_out(found.rest)))
+    notes += left_out(report.kept["unknown"])
+    return Recording(FORMAT, source.name, tabled, {"samples": len(report.runs)}, tuple(notes))

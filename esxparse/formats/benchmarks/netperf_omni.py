@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from esxparse.formats.benchmarks.printed import kinds
 from esxparse.formats.benchmarks.table import BETTER, Figure, higher, listing
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.tables import data
@@ -15,33 +16,23 @@ from esxparse.formats.kit.text import cells_of
 
 _UNITS_FIELDS = ("THROUGHPUT_UNITS", "Throughput Units")
 _DEMAND_FIELDS = ("SD_UNITS", "Service Demand Units")
-_FIELDS = data(__file__)
-_KEY = re.compile(r"^(?P<key>[A-Z][A-Z0-9_]{1,40})=(?P<value>.*)$")
-_OWN_KEYS = re.compile(r"^(?:THROUGHPUT_UNITS|(?:P\d\d|MEAN|MIN|MAX|STDDEV|RT)_LATENCY|LOCAL_CPU_UTIL|ELAPSED_TIME)=")
-_INTERIM = re.compile(r"^NETPERF_(?:INTERIM_RESULT|UNITS|INTERVAL|ENDING)\[\d+\]=")
-_LABEL = re.compile(
-    r"(?:Throughput|Percentile|Latency|Microseconds|Elapsed Time|(?:Local|Remote) (?:CPU|Send|Recv|Service|Socket)|"
-    r"Confidence|Transaction|Socket Size|Protocol$|Direction$|Request|Response)"
-)
+_FIELDS, _LINES = data(__file__), kinds(__file__)
 _FACTORS = {"10^3bits": 1e-3, "10^6bits": 1.0, "10^9bits": 1e3, "bits": 1e-6}
 _FACTORS |= {f"{prefix}Bytes": 2**power * 8 / 1e6 for prefix, power in (("", 0), ("K", 10), ("M", 20), ("G", 30))}
-_UNIT = re.compile(
-    r"(?P<size>10\^[369]bits|[KMG]?Bytes|bits)\s*/\s*s(?:ec)?|(?P<trans>Trans(?:actions)?\s*/\s*s(?:ec)?)"
-)
 
 
 def unit_of(text: str) -> tuple[float, str] | None:
     """Factor and unit of a throughput whose printed unit (or titles) say so: Mbit/s or transactions/s."""
-    if not (match := _UNIT.search(text)):
+    if not (match := _LINES["unit"].search(text)):
         return None
     return (1.0, "transactions/s") if match["trans"] else (_FACTORS[match["size"]], "Mbit/s")
 
 
 def is_key_value(lines: Sequence[str]) -> bool:
     """Whether there are key=value lines that netperf alone prints."""
-    keys = sum(bool(_OWN_KEYS.match(line)) for line in lines)
+    keys = sum(bool(_LINES["own_key"].match(line)) for line in lines)
     rate = any(re.match(r"THROUGHPUT=-?[\d.]", line) for line in lines)
-    return any(_INTERIM.match(line) for line in lines) or (keys > 0 and (rate or keys > 1))
+    return any(_LINES["interim"].match(line) for line in lines) or (keys > 0 and (rate or keys > 1))
 
 
 def is_csv(lines: Sequence[str]) -> bool:
@@ -60,7 +51,7 @@ def is_csv_titles(line: str) -> bool:
         return False
     separator = separator_of(line)
     cells = [cell.strip() for cell in line.strip().strip(separator).split(separator)]
-    known = sum(bool(_LABEL.search(cell)) for cell in cells)
+    known = sum(bool(_LINES["label"].search(cell)) for cell in cells)
     return (
         len(cells) > 1
         and known * 2 >= len(cells)
@@ -71,7 +62,7 @@ def is_csv_titles(line: str) -> bool:
 
 def key_value(line: str) -> tuple[str, str] | None:
     """Key and value of a line `KEY=value`."""
-    match = _KEY.match(line.strip())
+    match = _LINES["key"].match(line.strip())
     return (match["key"], match["value"].strip().strip('"')) if match else None
 
 

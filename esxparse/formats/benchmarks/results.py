@@ -3,10 +3,6 @@
 Nothing in such a file tells what it is: it is read when it is asked for (`format="results_csv"`), or when its first
 line is the comment `# esxparse benchmark results`.
 
-Tables
-------
-benchmark_results   see `esxparse.formats.benchmarks.table`; and `time` (UTC) where a time column was named
-
 Columns are told by their titles, in any case and order: `benchmark`, `test`, `configuration` (`config`), `repetition`
 (`run`, `iteration`), `metric`, `unit`, `higher_is_better`. Other columns with words in them are labels: the first is
 `test` where there is none, the rest go to `configuration` as `name=value`. Every column of numbers is a metric under
@@ -23,49 +19,31 @@ Source: the format is esxparse's own. Times without a zone are taken as UTC.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from esxparse.errors import DamagedError, EsxparseError, did_you_mean
-from esxparse.formats.benchmarks.table import SCHEMA, Fields, listing
+from esxparse.formats.benchmarks.printed import kinds
+from esxparse.formats.benchmarks.table import Fields, dated, listing
 from esxparse.formats.kit.limits import cut_notes
 from esxparse.formats.kit.marks import COMMA, POINT, Marks, marks_of_cells
 from esxparse.formats.kit.notes import Notes, excerpt
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.orders import swap_notes
-from esxparse.formats.kit.tables import frame
+from esxparse.formats.kit.tables import data, frame, schemas
 from esxparse.formats.kit.text import Text, cells_of, may_be_cut
 from esxparse.formats.opening import Decimal
 from esxparse.formats.source import Source
-from esxparse.formats.window import TIME
 from esxparse.recording import Note, Recording
 
 FORMAT = "results_csv"
 
 MARK = "# esxparse benchmark results"
-_QUOTED = re.compile(r'"[^"]*"')
 _SEPARATORS = "\t;,|"
-_OWN = ("benchmark", "test", "configuration", "repetition", "metric", "unit", "higher_is_better")
-_NAMES = {name: name for name in _OWN} | {"name": "test", "config": "configuration", "units": "unit"}
-_NAMES |= dict.fromkeys(("run", "iteration", "rep"), "repetition")
-_COMMENT = re.compile(
-    r"^\s*#\s*(?P<name>benchmark|test|configuration|unit|metric|higher_is_better)\s*[:=]\s*(?P<value>.*\S)"
-)
-_UNIT_IN_TITLE = re.compile(r"^(?P<name>.*\S)?\s*+[\[(](?P<unit>[^\[\]()]++)[\])]\s*+$")
-_BY_TIME = r"(?:bytes|[kmg]i?b|[kmg]bit)_per_s"
-_UNITS = rf"ns|us|ms|s|sec|min|pct|bytes|{_BY_TIME}|per_s|iops|opm|tpm|tps|ops"
-_UNIT_AT_END = re.compile(rf"^(?P<name>.+?)_(?P<unit>{_UNITS})$")
-_UNIT_ALONE = re.compile(rf"^(?P<name>)(?P<unit>bytes|{_BY_TIME})$")
-_TIMES = frozenset({"ns", "us", "µs", "ms", "s", "sec", "secs", "second", "seconds", "min", "minutes", "h"})
-_RATES = re.compile(
-    r"/\s*(?:s|sec|min|h)\b|per_s|(?:^|[^a-z])(?:iops|opm|tpm|tps|ops|rps|fps|[gmk]?flops?|vdimark|score|vms?)$",
-    re.IGNORECASE,
-)
+_DATA, _PATTERNS = data(__file__), kinds(__file__, "patterns")
+_NAMES = {title: name for name, titles in _DATA["names"].items() for title in titles}
 _TRUE, _FALSE = frozenset({"true", "yes", "1", "higher"}), frozenset({"false", "no", "0", "lower"})
-_ORDERED = re.compile(r"\d{1,2}([/.-])\d{1,2}\1\d{2}(?:\d{2})?(?!\d)")
-"""A date in an order that only its writer knows."""
 _SECONDS = 1 << 33
 
 
@@ -84,7 +62,7 @@ def separator_of(lines: Sequence[str]) -> str:
     >>> separator_of(['name;opm', '"a, b, c";1,5', '"d; e";2'])
     ';'
     """
-    bare = [_QUOTED.sub("", line) for line in lines]
+    bare = [_PATTERNS["quoted"].sub("", line) for line in lines]
 
     def regular(character: str) -> tuple[int, int]:
         counts = Counter(line.count(character) for line in bare)
@@ -102,17 +80,18 @@ def unit_of(title: str) -> tuple[str, str]:
     >>> unit_of("mean_kb_per_s"), unit_of("kb_per_s")
     (('mean', 'kb_per_s'), ('value', 'kb_per_s'))
     """
-    match = _UNIT_IN_TITLE.match(title) or _UNIT_ALONE.match(title) or _UNIT_AT_END.match(title)
+    found = (_PATTERNS[name].match(title) for name in ("unit_in_title", "unit_alone", "unit_at_end"))
+    match = next(filter(None, found), None)
     return ((match["name"] or "value").strip(), match["unit"].strip()) if match else (title, "")
 
 
 def better(metric: str, unit: str) -> bool | None:
     """Whether higher is better, as far as the unit or the name tells."""
-    if unit.lower() in _TIMES:
+    if unit.lower() in _DATA["units"]["times"]:
         return False
     # A score is in points, if its unit is written at all.
     named = unit.lower() in {"", "points"}
-    return True if _RATES.search(unit) or (named and _RATES.search(metric)) else None
+    return True if _PATTERNS["rate"].search(unit) or (named and _PATTERNS["rate"].search(metric)) else None
 
 
 def read_time(text: str) -> datetime | None:
@@ -128,7 +107,7 @@ def read_time(text: str) -> datetime | None:
 
 
 def _unreadable_time(cell: str) -> str:
-    if _ORDERED.match(cell.strip()):
+    if _PATTERNS["ordered_date"].match(cell.strip()):
         return (
             f"the order of day, month and year in {excerpt(cell)!r} is not known, and a spreadsheet may have swapped "
             "day and month in other rows; write it as 2026-03-11T09:02"
@@ -149,7 +128,7 @@ def _column(titles: Sequence[str], wanted: str | None, what: str) -> int | None:
 def read_rows(lines: Sequence[str]) -> tuple[list[tuple[int, list[str]]], dict[str, str]]:
     """The rows with their lines, and the values that comments set."""
     kept = [(place, line) for place, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")]
-    said = {match["name"]: match["value"] for line in lines if (match := _COMMENT.match(line))}
+    said = {match["name"]: match["value"] for line in lines if (match := _PATTERNS["comment"].match(line))}
     separator = separator_of([line for _, line in kept])
     rows = [(place, cells_of(line, separator) or [line]) for place, line in kept]
     return rows, said
@@ -290,6 +269,6 @@ def read(
         why = f" (line {notes[0].line}: {notes[0].message})" if notes else ""
         raise DamagedError(f"none of its rows has a number{why}: name the column with value_column")
     notes += swap_notes([row["time"] for row in found], has_option=False)
-    schema = {"time": TIME, **SCHEMA} if role["time"] is not None else dict(SCHEMA)
+    rows_and_columns = dated(found, schemas(__file__)["benchmark_results"])
     meta = {"samples": len(rows)}
-    return Recording(FORMAT, source.name, {"benchmark_results": frame(found, schema).lazy()}, meta, tuple(notes))
+    return Recording(FORMAT, source.name, {"benchmark_results": frame(*rows_and_columns).lazy()}, meta, tuple(notes))

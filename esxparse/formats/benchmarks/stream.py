@@ -1,17 +1,5 @@
 r"""STREAM memory bandwidth (C 5.6 to 5.10, Fortran, MPI, and variants that print its table, BabelStream).
 
-Tables
-------
-benchmark_results   see `esxparse.formats.benchmarks.table`: metric `bandwidth` in MB/s for each kernel
-kernels             one row per kernel and run
-    run             i64   from 1, in the order of the file
-    kernel          str   `copy`, `scale`, `add`, `triad` ..., lower case
-    bandwidth_mb_per_s  f64  best rate, the mean where a table between bars has no best; 10**6 bytes per second
-    time_mean_s, time_min_s, time_max_s  f64  seconds; the mean is a root mean square up to version 4
-    array_size      i64   elements
-    threads         i64   counted by the program (OpenMP), or as requested
-    valid           bool  "Solution Validates" or "Failed Validation"; null where the file ends before
-
 Several runs may follow each other in a file, with anything between them.
 Source: stream.c 5.10, McCalpin: `1.0E-06 * bytes[j]/mintime[j]`; BabelStream main.cpp for its column order and
 `--mibibytes`. Assumption: `GB/s`, `GBytes/sec` is 10**9 bytes per second.
@@ -20,183 +8,171 @@ Source: stream.c 5.10, McCalpin: `1.0E-06 * bytes[j]/mintime[j]`; BabelStream ma
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from re import Match
 
-from esxparse.formats.benchmarks.table import Fields, Run, higher, listing, nothing, ordinary, recording, whose
+from esxparse.formats.benchmarks.printed import Lines, Part, Report
+from esxparse.formats.benchmarks.table import Run, higher, nothing, recording, settings_of, whose
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
-from esxparse.formats.kit.tables import schema
+from esxparse.formats.kit.tables import data, schemas
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
 
 FORMAT = "stream"
 
-_TITLES = re.compile(
-    r"^\s*Function\s+(?:Best\s+)?(?:Rate\s*\(?)?(?P<unit>[MG]i?B(?:ytes)?/s(?:ec)?)\)?\s+(?P<rest>\S.*)$", re.IGNORECASE
-)
+_SCHEMAS, _LINES = schemas(__file__), Lines(__file__, re.IGNORECASE)
 _RATE = re.compile(r"[MG]i?B(?:ytes)?/s(?:ec)?", re.IGNORECASE)
 _SCALE = re.compile(r"\((?P<unit>[mun]?s)\w*\)", re.IGNORECASE)
-_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _TIME = re.compile(r"avg|average|rms|mean|min|max", re.IGNORECASE)
 _TIME_NAMES = {"avg": "mean", "average": "mean", "rms": "mean", "mean": "mean", "min": "min", "max": "max"}
-_KERNEL = re.compile(r"^\s*(?P<name>[A-Za-z][A-Za-z0-9_ ]{0,24}?):?\s+(?P<numbers>-?[\d.]\S*(?:\s+\S+)*)\s*$")
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _UNITS = {"MB": 1.0, "GB": 1e3, "MIB": 2**20 / 1e6, "GIB": 2**30 / 1e6}
-_VERSION = re.compile(r"^\s*(?:STREAM\s+version\s+(?:\$Revision:\s*)?(?P<version>[\d.]+)|BabelStream)", re.IGNORECASE)
-_FACTS = {
-    "array_size": re.compile(r"^\s*(?:Array size\s*[=:]\s*(\d+)(?!\S*\.)|Total Aggregate Array size\s*=\s*(\d+))"),
-    "requested": re.compile(r"^\s*Number of Threads requested\s*=\s*(\d+)", re.IGNORECASE),
-    "threads": re.compile(r"^\s*Number of Threads counted\s*=\s*(\d+)", re.IGNORECASE),
-    "times": re.compile(r"^\s*(?:Each kernel will be executed|Running kernels)\s+(\d+)\s+times", re.IGNORECASE),
-    "element_bytes": re.compile(r"^\s*This system uses\s+(\d+)\s+bytes per", re.IGNORECASE),
-}
-_PASSED = re.compile(r"Solution Validates|^\s*Validation:? passed", re.IGNORECASE)
-_FAILED = re.compile(r"Failed Validation|Validation failed", re.IGNORECASE)
-_ORDINARY = ordinary("stream", re.IGNORECASE)
+_SHOWN = data(__file__)["shown"]
 _COMMON = ("copy", "scale", "add", "triad")
 
-_SCHEMA = schema(
-    "run i64, kernel str, bandwidth_mb_per_s time_mean_s time_min_s time_max_s f64, array_size threads i64, valid bool"
-)
-
-
-def read_titles(line: str) -> tuple[float, list[str]] | None:
-    """What the titles of a table say: MB/s per unit of its rates, and which times its columns hold."""
-    if not (match := _TITLES.match(line)):
-        return None
-    times = [_TIME_NAMES[word.lower()] for word in _TIME.findall(match["rest"])]
-    return _factor(match["unit"]), times
-
-
-def _bars(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip().strip("|").split("|")] if line.lstrip().startswith("|") else []
-
-
-def read_bar_titles(line: str) -> list[tuple[str, float]] | None:
-    """What the titles of a table between bars say: the name of each column after the first, and its factor."""
-    first, *rest = _bars(line) or [""]
-    if first.lower() != "function" or not any(map(_RATE.search, rest)):
-        return None
-    columns = []
-    for title in rest:
-        rate, time, scale = _RATE.search(title), _TIME.search(title), _SCALE.search(title)
-        if rate:
-            which = "mean" if re.search("avg|average|mean", title, re.IGNORECASE) else "best"
-            columns.append((which, _factor(rate[0])))
-        elif time:
-            columns.append(
-                (f"time_{_TIME_NAMES[time[0].lower()]}_s", _SECONDS[scale["unit"].lower()] if scale else 1.0)
-            )
-        else:
-            columns.append(("", 1.0))
-    return columns
-
-
-def read_bar_kernel(line: str, columns: list[tuple[str, float]]) -> Fields | None:
-    """A row of such a table; the rate is the best one, or the mean where there is no other."""
-    kernel, *cells = _bars(line) or [""]
-    values = [number(cell) for cell in cells]
-    if len(values) != len(columns):
-        return None
-    row = {name: value * factor for (name, factor), value in zip(columns, values, strict=True) if value is not None}
-    rates = [row[name] for name in ("best", "mean") if name in row]
-    times = {name: value for name, value in row.items() if name.startswith("time_")}
-    return {"kernel": kernel.rstrip(":").lower(), "bandwidth_mb_per_s": rates[0], **times} if rates else None
+Columns = list[tuple[str, float]]
+"""The columns of a table after the name of the kernel: `best` or `mean` rate, or a time, and the factor to its unit."""
 
 
 def _factor(unit: str) -> float:
     return _UNITS[unit.upper().partition("/")[0].replace("YTES", "")]
 
 
-def read_kernel(line: str, factor: float, times: list[str]) -> Fields | None:
-    """One line of the table: the kernel, its rate in MB/s, its times in seconds."""
-    match = _KERNEL.match(line)
-    values = [number(cell) for cell in match["numbers"].split()] if match else []
-    # With another number of cells than the titles have, no cell is known to stand under its own title.
-    if not match or len(values) != 1 + len(times) or values[0] is None:
-        return None
-    row = {f"time_{name}_s": value for name, value in zip(times, values[1:], strict=True)}
-    return {"kernel": match["name"].strip().lower(), "bandwidth_mb_per_s": values[0] * factor, **row}
+def _time_column(word: str) -> str:
+    return f"time_{_TIME_NAMES[word.lower()]}_s"
 
 
-def read_fact(line: str) -> Fields:
-    """What a line says of the run to come."""
-    return {
-        name: whole(next(group for group in match.groups() if group))
-        for name, pattern in _FACTS.items()
-        if (match := pattern.match(line))
-    }
+def bar_column(title: str) -> tuple[str, float]:
+    """The column below a title between bars; one without a name is not read."""
+    rate, time, scale = _RATE.search(title), _TIME.search(title), _SCALE.search(title)
+    if rate:
+        is_mean = re.search("avg|average|mean", title, re.IGNORECASE)
+        return "mean" if is_mean else "best", _factor(rate[0])
+    if time:
+        return _time_column(time[0]), _SECONDS[scale["unit"].lower()] if scale else 1.0
+    return "", 1.0
 
 
-def split(lines: list[str]) -> tuple[list[Fields], list[tuple[int, str]], list[tuple[int, str]]]:
-    """The runs of a file (facts, kernels, validity, first line), unreadable lines in their tables, unknown lines."""
-    runs: list[Fields] = []
-    rest: list[tuple[int, str]] = []
-    unknown: list[tuple[int, str]] = []
-    facts: Fields = {}
-    titles = None
-    bars: list[tuple[str, float]] | None = None
-    for place, line in enumerate(lines, 1):
-        if version := _VERSION.match(line):
-            facts, titles, bars = {"line": place, "release": version["version"]}, None, None
-        elif columns := read_bar_titles(line):
-            bars = columns
-            runs.append({"line": place, **facts, "kernels": [], "valid": None})
-        elif bars and (row := read_bar_kernel(line, bars)):
-            runs[-1]["kernels"].append(row)
-        elif found := read_titles(line):
-            titles = found
-            runs.append({"line": place, **facts, "kernels": [], "valid": None})
-        elif titles and (row := read_kernel(line, *titles)):
-            runs[-1]["kernels"].append(row)
-        elif runs and (_FAILED.search(line) or _PASSED.search(line)):
-            passed = not _FAILED.search(line) and runs[-1]["valid"] is not False
-            runs[-1] |= {"valid": passed, "checked": place}
-        else:
-            told = read_fact(line)
-            facts |= told
-            if not titles and line.strip() and not told and not _ORDINARY.match(line):
-                unknown.append((place, line))
-            # A line that is no row may be a damaged one: the table goes on below it.
-            rest += [(place, line)] if titles and line.strip(" -\t") else []
-            titles = titles if line.strip(" -\t") else None
-    return runs, rest, unknown
+@_LINES.reads("version")
+def _version(report: Report, found: Match[str]) -> None:
+    report.coming, report.under = {"line": report.place, **found.groupdict()}, ""
 
 
-def about(run: Fields, place: int) -> list[Note]:
+def _begin(report: Report) -> Part:
+    run = report.begin(**report.coming)
+    run.line = report.coming.get("line", run.line)
+    return run
+
+
+def _bars(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+@_LINES.reads("bar_titles")
+def _bar_titles(report: Report, _: Match[str]) -> bool:
+    titles = _bars(report.line)[1:]
+    if any(map(_RATE.search, titles)):
+        _begin(report).facts["bars"] = list(map(bar_column, titles))
+        return True
+    return False
+
+
+@_LINES.reads("titles")
+def _titles(report: Report, found: Match[str]) -> None:
+    _begin(report)
+    times = [(_time_column(word), 1.0) for word in _TIME.findall(found["rest"])]
+    report.under = [("best", _factor(found["unit"])), *times]
+
+
+def _add_kernel(report: Report, name: str, cells: Sequence[str], columns: Columns) -> bool:
+    """Add the row of a kernel, if it has a rate and as many cells as its table has titles."""
+    if len(cells) != len(columns):
+        return False
+    values = zip(columns, map(number, cells), strict=True)
+    row = {column: value * factor for (column, factor), value in values if value is not None}
+    rate = row.get("best", row.get("mean"))
+    if rate is not None:
+        report.run.rows["kernels"].append({**row, "kernel": name.lower(), "bandwidth_mb_per_s": rate})
+    return rate is not None
+
+
+@_LINES.reads_in_run("bar_kernel")
+def _bar_kernel(report: Report, _: Match[str]) -> bool:
+    name, *cells = _bars(report.line)
+    return _add_kernel(report, name.rstrip(":"), cells, report.run.facts.get("bars", []))
+
+
+@_LINES.reads("kernel")
+def _kernel(report: Report, found: Match[str]) -> bool:
+    return bool(report.under) and _add_kernel(report, found["name"].strip(), found["numbers"].split(), report.under)
+
+
+@_LINES.reads_in_run("verdict")
+def _verdict(report: Report, found: Match[str]) -> None:
+    valid = found["failed"] is None and report.run.facts.get("valid") is not False
+    report.run.facts |= {"valid": valid, "checked": report.place}
+
+
+@_LINES.reads("blank")
+def _blank(report: Report, _: Match[str]) -> bool:
+    """End a table."""
+    columns, report.under = report.under, ""
+    return bool(columns)
+
+
+@_LINES.reads("fact")
+def _fact(report: Report, found: Match[str]) -> bool:
+    """Note a setting of the run to come."""
+    report.coming |= {name: whole(text) for name, text in found.groupdict().items() if text is not None}
+    return not report.under
+
+
+@_LINES.reads("in_table")
+def _in_table(report: Report, _: Match[str]) -> bool:
+    """Keep a line of a table that is not a row: it may be damaged, and the table goes on below."""
+    if report.under:
+        report.keep("damaged")
+    return bool(report.under)
+
+
+def read_report(lines: Sequence[str]) -> Report:
+    """The runs of a file."""
+    return _LINES.read(lines)
+
+
+def about(run: Part, place: int) -> list[Note]:
     """Notes on a run."""
     notes = Notes()
-    if run["valid"] is False:
-        notes.warn(f"run {place} failed validation: its rates are those of wrong results", run["checked"])
-    names = {row["kernel"] for row in run["kernels"]}
+    valid = run.facts.get("valid")
+    if valid is False:
+        notes.warn(f"run {place} failed validation: its rates are those of wrong results", run.facts["checked"])
+    names = {row["kernel"] for row in run.rows["kernels"]}
     lost = [name for name in _COMMON if name not in names]
     if lost and names <= set(_COMMON):
-        notes.warn(f"run {place} has no {', '.join(lost)}: the file was cut, or lines are missing", run["line"])
-    elif run["valid"] is None:
-        notes.say(f"run {place} does not say whether its results are right", run["line"])
+        notes.warn(f"run {place} has no {', '.join(lost)}: the file was cut, or lines are missing", run.line)
+    elif valid is None:
+        notes.say(f"run {place} does not say whether its results are right", run.line)
     return notes
-
-
-def configuration(run: Fields) -> str:
-    """The settings of a run, as text."""
-    threads = run.get("threads") or run.get("requested")
-    elements = f"{run['array_size']} elements" if run.get("array_size") else ""
-    return listing(elements, f"{threads} threads" if threads else "")
 
 
 def read(source: Source) -> Recording:
     """Reads the output of one or many runs of STREAM."""
     text = source.text().without_cut_number("nan")
-    found, rest, unknown = split(text.lines())
-    notes = Notes([*text.notes, *(note for place, run in enumerate(found, 1) for note in about(run, place))])
-    runs, rows = [], []
-    for place, run in enumerate(found, 1):
-        threads = run.get("threads") or run.get("requested")
-        shared = {"run": place, "array_size": run.get("array_size"), "threads": threads, "valid": run["valid"]}
-        for row in run["kernels"]:
+    report = read_report(text.lines())
+    notes = Notes([*text.notes, *(note for place, run in enumerate(report.runs, 1) for note in about(run, place))])
+    runs, shared = [], []
+    for place, run in enumerate(report.runs, 1):
+        facts = run.facts
+        threads = facts.get("threads") or facts.get("requested")
+        settings = settings_of({"array_size": facts.get("array_size") or None, "threads": threads}, _SHOWN)
+        shared.append({**facts, "run": place, "threads": threads})
+        for row in run.rows["kernels"]:
             figure = higher("bandwidth", row["bandwidth_mb_per_s"], "MB/s")
-            runs.append(Run(row["kernel"], configuration(run), (figure,), run["valid"]))
-            rows.append({**shared, **row})
-    if not rows:
+            runs.append(Run(row["kernel"], settings, (figure,), facts.get("valid")))
+    if not runs:
         raise nothing(notes, "STREAM")
-    notes += [*left_out(rest, "warning"), *left_out(unknown)]
-    facts = {**whose(found), "samples": len(found)}
-    return recording(source, FORMAT, "STREAM", runs, {"kernels": (rows, _SCHEMA)}, facts, notes)
+    notes += [*report.notes("STREAM"), *left_out(report.kept["unknown"])]
+    details = report.details(_SCHEMAS, shared)
+    facts = {**whose(run.facts for run in report.runs), "samples": len(report.runs)}
+    return recording(source, FORMAT, "STREAM", runs, details, facts, notes)

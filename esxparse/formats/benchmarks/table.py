@@ -1,23 +1,8 @@
-"""The one table that all benchmark readers give, and what they need to make it.
-
-Tables
-------
-benchmark_results      one row per measured figure
-    benchmark          str   the program: `netperf`, `iperf3`, `stream` ...
-    test               str   what it ran: `TCP_STREAM`, `triad`, `SET` ...
-    configuration      str   the settings that tell runs apart, as text: `4 threads`; empty where none is printed
-    repetition         i64   from 1: runs of one test and configuration, in the order of the file
-    metric             str   what was measured: `throughput`, `latency_p99` ...
-    value              f64
-    unit               str   of `value`; Mbit is 10**6 bits, MB 10**6 bytes, MiB 2**20, GFlop 10**9
-    higher_is_better   bool  null where it is neither (amounts of work, lengths of time that were asked for)
-    valid              bool  whether the program's own check of the run passed; null where it makes none
-"""
+"""The one table that all benchmark readers give, and what they need to make it."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes, excerpt
-from esxparse.formats.kit.tables import Schema, data, frames, known, schema
+from esxparse.formats.kit.numbers import number
+from esxparse.formats.kit.tables import Schema, frames, known, schemas
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
 
@@ -36,20 +22,13 @@ if TYPE_CHECKING:
 Fields = dict[str, Any]
 """What a reader found in one part of a file: names and values."""
 
-SCHEMA = schema(
-    "benchmark test configuration str, repetition i64, metric str, value f64, unit str, higher_is_better valid bool"
-)
+SCHEMA = schemas(__file__)["benchmark_results"]
 
 _LINES_SHOWN = 5
 
 
 BETTER: Mapping[str, bool | None] = {"up": True, "down": False, "": None}
 """Which way is better, as data files write it."""
-
-
-def ordinary(program: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
-    """What the lines of a program are that hold no figure."""
-    return re.compile(rf"^\s*+(?:{'|'.join(data(__file__, 'ordinary.toml')[program])})", flags)
 
 
 @dataclass(frozen=True)
@@ -88,9 +67,22 @@ def listing(*parts: str | None) -> str:
     return ", ".join(filter(None, parts))
 
 
-def numbered(runs: Iterable[Mapping[str, Any]], part: str) -> list[Fields]:
-    """The rows of one part of all runs, with the number of their run."""
-    return [{"run": place, **row} for place, run in enumerate(runs, 1) for row in run[part]]
+def figures_of(values: Mapping[str, Any], kinds: Mapping[str, Sequence[str]]) -> list[Figure]:
+    """Return figures of values by name; `kinds` has the metric, the unit and the better direction of each."""
+    return [
+        Figure(metric, number(values.get(name)), unit, BETTER[better]) for name, (metric, unit, better) in kinds.items()
+    ]
+
+
+def settings_of(facts: Mapping[str, Any], shown: Mapping[str, str]) -> str:
+    """Return the settings that distinguish runs, as one text, in the order of `shown`: `{"threads": "{} threads"}`."""
+    return listing(*(text.format(facts[name]) for name, text in shown.items() if facts.get(name) is not None))
+
+
+def dated(rows: list[Fields], columns: Schema, time: str = "time") -> tuple[list[Fields], Schema]:
+    """Return rows and columns, without the column of times unless every row has one."""
+    known_times = all(row.get(time) is not None for row in rows)
+    return rows, {name: kind for name, kind in columns.items() if known_times or name != time}
 
 
 def whose(runs: Iterable[Mapping[str, Any]]) -> Fields:

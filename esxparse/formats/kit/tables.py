@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 import polars as pl
 
 from esxparse import schema as declared
 from esxparse import toml
+from esxparse.formats.kit.numbers import number, whole
 
 Row = dict[str, Any]
 """A row of a table by column; what is not known may be left out."""
@@ -18,9 +21,56 @@ schema = declared.schema
 data = toml.beside
 
 
+_READ: Mapping[pl.DataType | None, Callable[[str], float | None]] = {pl.Int64(): whole, pl.Float64(): number}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a reader, as the TOML file beside it declares it."""
+
+    name: str
+    about: str
+    """What a row is."""
+    columns: Mapping[str, tuple[str, str]]
+    """Type and meaning by name; the unit ends the name, or is in the meaning."""
+
+    @property
+    def schema(self) -> Schema:
+        """Columns and their types."""
+        return {name: declared.TYPES[kind] for name, (kind, _) in self.columns.items()}
+
+
+def tables_in(path: Path) -> Iterator[Table]:
+    """The tables that a TOML file declares: `[tables.NAME]`, `about` and `columns.NAME = [type, meaning]`.
+
+    `like` is another file with a table of that name: its columns follow.
+    """
+    for name, table in data(str(path)).get("tables", {}).items():
+        if isinstance(table, str):
+            kinds = {str(kind): word for word, kind in declared.TYPES.items()}
+            yield Table(name, "", {column: (kinds[str(kind)], "") for column, kind in schema(table).items()})
+            continue
+        more = data(str(path), table["like"])["tables"][name]["columns"] if "like" in table else {}
+        listed = {**table.get("columns", {}), **more}
+        columns = {column: (kind, " ".join(meaning)) for column, (kind, *meaning) in listed.items()}
+        yield Table(name, table["about"], columns)
+
+
 def schemas(module: str) -> dict[str, Schema]:
     """Tables by name, with the columns that the TOML file beside a module gives them."""
-    return {name: schema(text) for name, text in data(module)["tables"].items()}
+    return {table.name: table.schema for table in tables_in(Path(module))}
+
+
+def typed(row: Mapping[str, Any], columns: Schema) -> Row:
+    """The row with the numbers that its texts spell, where their columns have numbers.
+
+    >>> typed({"count": "12", "host": "12"}, schema("count i64, host str"))
+    {'count': 12, 'host': '12'}
+    """
+    kinds = {name: _READ.get(columns.get(name)) for name in row}
+    return {
+        name: read(value) if isinstance(value, str) and (read := kinds[name]) else value for name, value in row.items()
+    }
 
 
 def picked(found: Mapping[str, Any], names: Mapping[str, str], read: Callable[[Any], Any]) -> Row:
