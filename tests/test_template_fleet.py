@@ -84,7 +84,9 @@ def test_the_last_week_is_compared_with_that_before(found):
 def test_what_is_not_judged_is_said_and_not_said_to_be_well(found):
     text = tables.verdict(found).text
     assert text.startswith("1 capture not judged")
-    assert "2 of 3 hosts with critical troubles" in text
+    assert "2 of 2 judged hosts with critical troubles" in text
+    waits = " ".join(tables.summary(found).text.split())
+    assert "VMs that wait 5 % and more: 2 (100.0 % of those judged, 1 not judged)" in waits
     rows = [line.split() for line in tables.hosts(found).text.splitlines()[2:]]
     # The VM of esx-03 has a ready time but no level: its capture has no diagnosis.
     assert [(row[0], row[1]) for row in rows] == [("critical", "esx-01"), ("critical", "esx-02"), ("unknown", "esx-03")]
@@ -356,3 +358,11 @@ def test_troubles_that_had_ended_are_none_of_a_later_time(tmp_path):
     found = gather.gather(str(where), since="2026-03-02T08:06:00")
     assert found.findings.is_empty()
     assert found.symptoms.is_empty()
+
+
+def test_a_lake_that_nobody_judged_counts_no_troubles(tmp_path):
+    ex.lake(tmp_path / "lake").add([hosts.capture(tmp_path, "esx-01", (40,) * 30)])
+    found = gather.gather(str(tmp_path / "lake"))
+    assert "No host was judged" in tables.verdict(found).text
+    assert "VMs that wait 5 % and more: \N{EN DASH} (1 not judged)" in " ".join(tables.summary(found).text.split())
+    assert "Critical troubles" not in tables.hosts(found).text

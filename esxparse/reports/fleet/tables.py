@@ -10,6 +10,7 @@ import polars as pl
 from esxparse.diagnosis import rules, usage
 from esxparse.recording import counted
 from esxparse.reports.blocks import (
+    ABSENT,
     Block,
     Header,
     Verdict,
@@ -53,7 +54,8 @@ def verdict(found: Fleet) -> Block:
     bad = found.findings.filter(severity="critical")["host"].n_unique()
     failed = {entry.host for entry, said in found.said if said and said["quality"]["status"] == "fail"}
     unsaid = sum(said is None for _, said in found.said)
-    parts = [f"{bad:,} of {counted(len(found.hosts), 'host')} with critical troubles"]
+    judged = counted(len(found.judged), "host" if found.judged.keys() >= {*found.hosts} else "judged host")
+    parts = [f"{bad:,} of {judged} with critical troubles" if found.judged else "No host was judged"]
     parts += [f"captures of {counted(len(failed), 'host')} failed their checks"] if failed else []
     only = len({entry.host for entry, said in found.said if said} - found.judged.keys())
     parts += [f"{only:,} without an esxtop capture, not diagnosed"] if only else []
@@ -86,8 +88,12 @@ def summary(found: Fleet) -> Block:
     spans = [(end - start).total_seconds() for _, start, end in found.spans]
     warn = rules.load()[_READY].warn
     state = Counter(said["quality"]["status"] if said else "not judged" for _, said in found.said)
-    waiting = vm_levels(found).filter(pl.col("waits").is_in(["critical", "warning"])).height
-    share = f"{100 * waiting / found.ready.height:.1f} % of all" if found.ready.height else ""
+    waits = vm_levels(found)["waits"]
+    unknown = (waits == "unknown").sum()
+    waiting = waits.is_in(["critical", "warning"]).sum()
+    judged = len(waits) - unknown
+    share = f"{100 * waiting / judged:.1f} % of {'those judged' if unknown else 'all'}" if judged else ""
+    share = ", ".join(filter(None, (share, f"{unknown:,} not judged" if unknown else "")))
     blind = len({*found.hosts} - {*found.ready["host"]})
     of_vms = f"host and VM; {counted(blind, 'host')} without counters of vCPUs" if blind else "host and VM"
     left = f", {state['not judged']:,} not judged" if state["not judged"] else ""
@@ -97,7 +103,7 @@ def summary(found: Fleet) -> Block:
             ("Hosts", f"{len(found.hosts):,}", counted(len(found.lake.captures), "capture")),
             ("Recorded", spoken_span(sum(spans)), f"of all hosts together, {size / 1e6:,.0f} MB of Parquet"),
             ("VMs", f"{found.ready.height:,}", of_vms),
-            (f"VMs that wait {warn:g} % and more", f"{waiting:,}", share),
+            (f"VMs that wait {warn:g} % and more", f"{waiting:,}" if judged else ABSENT, share),
             (
                 "Captures that failed checks",
                 f"{state['fail']:,}",
@@ -154,7 +160,7 @@ def hosts(found: Fleet) -> Block:
         .join(worst, on="host", how="left")
         .join(of_vms, on="host", how="left")
         .with_columns(
-            pl.col("critical", "warnings").fill_null(0),
+            pl.when(pl.col("host").is_in(list(found.judged))).then(pl.col("critical", "warnings").fill_null(0)),
             check=pl.col("host").replace_strict(checks),
             judged=pl.col("host").replace_strict(most, default=None, return_dtype=pl.Float64),
             release=pl.col("host").replace_strict(releases, default=None, return_dtype=pl.String),
