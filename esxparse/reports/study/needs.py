@@ -54,7 +54,8 @@ def read(found: Any) -> Needs:
     Raises EsxparseError: Something is unknown, or of another type.
     """
     kinds = {"rank": int, "needs": dict, "fits": list, "asks": list}
-    if not isinstance(found, Mapping) or not all(isinstance(one, kinds.get(key, ())) for key, one in found.items()):
+    sound = isinstance(found, Mapping) and all(isinstance(one, kinds.get(key, ())) for key, one in found.items())
+    if not sound or not all(isinstance(one, Mapping) for one in found.get("fits", [])):
         raise EsxparseError("esxparse.study of its metadata has rank (a whole number), needs, fits and asks, no more")
     made = Needs(found.get("rank", 0), found.get("needs", {}), found.get("fits", []), found.get("asks", []))
     for wanted in (made.needs, *made.fits):
