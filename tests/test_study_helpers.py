@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from pathlib import Path
@@ -90,16 +91,26 @@ def test_values_follow_the_answer_if_it_says_nothing_or_an_input_is_missing(tmp_
 
 @pytest.mark.parametrize("name", ["scaling", "protocols", "power_policy", "replication", "numa", "linerate"])
 def test_the_comment_of_a_parameter_is_what_the_report_says_of_it(name):
-    source = "\n".join("".join(cell["source"]) for cell in cells(name))
+    tree = ast.parse("\n".join("".join(cell["source"]) for cell in cells(name) if cell["cell_type"] == "code"))
+    texts = {
+        node.targets[0].id: node.value.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.targets[0], ast.Name)
+    }
     parameters = {one.name: one for one in find(name).parameters}
-    inputs = re.findall(r'Input\("(\w+)", (\w+), \1, (?:"([^"]*)"|(\w+))(.*)', source)
-    assert inputs
-    for ident, kind, text, variable, more in inputs:
-        words = text or re.search(rf'^{variable} = "(.*)"$', source, re.MULTILINE)[1]
-        assert parameters[ident].type == kind
-        assert parameters[ident].help.startswith(words)
-        asked = ident in library.needs_of_studies()[name].asks
-        assert asked == ("default=" not in more) == parameters[ident].help.endswith("no conclusion without it")
+    asked = []
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "Input":
+            ident, kind, value, text = call.args
+            one = parameters[ident.value]
+            assert (one.name, one.type) == (value.id, kind.id)
+            assert one.help.startswith(texts[text.id] if isinstance(text, ast.Name) else text.value)
+            if "default" not in [more.arg for more in call.keywords]:
+                assert one.help.endswith("; no conclusion without it")
+                asked.append(one.name)
+    assert asked == list(library.needs_of_studies()[name].asks)
 
 
 @pytest.mark.parametrize(
