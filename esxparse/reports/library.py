@@ -112,8 +112,8 @@ def find(template: str | Path) -> Template:
     path = Path(template)
     if path.suffix == ".toml":
         raise EsxparseError(
-            f"{template} is not a template: templates are notebooks now. Copy the closest one (esxparse templates copy "
-            "scaling our_scaling), change its cells, and pass our_scaling.ipynb"
+            f"{template} is not a template: a template is a notebook (.ipynb). Copy the closest one (esxparse templates "
+            "copy scaling our_scaling), change its cells, and pass our_scaling.ipynb"
         )
     if path.suffix == ".ipynb":
         if not path.is_file():
