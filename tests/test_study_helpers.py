@@ -191,7 +191,7 @@ def test_copies_have_names_of_their_own_and_toml_is_refused(tmp_path, capsys):
     assert "unknown template 'scalling': did you mean 'scaling'" in told
     shape = tmp_path / "shape.toml"
     shape.write_text('title = "Ours"\n')
-    with pytest.raises(EsxparseError, match="is not a template: a template is a notebook .* Copy the closest one"):
+    with pytest.raises(EsxparseError, match=r"is not a template: a template is a notebook\. Copy the closest one"):
         ex.report(made(tmp_path, SWEEP), shape, tmp_path / "a.html")
 
 

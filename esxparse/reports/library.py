@@ -112,7 +112,7 @@ def find(template: str | Path) -> Template:
     path = Path(template)
     if path.suffix == ".toml":
         raise EsxparseError(
-            f"{template} is not a template: a template is a notebook (.ipynb). Copy the closest one (esxparse templates "
+            f"{template} is not a template: a template is a notebook. Copy the closest one (esxparse templates "
             "copy scaling our_scaling), change its cells, and pass our_scaling.ipynb"
         )
     if path.suffix == ".ipynb":
