@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -46,6 +47,7 @@ def lake() -> Path:
     return where
 
 
+STUDIES = [path for path in sorted(DATA.glob("*/study.toml")) if not path.parent.name.startswith("case-")]
 PAGES = {
     "host_health": ("host_health", [BUSY]),
     "troubleshooting": ("troubleshooting", [BUSY]),
@@ -57,13 +59,12 @@ PAGES = {
     "hardware_events-polls": ("hardware_events", [FORMATS / "vmkperf-poll.txt"]),
     "fleet": ("fleet", lake),
     "case_study": ("case_study", [DATA / "case-alignment" / "study.toml"]),
-    **{
-        f"study-{path.parent.name}": ("study", [path])
-        for path in sorted(DATA.glob("*/study.toml"))
-        if not path.parent.name.startswith("case-")
-    },
+    **{f"study-{path.parent.name}": ("study", [path]) for path in STUDIES},
+    **{f"own-{path.parent.name}": (tomllib.loads(path.read_text())["report"]["shape"], [path]) for path in STUDIES},
 }
-ROUTINE = {name for name in PAGES if not name.startswith("study-")} | {"study-replication", "study-power"}
+"""Of studies by the template of any study, and by the one that the manifest asks for."""
+ROUTINE = {name for name in PAGES if not name.startswith(("study-", "own-"))}
+ROUTINE |= {"study-replication", "study-power", "own-replication", "own-mmu"}
 
 
 @cache

@@ -7,7 +7,7 @@ from math import prod
 import pytest
 from studied import made
 
-from esxparse.reports.study import gather, tables, words
+from esxparse.reports.study import charts, gather, tables, words
 
 HEAD = 'axis = "hosts"\n'
 SWEEP = {4: 1000.0, 8: 1900.0, 16: 3000.0}
@@ -92,7 +92,7 @@ def test_means_of_repetitions_stand_in_the_table_with_how_many_they_are(tmp_path
 @pytest.mark.parametrize(("column", "straight"), [("iops", True), ("latency_mean_ms", False)])
 def test_a_straight_line_is_drawn_where_more_is_better_and_something_is_swept(tmp_path, column, straight):
     found = gather.gather(made(tmp_path, runs(SWEEP, column), HEAD))
-    (chart,) = tables.charts(found)
+    (chart,) = charts.usual(found)
     spec = chart.to_dict()
     drawn = [row for rows in spec["datasets"].values() for row in rows if row.get("linear") is not None]
     assert bool(drawn) is straight
@@ -102,7 +102,7 @@ def test_a_straight_line_is_drawn_where_more_is_better_and_something_is_swept(tm
 
 def test_nothing_swept_is_no_line(tmp_path):
     every = [({"mode": mode}, {"iops": iops}) for mode, iops in (("a", 1000.0), ("b", 3000.0))]
-    for chart in tables.charts(gather.gather(made(tmp_path, every))):
+    for chart in charts.usual(gather.gather(made(tmp_path, every))):
         assert "linear" not in str(chart.to_dict()["datasets"])
 
 

@@ -196,11 +196,11 @@ def test_the_largest_loads_that_were_asked_for_come_first(tmp_path):
         ({"vms": vms}, {"web_p95_ms": p95, "limit_ms": 110.0}) for vms, p95 in ((400, 40.0), (450, 80.0), (500, 130.0))
     ]
     found = gather.gather(made(tmp_path, runs, head))
-    assert words.answer(found)[:2] == [
+    assert words.answer(found, words.largest_loads(found))[:2] == [
         "at web p95 of at most 100 ms, the largest number of VMs is 470 (interpolated).",
         "the largest number of VMs that keeps every rule is 450; 500 break web p95.",
     ]
-    assert tables.question(found, "").text == "How many?"
+    assert tables.headline(found).text == "How many?"
 
 
 def test_runs_that_lack_something_are_told_before_the_answer(tmp_path):
@@ -245,7 +245,7 @@ def test_names_of_runs_are_data_and_never_markup(tmp_path):
 @pytest.mark.needs("chromium")
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_report_of_every_study_is_drawn_in_a_browser(name, tmp_path, chromium):
-    """By the template of its shape, which states what was published."""
+    """By its template, which states what was published."""
     page = ex.report(ex.datasets.folder(name), "auto", tmp_path / "study.html")
     figures = ex.datasets.published(name)
     text = page.read_text()

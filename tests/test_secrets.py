@@ -169,6 +169,8 @@ REFUSED = [
     ("formats", "{url}"),
     ("templates", "list", "{url}"),
     ("templates", "new", "{url}"),
+    ("templates", "copy", "{url}", "ours"),
+    ("templates", "copy", "scaling", "{url}"),
     ("{url}",),
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from studied import made
+from templated import ran
 
 import esxparse as ex
 from esxparse import EsxparseError
@@ -11,7 +12,6 @@ from esxparse.diagnosis.experiments.differences import differences
 from esxparse.formats.benchmarks.results import better
 from esxparse.reports.study import gather, tables, words
 from esxparse.reports.study.figures import change
-from esxparse.reports.study.shape import given
 
 HEAD = "benchmark,test,metric,value,unit,higher_is_better\n"
 OLD = {
@@ -50,8 +50,8 @@ def releases(folder, more=""):
     return folder
 
 
-def answer(folder, **more):
-    return words.answer(gather.gather(folder, **more))
+def answer(folder):
+    return words.answer(gather.gather(folder))
 
 
 def test_rates_latencies_and_memory_are_answered_apart(tmp_path):
@@ -133,7 +133,7 @@ text = "{metric} {less:.0f} %"
 def test_the_manifest_answers_with_its_own_queries_first_and_instead_of_each_value(tmp_path):
     # 4 x 2 + 8 x 2.5 = 28 against 12
     assert answer(releases(tmp_path, OWN)) == ["2.33 times 12 operations.", "Less of: latency 50 %; memory 70 %."]
-    assert "2.33 times 12 operations." in tables.answer(gather.gather(tmp_path, shape="comparison")).text
+    assert "2.33 times 12 operations." in tables.answer(gather.gather(tmp_path)).text
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_the_manifest_answers_with_its_own_queries_first_and_instead_of_each_val
             "study.toml: answer 1: .*reads tables",
         ),
         ("[[report.answer]]\nsql = 'SELECT iopz FROM runs'\ntext = 'a'", "study.toml: answer 1: "),
-        ("[[report.answer]]\nsql = 'SELECT run FROM runs'\ntext = '{ran}'", "names 'ran': its query has"),
+        ("[[report.answer]]\nsql = 'SELECT run FROM runs'\ntext = '{ran}'", "names 'ran': its rows have"),
         ("[[report.answer]]\nsql = 'SELECT release AS a FROM runs'\ntext = '{a:.1f}'", "the sentence '{a:.1f}': "),
     ],
 )
@@ -162,14 +162,14 @@ def test_a_mistake_in_an_answer_is_one_clear_error(tmp_path, more, message):
 @pytest.mark.search
 def test_load_generators_answer_beside_benchmarks_and_the_host_does_not():
     """Iometer's runs are results; what esxtop saw of the host under a benchmark is not."""
-    told = answer(ex.datasets.folder("raid-pool"), shape="comparison")
+    told = answer(ex.datasets.folder("raid-pool"))
     assert "vmmark score" in told[0]
     # Beside 40 other comparisons three runs do not show it, but the answer has its size.
     open_ = (
         "pool against raid-group: IOPS: the data do not show which is higher in any of 2 comparisons (+2.96 to +3.57 %;"
     )
     assert told[1].startswith(open_)
-    told = answer(ex.datasets.folder("sapiq"), shape="comparison")
+    told = answer(ex.datasets.folder("sapiq"))
     assert len(told) == 1
 
 
@@ -206,15 +206,13 @@ HEADLINES = {
 )
 def test_the_first_screen_makes_the_point_of_the_document(name):
     folder = ex.datasets.folder(name)
-    shape = ex.studies.study_file.load(folder).asked.shape
-    found = gather.gather(folder, shape=shape, given=given(shape, {}))
-    first = tables.answer(found).text
+    first = ran(ex.studies.study_file.load(folder).asked.shape, folder).answer.text
     assert [text for text in HEADLINES[name] if text not in first] == []
     assert "geometric mean of" not in first
 
 
 def test_an_answer_is_short_and_begins_with_the_point_of_the_document():
-    told = words.answer(gather.gather(ex.datasets.folder("docker"), shape="virtual_to_native"))
+    told = ran("virtual_to_native", ex.datasets.folder("docker")).answers
     assert told[0].startswith("A round trip of netperf, against native: vm: +15.0 us")
     assert len(told) == 6
 

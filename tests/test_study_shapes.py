@@ -1,4 +1,4 @@
-"""Shapes of studies: which fits, what each asks for, and what it says, against arithmetic of the tests' own."""
+"""Templates of studies: which fits, what each asks for, and what it says, against arithmetic of the tests' own."""
 
 from __future__ import annotations
 
@@ -10,39 +10,33 @@ from pathlib import Path
 
 import pytest
 from studied import made
+from templated import cells, ran
 
 import esxparse as ex
 from esxparse import EsxparseError
-from esxparse.reports import find, library, pick, templates
-from esxparse.reports.study import gather, shape, shaped, tables, words
+from esxparse.reports import library, pick
+from esxparse.reports.study import needs
 from esxparse.studies.expand import expand
 from esxparse.studies.study_file import load
 
-SHAPES = {one.name: one for one in shape.shapes()}
-
-
-def found(folder, name, **given):
-    return gather.gather(folder, shape=name, given={**shape.given(name, {}), **given})
+NEEDS = library.needs_of_studies()
 
 
 def told(folder, name, **given):
-    return shaped.sentences(found(folder, name, **given))
+    return ran(name, folder, **given).answers
 
 
-def titles(folder, name):
-    return [one.to_dict()["title"]["text"] for one in tables.charts(found(folder, name))]
-
-
-def test_the_twelve_shapes_are_templates_with_parameters_of_their_own():
-    there = {one.name: one for one in templates()}
-    assert len(SHAPES) == 12
-    for name, one in SHAPES.items():
-        assert there[name].title == one.title
-        assert {*one.parameters} <= {parameter.name for parameter in there[name].parameters}
-        assert not there[name].has("shape")
-    cells = library.notebook(find("power_policy"))["cells"]
-    (source,) = ["".join(one["source"]) for one in cells if "parameters" in one["metadata"].get("tags", [])]
-    assert 'shape: str = "power_policy"' in source
+def test_the_twelve_templates_say_when_they_serve_a_study_and_what_they_ask():
+    assert len(NEEDS) == 12
+    asks = {name: list(one.asks) for name, one in NEEDS.items() if one.asks}
+    assert asks == {
+        "linerate": ["line_mbit_per_s", "mtu"],
+        "power_policy": ["hosts", "price_per_kwh", "currency"],
+        "replication": ["vms", "vm_size_mb", "change_pct_per_day", "rpo_min"],
+    }
+    (source,) = [
+        "".join(one["source"]) for one in cells("power_policy") if one["metadata"].get("tags") == ["parameters"]
+    ]
     assert "price_per_kwh: float | None = None  # price of a kWh; no conclusion without it" in source
     assert "climate_factor: float | None = None  # what cooling adds" in source
 
@@ -62,7 +56,7 @@ def test_the_shape_of_a_study_is_told_from_what_it_varies(name):
     manifest = load(ex.datasets.folder(name))
     said = manifest.asked.shape
     silent = dataclasses.replace(manifest, asked=dataclasses.replace(manifest.asked, shape=""))
-    assert shape.fitting(silent, expand(silent)) == ONLY_BY_NAME.get(said, said)
+    assert needs.fitting(silent, expand(silent), NEEDS) == ONLY_BY_NAME.get(said, said)
     assert pick.picked([manifest.path]) == said
 
 
@@ -82,7 +76,7 @@ SWEEP = [({"hosts": hosts}, {"iops": iops}) for hosts, iops in ((4, 1000.0), (8,
 def test_a_study_of_another_shape_is_one_error_that_names_what_fits(tmp_path, name, runs, head, what):
     manifest = load(made(tmp_path, runs, head))
     with pytest.raises(EsxparseError) as caught:
-        shape.check(SHAPES[name], manifest, expand(manifest))
+        needs.check(name, NEEDS[name], manifest, expand(manifest), NEEDS)
     text = str(caught.value)
     assert f"template '{name}' needs {what}; its labels are " in text
     assert text.endswith("fits")
@@ -101,7 +95,7 @@ def test_scaling_says_where_the_line_is_left(tmp_path):
     assert told(folder, "scaling", tolerance_pct=30.0) == [
         "IOPS: a straight line as far as it was tried, to 16 hosts (75 % of it)."
     ]
-    assert titles(folder, "scaling") == ["IOPS by hosts", "Efficiency, IOPS"]
+    assert ran("scaling", folder).titles == ["IOPS by hosts", "Efficiency, IOPS"]
 
 
 def test_scaling_with_rules_is_of_the_largest_loads(tmp_path):
@@ -181,11 +175,11 @@ INVENTED = re.compile(r"EUR|CHF|\bRPO\b|\bVMs\b|\ba year\b|\bMTU\b|first copy|da
     ],
 )
 def test_nothing_is_concluded_from_numbers_that_nobody_gave(tmp_path, name, runs, head, measured):
-    inputs = [one for one, parameter in SHAPES[name].parameters.items() if "default" not in parameter]
-    page = found(made(tmp_path, runs, head), name)
-    assert not INVENTED.search(" ".join(words.answer(page)))
-    assert not INVENTED.search(tables.derived(page).text)
-    answer = tables.answer(page).text
+    inputs = NEEDS[name].asks
+    page = ran(name, made(tmp_path, runs, head))
+    assert not INVENTED.search(" ".join(page.answers))
+    assert not INVENTED.search(page.tables)
+    answer = page.answer.text
     assert measured in answer
     assert answer.startswith("This page shows what was measured and draws no conclusion. No file has ")
     for one in inputs:
@@ -194,22 +188,22 @@ def test_nothing_is_concluded_from_numbers_that_nobody_gave(tmp_path, name, runs
     # One number short of all is not enough.
     given = {**(SCENARIO if name == "replication" else PRICED)}
     del given[inputs[-1]]
-    page = found(made(tmp_path, runs, head), name, **given)
-    assert not INVENTED.search(" ".join(words.answer(page)))
-    assert f"No file has {inputs[-1]} (" in tables.answer(page).text
+    page = ran(name, made(tmp_path, runs, head), **given)
+    assert not INVENTED.search(" ".join(page.answers))
+    assert f"No file has {inputs[-1]} (" in page.answer.text
 
 
 def test_the_answer_names_the_origin_of_each_number(tmp_path):
     head = 'baseline = { policy = "high" }\n[report]\nshape = "power_policy"\n'
     head += 'inputs = { hosts = 10, price_per_kwh = 0.2, currency = "CHF" }\n'
-    page = found(made(tmp_path, POLICIES, head), "power_policy", hosts=20)
-    answer = tables.answer(page).text
+    page = ran("power_policy", made(tmp_path, POLICIES, head), hosts=20)
+    answer = page.answer.text
     # The command line takes precedence: 20 x 0.05 kW x 8,760 h x 0.2
     assert "low saves 1,752 CHF a year with 20 hosts" in answer
     assert "Given in study.toml: price_per_kwh = 0.2, currency = CHF." in answer
     assert "Given with -p: hosts = 20." in answer
     assert "By default: climate_factor = 1 (what cooling adds" in answer
-    assert tables.parameters(page, [])["hosts"] == "20 (-p)"
+    assert "hosts = '20 (-p)'" in page.blocks[-1].text
 
 
 @pytest.mark.parametrize(
@@ -227,7 +221,7 @@ def test_the_answer_names_the_origin_of_each_number(tmp_path):
 def test_an_impossible_input_is_one_clear_error(tmp_path, inputs, message):
     folder = made(tmp_path, POLICIES, f'{HIGH}\n[report]\nshape = "power_policy"\ninputs = {inputs}\n')
     with pytest.raises(EsxparseError, match=message):
-        found(folder, "power_policy")
+        ran("power_policy", folder)
 
 
 def wanted(one):
@@ -237,7 +231,7 @@ def wanted(one):
 NAMES = sorted(
     {
         name
-        for one in SHAPES.values()
+        for one in NEEDS.values()
         for want in wanted(one)
         for name in (*want.get("labels", ()), *want.get("apart", ()))
     }
@@ -271,9 +265,8 @@ def test_auto_never_takes_a_template_that_needs_numbers_by_the_name_of_a_label(t
         folder = tmp_path / str(number)
         folder.mkdir()
         manifest = load(of_files(folder, label, values, role, baseline=baseline))
-        taken = shape.fitting(manifest, expand(manifest))
-        parameters = SHAPES[taken].parameters if taken in SHAPES else {}
-        assert all("default" in one for one in parameters.values()), (label, values, baseline, taken)
+        taken = needs.fitting(manifest, expand(manifest), NEEDS)
+        assert taken == "study" or not NEEDS[taken].asks, (label, values, baseline, taken)
 
 
 @pytest.mark.parametrize("baseline", [False, True])
@@ -295,12 +288,10 @@ def test_auto_never_takes_a_template_that_needs_numbers_by_the_name_of_a_label(t
 )
 def test_every_page_answers_from_what_was_measured(tmp_path, label, values, role, baseline):
     manifest = load(of_files(tmp_path, label, values, role, baseline=baseline))
-    taken = shape.fitting(manifest, expand(manifest))
-    page = found(tmp_path, taken if taken in SHAPES else "")
-    assert words.answer(page)
-    assert not INVENTED.search(
-        f"{tables.question(page, '').text} {tables.answer(page).text} {tables.derived(page).text}"
-    )
+    taken = needs.fitting(manifest, expand(manifest), NEEDS)
+    page = ran(taken, tmp_path)
+    assert page.answers
+    assert not INVENTED.search(f"{page.blocks[0].text} {page.answer.text} {page.tables}")
 
 
 def test_a_label_called_client_gets_a_report(tmp_path):
@@ -324,10 +315,9 @@ def test_protocols_are_also_held_against_the_first(tmp_path):
         "3.5, fc: +100 % (+100 %, shown in 0 of 3); 3.5, nfs: +100 % (+100 %, shown in 0 of 3)."
     )
     assert other == "Throughput against fc, geometric mean over size: 3.5, nfs: -50 % (-50 %)."
-    page = gather.gather(folder, shape="protocols", given=shape.given("protocols", {}))
-    method = tables.method(page).text
+    method = ran("protocols", folder).blocks[-2].text
     assert "Ratios to fc compare runs of one size and one release; below 1, fc has more." in method
-    assert "$" not in method
+    assert "{" not in method
     with pytest.raises(EsxparseError, match="has protocol=ib: choose one of fc, nfs"):
         told(folder, "protocols", reference="ib")
 
@@ -340,14 +330,16 @@ def test_names_in_a_manifest_are_data_in_queries_and_sentences(tmp_path):
     for labels, values in runs:
         lines += ["[[run]]", f"mode = {json.dumps(labels['mode'])}", "[run.values]", f"iops = {values['iops']}"]
     (folder / "study.toml").write_text("\n".join(lines))
-    (sentence,) = words.answer(found(folder, "comparison"))
+    page = ran("comparison", folder)
+    (sentence,) = page.answers
     assert sentence.startswith("other {y} against " + name + ": IOPS is 50 % lower")
-    assert "&lt;b&gt;" in tables.answer(found(folder, "comparison")).html
+    assert "&lt;b&gt;" in page.answer.html
 
 
-def test_a_shape_that_is_not_there_is_an_error():
-    with pytest.raises(EsxparseError, match="there is no shape 'scalling' of studies: choose from"):
-        shape.named("scalling")
+def test_a_template_that_is_not_there_is_an_error(tmp_path):
+    folder = made(tmp_path, SWEEP, '[report]\nshape = "scalling"\n')
+    with pytest.raises(EsxparseError, match="unknown template 'scalling': did you mean 'scaling'"):
+        ex.report(folder, "auto", tmp_path / "a.html")
 
 
 def test_scaling_is_of_what_should_grow_and_not_of_latencies(tmp_path):
@@ -356,7 +348,7 @@ def test_scaling_is_of_what_should_grow_and_not_of_latencies(tmp_path):
     folder = made(tmp_path, runs)
     share = 100 * rates[8] / (8 * rates[1])
     assert told(folder, "scaling") == [f"Throughput: a straight line up to 4 VMs, {share:.3g} % of it at 8."]
-    assert titles(folder, "scaling") == ["Throughput by VMs", "Efficiency, Throughput"]
+    assert ran("scaling", folder).titles == ["Throughput by VMs", "Efficiency, Throughput"]
 
 
 @pytest.mark.parametrize(
@@ -368,6 +360,6 @@ def test_a_label_is_swept_if_all_its_values_are_numbers(tmp_path, loads, swept):
         tmp_path, [({"load": one, "repetition": number}, {"iops": 9.0}) for number, one in enumerate(loads, 1)]
     )
     runs = expand(load(folder))
-    assert shape.sweeps(runs) == swept
+    assert needs.sweeps(runs) == swept
     # A run without the label does not count.
-    assert shape.sweeps([*runs, dataclasses.replace(runs[0], labels={"load": None})]) == swept
+    assert needs.sweeps([*runs, dataclasses.replace(runs[0], labels={"load": None})]) == swept

@@ -1,4 +1,4 @@
-"""`esxparse templates`: the report templates and their parameters, and a new one to begin with."""
+"""`esxparse templates`: the report templates and their parameters, a new one, and copies to change."""
 
 from __future__ import annotations
 
@@ -13,26 +13,36 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     """Adds the command to the parser."""
     parser = subparsers.add_parser(
         "templates",
-        help="list the report templates and their parameters, or begin one",
+        help="list the report templates and their parameters, or begin or copy one",
         description="Lists the report templates, those of installed packages too, with the parameters that "
-        "`esxparse report -p` sets; `new` writes a small template to begin with (docs/templates.md).",
+        "`esxparse report -p` sets; `new` writes a small template to begin with, `copy` one of these under a name of "
+        "your own (docs/templates.md).",
     )
     parser.set_defaults(run=run)
-    actions = parser.add_subparsers(dest="action", metavar="list | new", help="what to do (default: list)")
+    actions = parser.add_subparsers(dest="action", metavar="list | new | copy", help="what to do (default: list)")
     actions.add_parser("list", help="list the templates (default)")
     new = actions.add_parser("new", help="write NAME.ipynb, a template that works, to be changed")
-    new.add_argument("name", metavar="NAME", help="letters, digits, - and _")
-    new.add_argument("-o", "--output", default=".", metavar="DIR", help="directory (default: the current one)")
-    add_force(new)
+    copy = actions.add_parser("copy", help="write NAME.ipynb, a copy of a template, to be changed")
+    copy.add_argument("template", metavar="TEMPLATE", help="name of a template, or path of a notebook")
+    for action in (new, copy):
+        action.add_argument("name", metavar="NAME", help="letters, digits, - and _")
+        action.add_argument("-o", "--output", default=".", metavar="DIR", help="directory (default: the current one)")
+        add_force(action)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Lists the templates, or writes a new one."""
-    if options.action == "new":
+    """Lists the templates, or writes a new one or a copy."""
+    if options.action in {"new", "copy"}:
         from esxparse.reports import starter  # noqa: PLC0415  not for --help
+        from esxparse.reports.library import read  # noqa: PLC0415
 
-        written = starter.write(options.name, Path(options.output), replace=options.force)
-        print(printable(f"{written}: esxparse report -t {written} CAPTURE -o report.html"))
+        folder, force = Path(options.output), options.force
+        if options.action == "new":
+            written = starter.write(options.name, folder, replace=force)
+        else:
+            written = starter.copy(options.template, options.name, folder, replace=force)
+        given = "study.toml" if read(written).has("study") else "CAPTURE"
+        print(printable(f"{written}: esxparse report -t {written} {given} -o report.html"))
         return 0
     from esxparse.reports.library import all_templates  # noqa: PLC0415  not for --help
 

@@ -205,7 +205,7 @@ def _job(item: Item, options: Any, where: Path, states: Path) -> dict[str, Any]:
         "template": item.template,
         "parameters": dict(item.parameters),
         "opening": options,
-        "template_sha256": " ".join(sha256(one.path) for one in (chosen, chosen.shape) if one is not None),
+        "template_sha256": sha256(chosen.path),
         "version": __version__,
     }
     state = str(states / f"{item.name}.json")

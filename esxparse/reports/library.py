@@ -8,8 +8,7 @@ A template is a notebook with a cell tagged `parameters`. Its metadata hold, und
     title        str   for lists and as the report's title
     description  str   one or two sentences: what the report answers
     formats      list  formats of recordings it can take, such as ["esxtop"]
-
-A template of studies may also be a shape, NAME.toml: the study notebook with what that shape says (`study.shape`).
+    study        dict  of templates of studies: what a study must have (`study.needs`)
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,11 +24,9 @@ from typing import Any, Final
 
 from esxparse.errors import EsxparseError, choose_from, did_you_mean
 from esxparse.formats.opening import NAMES, Opening
-from esxparse.reports.study.shape import Shape, kind_of, shapes
+from esxparse.reports.study import needs
 from esxparse.shipped import templates_dir
 
-_SHAPE: Final = "shape"
-"""The parameter that says which shape a study has."""
 GROUP: Final = "esxparse.templates"
 """Entry points of packages that bring templates."""
 
@@ -54,8 +51,8 @@ class Template:
     formats: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     path: Path
-    shape: Shape | None = None
-    """What makes a template of its own of the notebook at `path`."""
+    study: needs.Needs | None = None
+    """When it serves a study."""
 
     def has(self, name: str) -> bool:
         """Whether it declares a parameter of that name."""
@@ -64,42 +61,12 @@ class Template:
 
 def shipped() -> list[Template]:
     """The templates that come with esxparse, sorted by name."""
-    found = [read(path) for path in templates_dir().glob("*.ipynb")]
-    found += [_shaped(one, body) for body in found if body.has(_SHAPE) for one in shapes()]
-    return sorted(found, key=lambda one: one.name)
+    return sorted((read(path) for path in templates_dir().glob("*.ipynb")), key=lambda one: one.name)
 
 
-def _shaped(shape: Shape, body: Template) -> Template:
-    """The template that a shape makes of the study notebook."""
-    own = [
-        Parameter(name, kind_of(one), repr(one["default"]) if "default" in one else None, one["help"])
-        for name, one in shape.parameters.items()
-    ]
-    shared = [one for one in body.parameters if one.name != _SHAPE]
-    told = replace(body, name=shape.name, title=shape.title, description=shape.description)
-    return replace(told, parameters=(*shared, *own), shape=shape)
-
-
-def notebook(template: Template) -> dict[str, Any]:
-    """The notebook of a template; of a shape with its title, its parameters and their defaults."""
-    found: dict[str, Any] = json.loads(template.path.read_text(encoding="utf-8"))
-    if template.shape is None:
-        return found
-    found["metadata"]["esxparse"] |= {"title": template.title, "description": template.description}
-    told = f"# {template.title}\n\n{template.description}\n\nThe study notebook with templates/{template.name}.toml."
-    found["cells"][0]["source"] = told
-    cell = next(one for one in found["cells"] if "parameters" in one["metadata"].get("tags", []))
-    lines = "".join(cell["source"]).splitlines()
-    lines = [one.replace('""', f'"{template.name}"', 1) if one.startswith(f"{_SHAPE}:") else one for one in lines]
-    own = [one for one in template.parameters if one.name in template.shape.parameters]
-    # None stands for what nobody set: the report says who gave a number.
-    lines += [f"{one.name}: {one.type} | None = None  # {one.help}{_unset(one)}" for one in own]
-    cell["source"] = "\n".join(lines)
-    return found
-
-
-def _unset(parameter: Parameter) -> str:
-    return "; no conclusion without it" if parameter.default is None else f"; by default {parameter.default}"
+def needs_of_studies() -> dict[str, needs.Needs]:
+    """By name the needs of the templates of studies that come with esxparse."""
+    return {one.name: one.study for one in shipped() if one.study is not None}
 
 
 def templates() -> list[Template]:
@@ -143,6 +110,11 @@ def find(template: str | Path) -> Template:
     Raises EsxparseError: There is none; the message lists those there are.
     """
     path = Path(template)
+    if path.suffix == ".toml":
+        raise EsxparseError(
+            f"{template} is not a template: a template is a notebook. Copy the closest one (esxparse templates "
+            "copy scaling our_scaling), change its cells, and pass our_scaling.ipynb"
+        )
     if path.suffix == ".ipynb":
         if not path.is_file():
             msg = f"no template notebook at {path}: give a template name or the path of an .ipynb file"
@@ -178,6 +150,10 @@ def read(path: Path) -> Template:
         parameters = tuple(parameter for source in sources for parameter in _parameters(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise EsxparseError(f"the parameters cell of {path} is not valid Python: {error}") from error
+    try:
+        study = needs.read(about["study"]) if "study" in about else None
+    except EsxparseError as error:
+        raise EsxparseError(f"{path}: {error}") from None
     return Template(
         name=path.stem,
         title=title,
@@ -185,7 +161,11 @@ def read(path: Path) -> Template:
         formats=formats,
         parameters=parameters,
         path=path,
+        study=study,
     )
+
+
+_OR_NONE: Final = " | None"
 
 
 def _parameters(source: str) -> Iterator[Parameter]:
@@ -194,8 +174,11 @@ def _parameters(source: str) -> Iterator[Parameter]:
         if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
             continue
         _, _, comment = lines[(node.end_lineno or 1) - 1][node.end_col_offset or 0 :].partition("#")
-        default = None if node.value is None else ast.unparse(node.value)
-        yield Parameter(node.target.id, ast.unparse(node.annotation), default, comment.strip())
+        kind, default = ast.unparse(node.annotation), None if node.value is None else ast.unparse(node.value)
+        if kind.endswith(_OR_NONE) and default == "None":
+            # None stands for what nobody set.
+            kind, default = kind.removesuffix(_OR_NONE), None
+        yield Parameter(node.target.id, kind, default, comment.strip())
 
 
 _OPENING: Final = "opening"

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.names import STANDARD_INPUT
-from esxparse.reports.library import find, shipped
+from esxparse.reports.library import find, needs_of_studies, shipped
+from esxparse.reports.study.needs import fitting
 
 if TYPE_CHECKING:
     from esxparse.formats.opening import Options
@@ -92,13 +93,12 @@ def usual(paths: Sequence[str | Path]) -> str:
 
 def of_study(path: str | Path) -> str:
     """The template that a study's manifest names, or the one that fits what was varied."""
-    from esxparse.reports.study.shape import fitting  # noqa: PLC0415
     from esxparse.studies.expand import expand  # noqa: PLC0415
     from esxparse.studies.study_file import load  # noqa: PLC0415
 
     try:
         manifest = load(Path(path))
-        return fitting(manifest, expand(manifest))
+        return fitting(manifest, expand(manifest), needs_of_studies())
     except EsxparseError:
         # The report says it in its own place.
         return STUDY

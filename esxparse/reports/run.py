@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import re
@@ -19,8 +18,9 @@ from esxparse.errors import EsxparseError, LossWarning
 from esxparse.locations import public
 from esxparse.reports import forms, kernel, lean, outputs
 from esxparse.reports.blocks import NOTEBOOK_ONLY
-from esxparse.reports.library import find, notebook, passed_on, values_of
+from esxparse.reports.library import find, needs_of_studies, passed_on, values_of
 from esxparse.reports.pick import AUTO, picked, usual
+from esxparse.reports.study import needs
 from esxparse.shipped import templates_dir
 
 if TYPE_CHECKING:
@@ -171,11 +171,11 @@ def _check(template: Template, paths: Sequence[str], asked: Opening, values: Map
         from esxparse.studies.study_file import load  # noqa: PLC0415
 
         manifest = load(paths[0])
-        if template.shape is not None:
-            from esxparse.reports.study import shape  # noqa: PLC0415
+        if template.study is not None:
             from esxparse.studies.expand import expand  # noqa: PLC0415
 
-            shape.check(template.shape, manifest, expand(manifest, outside=bool(values.get("outside"))))
+            runs = expand(manifest, outside=bool(values.get("outside")))
+            needs.check(template.name, template.study, manifest, runs, needs_of_studies())
         return
     if template.has("lake"):
         from esxparse.lakes import lake  # noqa: PLC0415
@@ -214,7 +214,7 @@ def _execute(
         # They print that a kernel ended, which the error that they raise says, too.
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
-        todo = nbformat.reads(json.dumps(notebook(template)), as_version=4)  # type: ignore[no-untyped-call]
+        todo = nbformat.reads(template.path.read_text(encoding="utf-8"), as_version=4)  # type: ignore[no-untyped-call]
         nbformat.validate(todo)
     except Exception as error:
         # nbformat has errors of its own, and of the checkers of schemas that it may use.

@@ -1,4 +1,4 @@
-"""The notebook that `esxparse templates new` writes: a small report that works, to be changed."""
+"""The notebooks that `esxparse templates new` and `copy` write: reports that work, to be changed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from esxparse.errors import EsxparseError
-from esxparse.reports.library import shipped
+from esxparse.reports.library import find, shipped
 from esxparse.target import target
 
 if TYPE_CHECKING:
@@ -67,21 +67,46 @@ table(highest, "The ten busiest samples", {{"time": "Time (UTC)", "util_pct": "C
 
 
 def write(name: str, folder: Path, *, replace: bool = False) -> Path:
-    """Writes `NAME.ipynb` into a directory.
+    """Write `NAME.ipynb`, a small report of a capture, into a directory.
 
     Raises EsxparseError: The name is none for a template or is taken, or the file is there already.
     """
+    return _written(name, folder, _notebook(name), replace=replace)
+
+
+def copy(template: str, name: str, folder: Path, *, replace: bool = False) -> Path:
+    """Write a copy of a template as `NAME.ipynb`; its title and its last cell have the new name.
+
+    Raises EsxparseError: There is no such template, the name is none for a template or is taken, or the file is there
+    already.
+    """
+    found = find(template)
+    notebook = json.loads(found.path.read_text(encoding="utf-8"))
+    notebook["metadata"]["esxparse"]["title"] = _title(name)
+    for cell in notebook["cells"]:
+        # The provenance of a changed report must not name the original.
+        if cell["cell_type"] == "code":
+            text = "".join(cell["source"]).replace(f'"{found.name}"', f'"{name}"')
+            cell["source"] = text.splitlines(keepends=True)
+    return _written(name, folder, notebook, replace=replace)
+
+
+def _written(name: str, folder: Path, notebook: dict[str, Any], *, replace: bool) -> Path:
     if not _NAME.fullmatch(name):
         raise EsxparseError(f"{name!r} is no name for a template: letters, digits, - and _, a letter first")
     if name in {one.name for one in shipped()}:
         raise EsxparseError(f"a template {name!r} comes with esxparse: choose another name")
     place = target(folder / f"{name}.ipynb", replace=replace)
-    place.write((json.dumps(_notebook(name), indent=1, ensure_ascii=False) + "\n").encode())
+    place.write((json.dumps(notebook, indent=1, ensure_ascii=False) + "\n").encode())
     return place.path
 
 
+def _title(name: str) -> str:
+    return re.sub(r"[-_]+", " ", name).capitalize()
+
+
 def _notebook(name: str) -> dict[str, Any]:
-    title = re.sub(r"[-_]+", " ", name).capitalize()
+    title = _title(name)
     about = {"title": title, "description": "How busy a host was.", "formats": ["esxtop"]}
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     cells = [

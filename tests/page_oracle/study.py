@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -135,8 +136,8 @@ def expected(folder: Path) -> Expected:
     answers = ANSWERS.get(study.report.get("shape", ""))
     if answers:
         answers(study, found)
-    shape = FOLDER / f"{study.report.get('shape')}.toml"
-    found.quoted = _named(study, shape.read_text(encoding="utf-8")) if shape.is_file() else ""
+    template = FOLDER / f"{study.report.get('shape')}.ipynb"
+    found.quoted = _named(study, _cells(template)) if template.is_file() else ""
     given = ", ".join(f"{name} = {_word(one)}" for name, one in study.report.get("inputs", {}).items())
     found.may.append((f"Given in study.toml: {given}.",))
     if not study.results:
@@ -152,7 +153,13 @@ def _named(study: Study, text: str) -> str:
     names = {"base": next(iter(study.base), "")}
     if "protocol" in study.labels:
         names["reference"] = next(str(dict(key)["protocol"]) for key in study.configurations)
-    return re.sub(r"\$(\w+)", lambda hole: names.get(hole[1], hole[0]), text)
+    return re.sub(r"\{(\w+)\}", lambda hole: names.get(hole[1], hole[0]), text)
+
+
+def _cells(path: Path) -> str:
+    """The texts that the cells of a template hold, without those of its sentences that numbers fill."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return "\n".join("".join(cell["source"]) for cell in cells)
 
 
 def _word(value: object) -> str:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
-from esxparse.reports.study.inputs import Input, resolve
-from esxparse.reports.study.shape import Shape, named
+from esxparse.reports.study.inputs import Input, missing, resolve
+from esxparse.schema import TIME
 from esxparse.studies import plot, study
 from esxparse.studies.columns import COLUMNS
 from esxparse.studies.export import chosen
+from esxparse.studies.named import Named, named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,32 +45,100 @@ class Found:
     """The largest load that meets all of the rules asked for (`Study.peak_load`)."""
     published: pl.DataFrame | None
     """What the study published beside what its runs give (`studies.published`)."""
-    shape: Shape | None = None
-    """What is asked of studies of this kind."""
     inputs: tuple[Input, ...] = ()
-    """The shape's parameters: values, and who gave them."""
+    """What the template asks the user: values, and who gave them."""
+
+    @property
+    def base(self) -> str:
+        """The label that identifies the baseline; empty without a baseline."""
+        return next(iter(self.study.baseline), "")
+
+    @property
+    def base_value(self) -> Any:
+        """The baseline's value of that label; None without a baseline."""
+        return self.study.baseline.get(self.base)
+
+    @property
+    def units(self) -> str | None:
+        """The number beside the sweep that varies most: nodes, where users are swept."""
+        count = {name: self.runs[name].n_unique() for name in self.study.labels if name != self.sweep}
+        numbers = [name for name in count if count[name] > 1 and self.runs[name].dtype.is_numeric()]
+        return max(numbers, key=lambda name: count[name], default=None)
+
+    @property
+    def rising(self) -> list[str]:
+        """The values that were measured and of which more is better."""
+        return [name for name in self.values if self.has(name) and self.named(name).better == "higher"]
+
+    @property
+    def input_values(self) -> list[Any]:
+        """The values of the inputs, in their order; None for those that nobody gave."""
+        return [one.value for one in self.inputs]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every input has a value."""
+        return not missing(self.inputs)
+
+    def has(self, column: str) -> bool:
+        """Whether runs have numbers in a column."""
+        return column in self.runs.columns and self.runs[column].null_count() < self.runs.height
+
+    def named(self, value: str) -> Named:
+        """The name and unit of a column of the runs, and which direction is better."""
+        return named(self.study, value)
+
+    def words(self, label: str | None) -> str:
+        """A label in words: VMs, size. Empty without a label."""
+        return plot.label_words(label)[0] if label else ""
+
+    def number_of(self, label: str) -> str:
+        """What a value of a label is, in words: number of VMs, size."""
+        return plot.number_words(label)
+
+    def labels_but(self, *names: str | None) -> list[str]:
+        """The labels of the runs without some of them."""
+        return [name for name in self.study.labels if name not in names]
+
+    def first(self, label: str) -> Any:
+        """The first value of a label; None if the runs have no such label."""
+        return self.runs[label].drop_nulls().first() if label in self.study.labels else None
+
+    @property
+    def whole(self) -> Study:
+        """The study with a column for everything that can be measured, null if it was not."""
+        runs, results = self.study.runs, self.study.results
+        there = set(runs.collect_schema())
+        lacking = {name: column.type for name, column in COLUMNS.items() if name not in there}
+        runs = runs.with_columns(pl.lit(None, kind).alias(name) for name, kind in lacking.items())
+        if results is not None and "time" not in results.collect_schema():
+            results = results.with_columns(time=pl.lit(None, TIME))
+        return replace(self.study, runs=runs, results=results)
 
 
 def gather(
     path: str | Path,
     values: Sequence[str] = (),
-    shape: str = "",
-    given: Mapping[str, Any] | None = None,
+    inputs: Sequence[Input] = (),
     *,
+    template: str = "",
     outside: bool = False,
     allow: bool = False,
 ) -> Found:
-    """Reads a study and compares what it measured.
+    """Read a study and compare what it measured.
 
-    `values`: columns of `runs` to report on; by default the main ones that have numbers. `shape`, `given`: the kind of
-    study, and the values of its parameters that the command line sets.
-    `outside`, `allow`: as `esxparse.study` takes them.
+    Args:
+        path: A manifest, or its directory.
+        values: Columns of `runs` to report on; by default the main ones that have numbers.
+        inputs: Numbers that the template's question needs and no file has, with what the user set.
+        template: The template's name: a manifest that names it may have no other inputs.
+        outside: Whether the manifest may name files outside its directory.
+        allow: Whether runs are compared whose files fail the quality check.
 
-    Raises EsxparseError: As `esxparse.study`; there is no such column, or nothing has a number.
+    Raises EsxparseError: As `esxparse.study`; there is no such column, nothing has a number, or an input is impossible.
     """
     found = study(path, outside=outside, allow=allow)
-    kind = named(shape)
-    inputs = resolve(kind, found.asked, given or {})
+    asked_of_user = resolve(inputs, found.asked, template)
     runs = found.runs.collect()
     asked = tuple(values) or found.asked.values
     with_figures = found.results is not None and len(found.baseline) == 1 and not asked
@@ -93,7 +162,7 @@ def gather(
     if sweep and sweep not in found.labels:
         raise EsxparseError(f"{found.path}: {sweep!r} of [report] is no label of the runs: {', '.join(found.labels)}")
     loads = _loads(found, sweep)
-    return Found(found, runs, about, compared, figures, sweep or None, *loads, found.published(), kind, inputs)
+    return Found(found, runs, about, compared, figures, sweep or None, *loads, found.published(), asked_of_user)
 
 
 def _loads(found: Study, sweep: str | None) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:

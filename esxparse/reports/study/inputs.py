@@ -3,77 +3,82 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.reports.blocks import rounded
-from esxparse.reports.study.shape import kind_of
 
 if TYPE_CHECKING:
-    from esxparse.reports.study.shape import Shape
     from esxparse.studies.asked import Asked
 
 Origin = Literal["study.toml", "-p", "default", ""]
-_KINDS: Final = {"str": "text", "int": "a whole number", "float": "a number"}
+_KINDS: Final = {str: "text", int: "a whole number", float: "a number"}
 
 
 @dataclass(frozen=True)
 class Input:
-    """A parameter of a shape, its value, and who gave it; the origin is empty and the value None if nobody did."""
+    """A parameter that a template asks for: nobody but the user knows it, unless it has a default.
+
+    >>> Input("hosts", int, None, "hosts that draw what the measured one does").default is None
+    True
+    """
 
     name: str
-    help: str
+    kind: type[int | float | str]
     value: Any
-    origin: Origin
+    """What the parameters cell has, or None; then what study.toml has, or the default."""
+    help: str
+    default: Any = None
+    least: float = 0.0
+    """The smallest value; without a default it must be above 0."""
+    origin: Origin = ""
+    """Who gave the value; empty if nobody did, and the value is None."""
 
 
-def resolve(shape: Shape | None, asked: Asked, given: Mapping[str, Any]) -> tuple[Input, ...]:
-    """The parameters of a shape: from the command line, else from [report.inputs], else by default.
+def resolve(inputs: Sequence[Input], asked: Asked, template: str = "") -> tuple[Input, ...]:
+    """The inputs of a template: from the command line, else from [report.inputs], else by default.
 
-    `given`: what the command line or the notebook's cell sets, by name.
+    `inputs`: with the values of the notebook's parameters cell. `template`: its name.
 
     Raises EsxparseError: A value is of another type or impossible, or the manifest's own template has no such input.
     """
-    if shape is None:
-        return ()
-    if asked.shape == shape.name and (strange := sorted(set(asked.inputs) - set(shape.parameters))):
-        near = did_you_mean(strange[0], shape.parameters)
-        takes = ", ".join(shape.parameters) or "none"
-        raise EsxparseError(f"study.toml: template {shape.name!r} has no input {strange[0]!r}: {near}it takes {takes}")
+    names = [one.name for one in inputs]
+    if template and asked.shape == template and (strange := sorted(set(asked.inputs) - set(names))):
+        near = did_you_mean(strange[0], names)
+        takes = ", ".join(names) or "none"
+        raise EsxparseError(f"study.toml: template {template!r} has no input {strange[0]!r}: {near}it takes {takes}")
     made = []
-    for name, parameter in shape.parameters.items():
-        found: list[tuple[Any, Origin]] = [(given.get(name), "-p"), (asked.inputs.get(name), "study.toml")]
-        found += [(parameter.get("default"), "default"), (None, "")]
+    for one in inputs:
+        found: list[tuple[Any, Origin]] = [(one.value, "-p"), (asked.inputs.get(one.name), "study.toml")]
+        found += [(one.default, "default"), (None, "")]
         value, origin = next((value, origin) for value, origin in found if value is not None or not origin)
-        if mistake := _mistake(parameter, value) if origin else "":
-            raise EsxparseError(f"{origin}: {name} is {value!r}: it must be {mistake} ({parameter['help']})")
-        made.append(Input(name, parameter["help"], value, origin))
+        if mistake := _mistake(one, value) if origin else "":
+            raise EsxparseError(f"{origin}: {one.name} is {value!r}: it must be {mistake} ({one.help})")
+        made.append(replace(one, value=value, origin=origin))
     return tuple(made)
 
 
-def _mistake(parameter: Mapping[str, Any], value: Any) -> str:
+def _mistake(one: Input, value: Any) -> str:
     """What a value must be and is not; nothing if it is sound."""
-    kind = kind_of(parameter)
-    if kind == "str":
-        return "" if isinstance(value, str) else _KINDS[kind]
+    if one.kind is str:
+        return "" if isinstance(value, str) else _KINDS[str]
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return _KINDS[kind]
-    if kind == "int" and value != int(value):
-        return _KINDS[kind]
-    if "default" not in parameter and value <= 0:
-        return f"{_KINDS[kind]} above 0"
-    least = parameter.get("least", 0)
-    return f"{_KINDS[kind]} of at least {least:g}" if value < least else ""
+        return _KINDS[one.kind]
+    if one.kind is int and value != int(value):
+        return _KINDS[int]
+    if one.default is None and value <= 0:
+        return f"{_KINDS[one.kind]} above 0"
+    return f"{_KINDS[one.kind]} of at least {one.least:g}" if value < one.least else ""
 
 
-def missing(inputs: tuple[Input, ...]) -> set[str]:
+def missing(inputs: Sequence[Input]) -> set[str]:
     """The names of inputs that nobody gave."""
     return {one.name for one in inputs if not one.origin}
 
 
-def refusal(inputs: tuple[Input, ...]) -> str:
+def refusal(inputs: Sequence[Input]) -> str:
     """What cannot be concluded, and how to give what it takes; nothing if no input is missing."""
     lacking = [one for one in inputs if not one.origin]
     if not lacking:
@@ -83,7 +88,7 @@ def refusal(inputs: tuple[Input, ...]) -> str:
     return f"This page shows what was measured and draws no conclusion. No file has {wanted}: give them in {how}."
 
 
-def origins(inputs: tuple[Input, ...]) -> list[str]:
+def origins(inputs: Sequence[Input]) -> list[str]:
     """Who gave which number, a sentence for each origin."""
     words: dict[Origin, str] = {"study.toml": "Given in study.toml", "-p": "Given with -p", "default": "By default"}
     made = []

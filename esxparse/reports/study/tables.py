@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.metrics import units
 from esxparse.recording import counted, printable
-from esxparse.reports.blocks import NOTHING, Block, Column, Header, headline, note, parted, points, stack, table
-from esxparse.reports.study import beside, inputs, shaped, words
+from esxparse.reports import blocks, page
+from esxparse.reports.blocks import NOTHING, Block, Column, Header, note, parted, points, stack
+from esxparse.reports.study import beside, inputs, words
 from esxparse.studies import baseline, plot
 from esxparse.studies.named import named
 from esxparse.whole import sha256
 
 if TYPE_CHECKING:
-    import altair as alt
-
     from esxparse.reports.study.gather import Found
 
 _SENTENCES: Final = 8
 _FILES: Final = 40
 
 
-def header(found: Found) -> Header:
-    """The study's title, and what it is made of."""
+def title(found: Found) -> Header:
+    """The study's title, and what it is made of; also gets charts ready, so call it first."""
+    page.prepare()
     study = found.study
     runs = counted(found.runs.height, "run") + (
         f" by {', '.join(plot.label_words(name)[0] for name in study.labels)}" if study.labels else ""
@@ -37,22 +35,21 @@ def header(found: Found) -> Header:
     return Header(printable(study.title), f"{runs}{base}")
 
 
-def question(found: Found, asked: str) -> Block:
-    """What the study asks, in its own words, or else what was varied."""
-    text = (
-        asked
-        or found.study.asked.question
-        or (found.shape.question if found.shape else "")
-        or found.study.description
-        or f"What do {', '.join(found.study.labels)} change?"
-    )
-    return headline(printable(text))
+def headline(found: Found, asked: str = "", usual: str = "") -> Block:
+    """What the study asks: `asked`, else its own words, else `usual`, else what was varied."""
+    own = found.study
+    text = asked or own.asked.question or usual or own.description or f"What do {', '.join(own.labels)} change?"
+    return blocks.headline(printable(text))
 
 
-def answer(found: Found) -> Block:
-    """The answer: the runs that lack something, a sentence for each value, and how that fits what was published."""
+def answer(found: Found, sentences: Sequence[str] = (), *, each_value: bool = True) -> Block:
+    """The answer: the runs that lack something, sentences, who gave which number, and how that fits what was published.
+
+    `sentences`: those of the template; eight are shown. `each_value`: whether a sentence for each value follows them.
+    Answers in the manifest come first, and take the place of those on each value.
+    """
     lacking = found.runs["gap"].drop_nulls().len()
-    told = words.answer(found)
+    told = words.answer(found, sentences, each_value=each_value)
     left = len(told) - _SENTENCES
     more = [f"{left} more: see the tables below."] if left > 0 else []
     warned = []
@@ -63,6 +60,68 @@ def answer(found: Found) -> Block:
         warned.append(note(refusal, "warning"))
     said = [*inputs.origins(found.inputs), words.comparisons(found), *beside.sentences(found.published)]
     return stack(*warned, points([*told[:_SENTENCES], *more]), *(note(text) for text in said if text))
+
+
+def table(found: Found, rows: pl.DataFrame | pl.LazyFrame, caption: str, heads: Mapping[str, str]) -> Block:
+    """A table of any rows, behind the labels that tell them apart; nothing without rows.
+
+    `heads`: by column what stands above it, with the unit in brackets: {"peak_load": "Largest load [VMs]"}. A column
+    without any value is left out.
+
+    Raises EsxparseError: The rows lack a column of `heads`.
+    """
+    frame = rows.lazy().collect()
+    if frame.is_empty():
+        return NOTHING
+    if lacking := [name for name in heads if name not in frame.columns]:
+        near = did_you_mean(lacking[0], frame.columns)
+        there = ", ".join(frame.columns)
+        raise EsxparseError(f"the table {caption!r} has no column {lacking[0]!r}: {near}it has {there}")
+    vary = [name for name in found.study.labels if name in frame.columns and frame[name].n_unique() > 1]
+    columns = []
+    for name, head in {**dict(zip(vary, vary, strict=True)), **heads}.items():
+        before, unit = parted(head)
+        columns.append(Column(name, before, unit, _digits(frame[name]) if frame.schema[name].is_float() else None))
+    return blocks.table(frame, columns, caption)
+
+
+def in_words(found: Found, rows: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
+    """The rows with tolerances and rules in words: web_p95_ms as "Web p95 of at most 100 ms"."""
+    frame = rows.lazy().collect()
+    asked = found.study.asked
+    if asked.tolerances and "tolerance" in frame.columns:
+        names = {name: found.named(name) for name in asked.tolerances}
+        limits = {
+            name: f"{names[name].name} of at most {one:g} {names[name].unit}" for name, one in asked.tolerances.items()
+        }
+        frame = frame.with_columns(pl.col("tolerance").replace(limits))
+    if asked.rules and "failed_rules" in frame.columns:
+        rules = {name: found.named(name).name for name in (*asked.rules, *asked.tolerances)}
+        failed = pl.col("failed_rules").str.split(", ").list.eval(pl.element().replace(rules))
+        frame = frame.with_columns(failed.list.join(", "))
+    return frame
+
+
+def against_baseline(found: Found) -> None:
+    """Display the ratios to the baseline with their intervals, as a section; nothing without a baseline."""
+    page.part(
+        "Against the baseline",
+        "The ratio is the mean of the repetitions divided by the baseline's mean; its interval rests on how far "
+        'repetitions differ (Fieller). "No difference shown" means that chance may explain it; verdicts allow for the '
+        "number of comparisons.",
+        compared(found),
+        figures(found),
+    )
+
+
+def against_published(found: Found) -> None:
+    """Display published and assumed figures beside what the runs give, as a section; nothing without any."""
+    page.part(
+        "Against what was published",
+        "Figures that the source of the study prints, and figures that were assumed (published.toml beside the "
+        "manifest), and the same figures of these runs.",
+        published(found),
+    )
 
 
 def published(found: Found) -> Block:
@@ -92,7 +151,7 @@ def compared(found: Found) -> Block:
         Column("change_pct", "Change", "%", digits=1),
         Column("verdict", "Verdict", fit="short"),
     ]
-    return table(frame, columns, f"Against {baseline.text(found.study.baseline)}, 95 % interval")
+    return blocks.table(frame, columns, f"Against {baseline.text(found.study.baseline)}, 95 % interval")
 
 
 def figures(found: Found) -> Block:
@@ -112,8 +171,8 @@ def figures(found: Found) -> Block:
         Column("performance_high", "to", digits=3),
         Column("verdict", "Verdict", fit="short"),
     ]
-    words = f"Benchmarks against {baseline.text(found.study.baseline)}: performance above 1 is better"
-    return table(found.figures, columns, words)
+    caption = f"Benchmarks against {baseline.text(found.study.baseline)}: performance above 1 is better"
+    return blocks.table(found.figures, columns, caption)
 
 
 def measured(found: Found) -> Block:
@@ -129,49 +188,15 @@ def measured(found: Found) -> Block:
         Column("runs", "Runs"),
         *(Column(name, named(found.study, name).name, unit, _digits(frame[name])) for name, (_, unit) in fits.items()),
     ]
-    return table(frame, columns, "What was measured: means of the repetitions")
+    return blocks.table(frame, columns, "What was measured: means of the repetitions")
 
 
-def charts(found: Found) -> list[alt.LayerChart]:
-    """The charts of the study's shape, or for each value its ratio to the baseline, or itself over what is swept."""
-    if found.shape and (made := shaped.charts(found)):
-        return made
-    return _panels(found, {name: _style(found, name) for name in found.values})
+def provenance(found: Found, template: str, values: Sequence[str] = ()) -> Block:
+    """Where the report comes from: files and their fingerprints, program, template, parameters, time.
 
-
-def levels(found: Found) -> list[alt.LayerChart]:
-    """The values themselves, where the charts above show what they are against the baseline."""
-    return _panels(found, dict.fromkeys(found.compared, "plain"))
-
-
-def derived(found: Found) -> Block:
-    """The tables of the study's shape."""
-    made = []
-    for frame, caption, heads in shaped.tables(found):
-        columns = []
-        for name, head in heads.items():
-            before, unit = parted(head)
-            columns.append(Column(name, before, unit, _digits(frame[name]) if frame.schema[name].is_float() else None))
-        made.append(table(frame, columns, caption))
-    return stack(*made) if made else NOTHING
-
-
-def _style(found: Found, value: str) -> plot.Style:
-    if value in found.compared:
-        return "relative"
-    return "linear" if not found.compared and named(found.study, value).better == "higher" else "plain"
-
-
-def _panels(found: Found, styles: Mapping[str, plot.Style]) -> list[alt.LayerChart]:
-    swept = [name for name in found.study.axis if plot.is_sweep(found.runs, name)]
-    sweeps: list[str | None] = [*swept] if swept else [None]
-    ends = shaped.shared(found, list(styles.items()))
-    made: list[alt.LayerChart] = []
-    for (value, style), sweep in product(styles.items(), sweeps):
-        drawn = style if sweep or style != "linear" else "plain"
-        with suppress(EsxparseError):  # too many panels: the table has the numbers
-            made += plot.charts(found.study, value, sweep, None, {}, drawn, ends=ends[value, style])
-    return made
+    `template`: its name. `values`: the columns that the user asked for.
+    """
+    return page.provenance([], template, parameters(found, values), files(found))
 
 
 def parameters(found: Found, values: Sequence[str]) -> dict[str, Any]:
@@ -195,13 +220,16 @@ def quality(found: Found) -> Block:
     )
     told = [Column("severity", "Severity", level=True), Column("line", "Line", digits=None), Column("message", "Note")]
     return stack(
-        table(gaps, columns, "Runs that lack something", "Every run has all it needs."),
-        table(notes, told, "Notes of the study", "The study has no notes."),
+        blocks.table(gaps, columns, "Runs that lack something", "Every run has all it needs."),
+        blocks.table(notes, told, "Notes of the study", "The study has no notes."),
     )
 
 
-def method(found: Found) -> Block:
-    """How the numbers were made, and what they cannot tell."""
+def method(found: Found, how: Sequence[str] = (), limits: Sequence[str] = ()) -> Block:
+    """How the numbers were made, and what they cannot tell.
+
+    `how`, `limits`: sentences of the template, before and after those of every study.
+    """
     told = [
         "Means are over the repetitions of a configuration. Error bars are their range; of ratios, the 95 % interval.",
         "Repetitions are runs with the same labels. Windows of one capture, and copies of a file, count as one.",
@@ -212,9 +240,7 @@ def method(found: Found) -> Block:
         told.append("Configurations with a single run have no interval: such a difference may be chance.")
     if any(name.startswith("used_") for name in found.values):
         told.append("CPU used is work at nominal frequency: two busy hyper-threads count as half a core each.")
-    if found.shape:
-        told = [*shaped.notes(found, found.shape.method), *told, *shaped.notes(found, found.shape.limits)]
-    return points([printable(text) for text in told])
+    return points([printable(text) for text in (*how, *told, *limits)])
 
 
 def files(found: Found) -> list[tuple[str, str]]:

@@ -10,9 +10,8 @@ import polars as pl
 from esxparse.metrics import evidence, ratio, scaling, units
 from esxparse.recording import counted
 from esxparse.reports.blocks import rounded
-from esxparse.reports.study import shaped
 from esxparse.reports.study.figures import MANY, by_measure, change
-from esxparse.reports.study.inputs import missing
+from esxparse.reports.study.sentences import of_manifest
 from esxparse.studies import baseline, plot
 from esxparse.studies.columns import COLUMNS
 from esxparse.studies.named import named
@@ -29,23 +28,19 @@ _RULES: Final = 2
 _SEVERAL: Final = 2
 
 
-def answer(found: Found) -> list[str]:
-    """What the queries of the manifest and the shape say, the largest loads asked for, and a sentence for each value.
+def answer(found: Found, sentences: Sequence[str] = (), *, each_value: bool = True) -> list[str]:
+    """The answers of the manifest, those of the template, and a sentence for each value.
 
-    Sentences of the manifest take the place of those on each value. If the shape lacks an input or has no answer, the
-    values stand for themselves.
+    `sentences`: those of the template. `each_value`: whether those on each value follow; answers of the manifest take
+    their place. If an input is missing or there is no other answer, the values stand for themselves.
     """
-    rest = {"own": shaped.sentences, "loads": _loads, "values": _values}
-    follow = list(found.shape.follow) if found.shape else ["loads", "values"]
-    if found.study.asked.answer and "values" in follow:
-        follow.remove("values")
-    elif missing(found.inputs) and "values" not in follow:
-        follow.append("values")
-    made = [text for one in (follow if "own" in follow else ("own", *follow)) for text in rest[one](found)]
-    return made or _values(found)
+    made = list(dict.fromkeys([*of_manifest(found), *sentences]))
+    follow = not found.study.asked.answer if each_value else not found.is_complete
+    return [*made, *(_values(found) if follow else [])] or _values(found)
 
 
-def _loads(found: Found) -> list[str]:
+def largest_loads(found: Found) -> list[str]:
+    """The largest load at each tolerance, and the largest that keeps all rules, as [report] asks for them."""
     made = []
     others = [name for name in found.study.labels if name != found.sweep]
     number = plot.number_words(found.sweep or "")

@@ -1,0 +1,147 @@
+"""When a template serves a study: what the metadata of its notebook say, under `esxparse.study`.
+
+    rank    int    its turn when `auto` looks for the template that fits, the lowest first
+    needs   dict   what the study must have, or the template is the wrong one
+    fits    list   what it must have beside that for `auto` to take it, one of several; without it only by name
+    asks    list   parameters that nobody but the user knows: prices, numbers of VMs. `auto` never takes such a template
+
+Both `needs` and each of `fits` hold any of
+
+    sweep = true         a label with three numbers or more
+    baseline = true      a baseline, or none where false
+    native = true        a baseline called native, bare-metal or physical
+    rules, tolerances    whether [report] has them
+    labels = [...]       a label of one of these names
+    roles = [...]        files for one of these purposes
+    values = [...]       the baseline's label has all these values
+    apart = [...]        these labels do not identify the baseline
+    workload = false     no files of a load generator or benchmark
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from esxparse.errors import EsxparseError, did_you_mean
+from esxparse.studies.roles import BENCHMARKS, WORKLOADS
+
+if TYPE_CHECKING:
+    from esxparse.studies.expand import Run
+    from esxparse.studies.study_file import Manifest
+
+USUAL: Final = "study"
+"""The template of a study that no other fits."""
+_TRUTHS: Final = ("sweep", "baseline", "native", "rules", "tolerances", "workload")
+_LISTS: Final = ("labels", "roles", "values", "apart")
+_NATIVE: Final = frozenset({"native", "bare-metal", "physical"})
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a template needs of a study."""
+
+    rank: int
+    needs: Mapping[str, Any]
+    fits: Sequence[Mapping[str, Any]] = ()
+    asks: Sequence[str] = ()
+
+
+def read(found: Any) -> Needs:
+    """Return what a notebook's metadata say.
+
+    Raises EsxparseError: Something is unknown, or of another type.
+    """
+    kinds = {"rank": int, "needs": dict, "fits": list, "asks": list}
+    sound = isinstance(found, Mapping) and all(isinstance(one, kinds.get(key, ())) for key, one in found.items())
+    if not sound or not all(isinstance(one, Mapping) for one in found.get("fits", [])):
+        raise EsxparseError("esxparse.study of its metadata has rank (a whole number), needs, fits and asks, no more")
+    made = Needs(found.get("rank", 0), found.get("needs", {}), found.get("fits", []), found.get("asks", []))
+    for wanted in (made.needs, *made.fits):
+        for key, value in wanted.items():
+            kind = bool if key in _TRUTHS else list if key in _LISTS else None
+            if kind is None:
+                near = did_you_mean(key, (*_TRUTHS, *_LISTS))
+                raise EsxparseError(f"esxparse.study of its metadata: unknown need {key!r}: {near}".rstrip(": "))
+            if not isinstance(value, kind):
+                what = "true or false" if kind is bool else "a list"
+                raise EsxparseError(f"esxparse.study of its metadata: {key} must be {what}")
+    return made
+
+
+def lacks(wanted: Mapping[str, Any], manifest: Manifest, runs: Sequence[Run]) -> str:
+    """What a study lacks of what is wanted, in words; nothing if it has all."""
+    said = {
+        "sweep": (bool(sweeps(runs)), "a label with three numbers or more"),
+        "baseline": (bool(manifest.baseline), "a baseline"),
+        "native": (bool(_NATIVE & set(map(str, manifest.baseline.values()))), "a baseline that is native"),
+        "rules": (bool(manifest.asked.rules), "rules in [report]"),
+        "tolerances": (bool(manifest.asked.tolerances), "tolerances in [report]"),
+        "workload": (
+            bool((WORKLOADS | BENCHMARKS) & {role for run in runs for role in run.files}),
+            "files of a load generator or benchmark",
+        ),
+    }
+    labels = {name for run in runs for name in run.labels}
+    roles = {role for run in runs for role in run.files}
+    values = {str(run.labels.get(name)) for run in runs for name in manifest.baseline}
+    for key, asked in wanted.items():
+        if key in said:
+            there, what = said[key]
+            if there != asked:
+                return what if asked else f"to do without {what}"
+        elif key == "labels" and not labels & set(asked):
+            return f"a label {' or '.join(asked)}"
+        elif key == "roles" and not roles & set(asked):
+            return f"files of {' or '.join(asked)}"
+        elif key == "values" and not set(asked) <= values:
+            return f"a baseline among {' and '.join(asked)}"
+        elif key == "apart" and set(asked) & set(manifest.baseline):
+            return f"a baseline by another label than {' or '.join(asked)}"
+    return ""
+
+
+def sweeps(runs: Iterable[Run]) -> list[str]:
+    """The labels that are numbers of which there are enough for a curve, the longest sweep first."""
+    from esxparse.charts.reduce import SWEEP  # noqa: PLC0415  polars is not for --help
+
+    seen: dict[str, set[Any]] = {}
+    for run in runs:
+        for name, value in run.labels.items():
+            seen.setdefault(name, set()).add(value)
+    found = {
+        name: values - {None}
+        for name, values in seen.items()
+        if name != "repetition" and all(isinstance(one, int | float) or one is None for one in values)
+    }
+    return sorted((name for name in found if len(found[name]) >= SWEEP), key=lambda name: -len(found[name]))
+
+
+def check(name: str, wanted: Needs, manifest: Manifest, runs: Sequence[Run], every: Mapping[str, Needs]) -> None:
+    """Refuse a study that a template does not serve.
+
+    `name`, `wanted`: the template and its needs. `every`: the needs of all templates by name.
+
+    Raises EsxparseError: The study lacks something; the message names a template that fits.
+    """
+    if what := lacks(wanted.needs, manifest, runs):
+        labels = ", ".join(runs[0].labels) if runs else ""
+        told = f"its labels are {labels}" if labels else "its runs have no labels"
+        fits = fitting(manifest, runs, every)
+        raise EsxparseError(f"{manifest.path}: template {name!r} needs {what}; {told}. Template {fits!r} fits")
+
+
+def fitting(manifest: Manifest, runs: Sequence[Run], every: Mapping[str, Needs]) -> str:
+    """The name of the template for a study: what its manifest says, or else told from what was varied.
+
+    `every`: the needs of all templates by name.
+    """
+    if manifest.asked.shape:
+        return manifest.asked.shape
+    for name, one in sorted(every.items(), key=lambda item: (item[1].rank, item[0])):
+        if one.asks or lacks(one.needs, manifest, runs):
+            continue
+        if any(not lacks(more, manifest, runs) for more in one.fits):
+            return name
+    return USUAL
