@@ -88,10 +88,9 @@ def summary(found: Fleet) -> Block:
     spans = [(end - start).total_seconds() for _, start, end in found.spans]
     warn = rules.load()[_READY].warn
     state = Counter(said["quality"]["status"] if said else "not judged" for _, said in found.said)
-    waits = vm_levels(found)["waits"]
-    unknown = (waits == "unknown").sum()
-    waiting = waits.is_in(["critical", "warning"]).sum()
-    judged = len(waits) - unknown
+    levels = Counter(vm_levels(found)["waits"])
+    unknown, waiting = levels["unknown"], levels["critical"] + levels["warning"]
+    judged = levels.total() - unknown
     share = f"{100 * waiting / judged:.1f} % of {'those judged' if unknown else 'all'}" if judged else ""
     share = ", ".join(filter(None, (share, f"{unknown:,} not judged" if unknown else "")))
     blind = len({*found.hosts} - {*found.ready["host"]})
