@@ -8,6 +8,7 @@ from pathlib import Path
 
 import esxparse
 from esxparse.diagnosis import rules
+from esxparse.formats.kit.tables import tables_in
 from esxparse.studies.columns import COLUMNS
 
 PACKAGE = Path(esxparse.__file__).parent
@@ -21,8 +22,15 @@ def described(folder):
             yield from ((name, words) for name in names.split(", "))
 
 
+def declared():
+    """Columns that readers declare, with their meaning."""
+    for path in (PACKAGE / "formats").rglob("*.toml"):
+        for table in tables_in(path):
+            yield from ((name, meaning) for name, (_, meaning) in table.columns.items())
+
+
 def test_columns_of_2_to_the_20_bytes_are_never_called_mb():
-    told = [*described("metrics"), *described("formats")]
+    told = [*described("metrics"), *described("formats"), *declared()]
     told += [
         (name, rule.unit) for rule in rules.load("standard").values() if rule.value in rule.reads for name in rule.reads
     ]

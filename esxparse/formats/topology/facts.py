@@ -1,4 +1,4 @@
-"""What the readers of topology share: the nominal frequency, the table of facts, and the keys of `meta`.
+"""What the readers of topology share: the nominal frequency, and the keys of `meta`.
 
 `meta` of each holds what is known of these: `sockets`, `cores` and `threads` (of the whole machine), `numa_nodes`,
 `mhz`, `memory_bytes`, `model`.
@@ -7,10 +7,6 @@
 from __future__ import annotations
 
 import re
-
-from esxparse.formats.kit.tables import schema
-
-FACTS = schema("section key value str")
 
 _NOMINAL = re.compile(r"@\s*([\d.]+)\s*([GM])Hz", re.IGNORECASE)
 
