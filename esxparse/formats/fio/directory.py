@@ -1,24 +1,4 @@
-"""The directory of a fio run: what it printed and its logs as one recording.
-
-Tables
-------
-jobs, percentiles, latency_bins, disks ...  of the run's output (see the package); where it was kept in several formats,
-                                            in files of their own, JSON is read before normal before terse output
-series                                      of all logs (see `logs`)
-latency_bins_series, percentiles_series     of all `*_clat_hist` logs (see `histogram`); `latency_bins` and
-                                            `percentiles` are theirs too where no output has them
-series_elapsed ...                          of logs whose times count from the beginning of the job, where others have
-                                            the time of day
-
-The name of a log has a number: fio counts the jobs of a run from 1, in the order of its output, where each job has a
-part of its own. With `group_reporting` jobs are missing there: a log then keeps the name it was given, unless all jobs
-have one name. The output names the release, and with it the unit of latencies, if it is of the run that wrote the log
-(see `logs`). Outputs in the directory above are compared, too.
-
-A directory is one of fio if a file in it is fio's and none is an esxtop capture, which is a recording of its own. What
-else lies beside them (lscpu's output, the job file) is named in a note. Logs may be in directories below it; one that
-has an output is a run of its own, which a note names.
-"""
+"""The directory of a fio run: what it printed and its logs as one recording."""
 
 from __future__ import annotations
 
