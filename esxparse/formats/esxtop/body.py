@@ -8,27 +8,21 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from esxparse.formats import memory
 from esxparse.formats.esxtop.grammar import MARK, PREFIX, refuse_long_line
-from esxparse.formats.esxtop.pieces import Columns, Piece, Place, joints, take
-from esxparse.formats.esxtop.scan import count_lines
+from esxparse.formats.esxtop.layout import Layout
+from esxparse.formats.esxtop.pieces import Columns, Out, Piece, Place, joints, take
+from esxparse.formats.esxtop.scan import Flags, Integers, Numbers, count_lines
 from esxparse.formats.esxtop.seams import Shapes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from esxparse.formats.esxtop.layout import Layout
-    from esxparse.formats.esxtop.pieces import Out
-    from esxparse.formats.esxtop.scan import Flags, Integers, Numbers
 
 PIECE = 8 << 20  # bytes read at a time: the first row of each takes up to five times as long as the others
 _UNKNOWN = 32 << 20  # bytes that content of unknown length is at first taken to have
@@ -55,9 +49,8 @@ class Block:
     pending: int = 0  # pieces that are being scanned into it
 
 
-if TYPE_CHECKING:
-    Put = Callable[[int, Block, Layout], None]
-    """Takes a block and its number; the block has no numbers afterwards."""
+Put = Callable[[int, Block, Layout], None]
+"""Takes a block and its number; the block has no numbers afterwards."""
 
 
 @dataclass(frozen=True)

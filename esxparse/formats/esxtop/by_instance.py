@@ -8,25 +8,22 @@ kept: most are such.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from polars.io.plugins import register_io_source
 
 from esxparse.errors import EsxparseError
+from esxparse.formats.esxtop.body import Block
+from esxparse.formats.esxtop.layout import Layout
+from esxparse.formats.esxtop.scan import Integers, Numbers
+from esxparse.formats.esxtop.tables import Runs, Table, Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, BinaryIO
-
     import polars as pl
-
-    from esxparse.formats.esxtop.body import Block
-    from esxparse.formats.esxtop.layout import Layout
-    from esxparse.formats.esxtop.scan import Integers, Numbers
-    from esxparse.formats.esxtop.tables import Runs, Table, Wanted
 
 BUDGET = 48 << 20  # bytes of rows that are made at once
 

@@ -6,21 +6,18 @@ per row and instance, so that it becomes a column without being copied.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import polars as pl
 
 from esxparse.counters.naming import column_name, table_name
 from esxparse.formats.esxtop import instances
+from esxparse.formats.esxtop.scan import Integers
 from esxparse.formats.esxtop.scan_twin import JUDGED
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from esxparse.formats.esxtop.scan import Integers
 
 _Value = TypeVar("_Value", str, int)
 _NO_PARTS = ("time", "instance")

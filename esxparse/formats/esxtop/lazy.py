@@ -9,26 +9,22 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from threading import local
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
 from esxparse.formats.esxtop import body, tables
-from esxparse.formats.esxtop.scan import scan
+from esxparse.formats.esxtop.scan import Flags, Integers, Numbers, scan
+from esxparse.formats.esxtop.tables import Wanted
 from esxparse.formats.kit.pieces import fill, large
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from esxparse.formats.esxtop.scan import Flags, Integers, Numbers
-    from esxparse.formats.esxtop.tables import Wanted
-    from esxparse.formats.unchanged import Opened
+from esxparse.formats.unchanged import Opened
 
 BATCH_BYTES = 16 << 20  # bytes of the file that one batch of rows takes at most (a row at least)
 _PART_BYTES = 4 << 20  # bytes that are read at a time: more would not stay near the processor

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
 from esxparse.counters.catalogue import objects
 from esxparse.counters.naming import table_name
+from esxparse.formats.esxtop.layout import Layout
 from esxparse.recording import Note
-
-if TYPE_CHECKING:
-    from esxparse.formats.esxtop.layout import Layout
 
 _NEAR = 0.8
 
