@@ -56,7 +56,7 @@ from esxparse.formats.esxtop import (
     times,
 )
 from esxparse.formats.esxtop import lazy as lazy_tables
-from esxparse.formats.esxtop.mangled import mangled_names
+from esxparse.formats.esxtop.layout import mangled_names
 from esxparse.formats.esxtop.notes import no_rows
 from esxparse.formats.esxtop.segments import Keep
 from esxparse.formats.kit.head import Head

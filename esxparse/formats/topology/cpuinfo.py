@@ -17,7 +17,6 @@ from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import size_bytes, whole
 from esxparse.formats.kit.tables import distinct, frames, known, schemas
 from esxparse.formats.source import Source
-from esxparse.formats.topology.facts import nominal_mhz
 from esxparse.recording import Recording
 
 FORMAT = "cpuinfo"
@@ -28,6 +27,7 @@ _S390 = re.compile(r"processor (\d{1,7}): (.*)")
 _MODELS = ("model name", "cpu model", "cpu", "uarch", "Processor")
 _FREQUENCIES = ("cpu MHz", "clock", "cpu MHz dynamic")
 _SCHEMAS = schemas(__file__)
+_NOMINAL = re.compile(r"@\s*([\d.]+)\s*([GM])Hz", re.IGNORECASE)
 
 
 def read(source: Source) -> Recording:
@@ -74,6 +74,20 @@ def read_blocks(lines: Sequence[str]) -> tuple[list[dict[str, str]], list[tuple[
         else:
             notes.skip(text, place, "warning")
     return blocks, machine, notes
+
+
+def nominal_mhz(model: str | None) -> float | None:
+    """The frequency in the name of a processor, MHz.
+
+    >>> nominal_mhz("Intel(R) Xeon(R) CPU X5670 @ 2.93GHz"), nominal_mhz("AMD EPYC 7543")
+    (2930.0, None)
+    """
+    if (found := _NOMINAL.search(model or "")) is None:
+        return None
+    try:
+        return round(float(found[1]) * (1000 if found[2] in "Gg" else 1), 3)
+    except ValueError:
+        return None
 
 
 def _frequency(block: dict[str, str]) -> float | None:

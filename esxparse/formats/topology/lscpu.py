@@ -22,7 +22,7 @@ from esxparse.formats.kit.numbers import size_bytes, whole
 from esxparse.formats.kit.objects import mappings
 from esxparse.formats.kit.tables import data, distinct, frames, known, schemas
 from esxparse.formats.source import Source
-from esxparse.formats.topology.facts import nominal_mhz
+from esxparse.formats.topology.cpuinfo import nominal_mhz
 from esxparse.recording import Recording
 
 FORMAT = "lscpu"
