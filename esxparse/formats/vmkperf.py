@@ -149,7 +149,7 @@ def read_polls(block: Block) -> tuple[list[tuple[int, list[str]]], list[Note]]:
     """
     notes = Notes()
     groups = _by_length(block)
-    if len(block.widths) > 1 and any(_count(group) != len(block.pcpus) for group in groups):
+    if len(block.widths) > 1 and any(sum(len(line.cells) for line in group) != len(block.pcpus) for group in groups):
         groups, odd = _by_shape(block)
         notes += odd
     polls = []
@@ -163,10 +163,6 @@ def read_polls(block: Block) -> tuple[list[tuple[int, list[str]]], list[Note]]:
         if any(number(cell) is None for cell in cells):
             notes.warn("not all of it is numbers", group[0].place)
     return polls, sorted(notes, key=lambda note: note.line or 0)
-
-
-def _count(group: Sequence[Line]) -> int:
-    return sum(len(line.cells) for line in group)
 
 
 def _by_length(block: Block) -> list[list[Line]]:

@@ -198,12 +198,9 @@ def _usual(histograms: Iterable[tuple[str, Sequence[_Bin]]]) -> dict[str, tuple[
     """The limits of each kind of histogram: those that most of the kind have, and of as many the ones with more."""
     found: dict[str, Counter[tuple[_Limit, ...]]] = {}
     for kind, bins in histograms:
-        found.setdefault(kind, Counter())[_intervals(bins)] += 1
+        limits = tuple((row["from"], row["to"]) for row in _limits(bins))
+        found.setdefault(kind, Counter())[limits] += 1
     return {kind: max(often, key=lambda limits: (often[limits], len(limits))) for kind, often in found.items()}
-
-
-def _intervals(bins: Sequence[_Bin]) -> tuple[_Limit, ...]:
-    return tuple((row["from"], row["to"]) for row in _limits(bins))
 
 
 def _as_usual(bins: Sequence[_Bin], usual: Sequence[_Limit], line: int) -> tuple[list[Row], list[Note]]:

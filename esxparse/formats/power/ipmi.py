@@ -138,10 +138,6 @@ def _lines(lines: Sequence[str], strange: list[tuple[int, str]]) -> Iterator[_Li
             strange.append((line, text))
 
 
-def _in_zone(line: _Line, zone: str | None) -> _Line:
-    return replace(line, stamp=in_zone(line.stamp, zone)) if line.stamp else line
-
-
 def _follows(found: Sequence[_Line]) -> bool:
     """Whether each time stands after its readings: the file begins with a reading and ends with a time."""
     return bool(found) and found[0].field != "stamp" and found[-1].field == "stamp"
@@ -297,7 +293,7 @@ def read(source: Source, zone: str | None = None, date_order: DateOrder | None =
     text = source.text().without_cut_line()
     unknown: list[tuple[int, str]] = []
     lines, order_notes = with_year_first(text.lines(), _clock_of, date_order)
-    found = [_in_zone(line, zone) for line in _lines(lines, unknown)]
+    found = [replace(line, stamp=in_zone(line.stamp, zone)) if line.stamp else line for line in _lines(lines, unknown)]
     strange, odd = Counted(), Counted()
     timed = _timed(found, strange)
     listing = _listing(timed, odd)
