@@ -39,10 +39,6 @@ class Table:
 def tables_in(path: Path) -> Iterator[Table]:
     """The tables that a TOML file declares: `[tables.NAME]`, `about` and `columns.NAME = [type, meaning]`."""
     for name, table in data(str(path)).get("tables", {}).items():
-        if isinstance(table, str):
-            kinds = {str(kind): word for word, kind in declared.TYPES.items()}
-            yield Table(name, "", {column: (kinds[str(kind)], "") for column, kind in schema(table).items()})
-            continue
         columns = {column: (kind, " ".join(meaning)) for column, (kind, *meaning) in table.get("columns", {}).items()}
         yield Table(name, table["about"], columns)
 
