@@ -58,7 +58,7 @@ READERS: Final = {
     "esxparse/formats/iometer/columns.py": ("iometer",),
     "esxparse/formats/power/resources.py": ("power_redfish",),
     "esxparse/formats/power/readings.py": ("power_texts", "power_redfish"),
-    "esxparse/formats/topology/facts.py": ("topology_linux", "topology_vmware"),
+    "esxparse/formats/topology/cpuinfo.py": ("topology_linux", "topology_vmware"),
 }
 
 

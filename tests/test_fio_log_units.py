@@ -10,7 +10,7 @@ from fio_outputs import direction, document, job, terse, terse_direction
 
 import esxparse as ex
 from esxparse.formats.fio.log_clues import LATENCIES
-from esxparse.formats.fio.log_release import KnownRelease, common_release, release_in
+from esxparse.formats.fio.log_outputs import KnownRelease, common_release, release_in
 from esxparse.formats.fio.log_units import Unit, unit_of
 
 

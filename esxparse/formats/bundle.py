@@ -75,11 +75,6 @@ def unwrap(layer: Layer, raw: Raw) -> tuple[Layer, tuple[str, ...], str]:
     return layer, layers, f"packed by {title}: {_READS}, unpack it first" if title else ""
 
 
-def _is_capture(head: bytes) -> bool:
-    """Whether a file that begins with `head` is an esxtop capture."""
-    return any(mark in head for mark in _MARKS)
-
-
 @dataclass
 class _Search:
     """What is looked for in a bundle."""
@@ -90,7 +85,7 @@ class _Search:
 
     def kind(self, content: Layer) -> Kind | None:
         head = Head(content.peek(_MEMBER_HEAD))
-        if _is_capture(head.content):
+        if any(mark in head.content for mark in _MARKS):
             return "capture"
         asked = self.known is not None and bool(head.content) and "capture" not in self.met
         return "other" if asked and self.known and self.known(head) else None

@@ -3,33 +3,6 @@
 `esxcli storage core device stats get`, `esxcli network nic stats get` (text; the first also as JSON and CSV),
 `vim-cmd hostsvc/hostsummary`, `vim-cmd vmsvc/get.summary ID`; one or several in a file, also several times.
 
-Tables
-------
-devices     one row per storage device and sample: `device` (str), `sample` (i64, from 1: the how-manieth of that device
-            in the file), and i64 since the host was started, named as printed: successful_commands, blocks_read,
-            blocks_written (blocks of 512 bytes: an assumption), read_operations, write_operations, failed_commands ...
-nics        one row per NIC and sample: `nic` (str), `sample`, and i64 since the NIC was started: packets_received,
-            packets_sent, bytes_received, bytes_sent, receive_packets_dropped, total_receive_errors ...
-hosts       one row per summary of a host, at the time of the command
-    sample                                          i64
-    host, vendor, model, cpu_model, power_state     str
-    cpu_mhz                                         f64   of one core
-    sockets, cores, threads, nics, hbas             i64
-    memory_bytes                                    i64
-    cpu_usage_mhz, memory_usage_mib                 f64   consumed
-    uptime_s                                        i64
-vms         one row per summary of a VM, at the time of the command
-    sample                                          i64
-    vm, guest, power_state, vmx                     str
-    vcpus                                           i64
-    memory_mib                                      f64   configured
-    cpu_usage_mhz, cpu_demand_mhz, max_cpu_mhz      f64
-    guest_memory_mib, host_memory_mib               f64   active in the guest; consumed on the host
-    private_mib, shared_mib, swapped_mib, ballooned_mib, overhead_mib  f64
-    compressed_kib                                  f64
-    uptime_s, committed_bytes, uncommitted_bytes    i64
-facts       the other fields of summaries: `sample` (i64), `section` (str, the objects it is in), `key`, `value` (str)
-
 Nothing in these outputs says when they were made.
 
 Source: published outputs of ESXi 4 to 8; the vSphere API reference for the units of quickStats.
@@ -50,7 +23,7 @@ from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Counted, Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.objects import mappings
-from esxparse.formats.kit.tables import Row, Schema, data, frame, frames, known, schema
+from esxparse.formats.kit.tables import Row, data, frame, frames, known, schemas
 from esxparse.formats.kit.text import cells_of
 from esxparse.formats.source import Source
 from esxparse.formats.topology.esxcli_forms import UNSET, flattened
@@ -67,10 +40,10 @@ _OF_DEVICE = re.compile(
     | \A\s*[\[{][^<>]{0,400}"Successful\ ?Commands"\s*:  # JSON
     | \A(?:\w+,){1,30}SuccessfulCommands,"""  # CSV
 )
-_READ: dict[str, Callable[[str], Any]] = {"i64": whole, "f64": number, "str": str}
+_READ: dict[pl.DataType, Callable[[str], Any]] = {pl.Int64(): whole, pl.Float64(): number, pl.String(): str}
 
 _SUMMARIES = {"vim.host.Summary": "hosts", "vim.vm.Summary": "vms"}
-_FACTS = schema("sample i64, section key value str")
+_SCHEMAS = schemas(__file__)
 
 
 def recognise(head: Head) -> bool:
@@ -160,14 +133,14 @@ def _summaries(text: str) -> tuple[dict[str, list[Row]], str]:
         table = _SUMMARIES[begin[1]]
         row: Row = {"sample": len(rows[table]) + 1}
         for path, value in flattened(text[begin.start() : end]):
-            found = data(__file__)[table].get(".".join(path))
+            column = data(__file__)["fields"][table].get(".".join(path))
             if value == UNSET:
                 continue
-            if found is None:
+            if column is None:
                 section = f"{table}.{'.'.join(path[:-1])}".rstrip(".")
                 rows["facts"].append({"sample": row["sample"], "section": section, "key": path[-1], "value": value})
             else:
-                row[found[0]] = _READ[found[1]](value)
+                row[column] = _READ[_SCHEMAS[table][column]](value)
         rows[table].append(row)
     return rows, "".join([*rest, text[behind:]])
 
@@ -179,8 +152,7 @@ def _sampled(rows: Sequence[Row], of: str) -> pl.LazyFrame:
         met[row[of]] += 1
         row["sample"] = met[row[of]]
     names = dict.fromkeys(name for row in rows for name in row if name not in {of, "sample"})
-    columns: Schema = schema(f"{of} str, sample i64")
-    return frame(rows, columns | dict.fromkeys(names, pl.Int64())).lazy()
+    return frame(rows, {of: pl.String(), "sample": pl.Int64()} | dict.fromkeys(names, pl.Int64())).lazy()
 
 
 def read(source: Source) -> Recording:
@@ -196,11 +168,7 @@ def read(source: Source) -> Recording:
         name: [row for row in found if len(row) > 1 and row.get(name[:-1])] for name, found in reader.rows.items()
     }
     tables = {name: _sampled(found, name[:-1]) for name, found in counted.items() if found}
-    kinds = {
-        name: schema(", ".join(["sample i64", *map(" ".join, columns.values())]))
-        for name, columns in data(__file__).items()
-    }
-    tables |= frames({name: (rows[name], kinds[name]) for name in kinds} | {"facts": (rows["facts"], _FACTS)})
+    tables |= frames({name: (found, _SCHEMAS[name]) for name, found in rows.items()})
     if not tables:
         raise DamagedError("no whole counter or summary of ESXi in it: run the command again")
     # The commands themselves, headings and prompts say nothing about the host.

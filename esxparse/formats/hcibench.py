@@ -3,21 +3,6 @@
 A case is a directory with a file per VM (`*.json` of fio, `*.txt` of vdbench), `resource_usage.info`, and what the vSAN
 observer saw in `iotest-fio-8vm/jsonstats`; beside it is `CASE-res.txt`. A test is a directory of cases.
 
-Tables
-------
-benchmark_results   see `esxparse.formats.benchmarks.table`: what `*-res.txt` says; test is the case (of a
-                    directory), the job of fio or the run definition of vdbench; metrics `iops` (1/s), `throughput`
-                    (MiB/s: both tools' "MB/s" is 2**20 bytes), `latency_mean`, `latency_read`, `latency_write`,
-                    `latency_read_p95`, `latency_write_p95` (ms), `latency_p95_estimated` (of vdbench: mean + 1.645
-                    standard deviations, as if latencies were normal); latencies are means over VMs, not weighted
-resources           one row per cluster and resource: case, datastore, cluster, resource (`CPU USAGE` ...), pct
-vms                 one row per VM and job or run: case, vm, tool, test, iops (1/s), mib_per_s, latency_mean_ms,
-                    latency_read_ms, latency_write_ms; of fio's last document, and vdbench's average without warm-up
-jobs, percentiles, disks ...                of the VMs' fio output, see `esxparse.formats.fio`; with case and vm
-intervals, averages ...                     of the VMs' vdbench output, see `esxparse.formats.vdbench`; with case and vm
-observer            one row per value of the vSAN observer: case, topic (`pcpu`, `lsom` ...), file, instance,
-                    metric, sample (from 1), value; the unit is in the name where there is one (`usedPct`)
-
 Source: parseFioResult.rb, parseVdbResult.rb, io-test.rb, getCpuUsage.rb of HCIBench 2.x. Assumption: other topics of
 the observer are as `pcpu` is there.
 """
@@ -40,7 +25,7 @@ from esxparse.formats.benchmarks.table import tables as common
 from esxparse.formats.kit.notes import Notes, excerpt, left_out
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.objects import listed, mapping
-from esxparse.formats.kit.tables import data, schema
+from esxparse.formats.kit.tables import data, schemas
 from esxparse.formats.source import Source, resolve
 from esxparse.recording import Note, Recording, counted
 
@@ -52,11 +37,9 @@ _USAGE = re.compile(r"(?:(?P<cluster>[^:]+): *)?(?P<pct>[\d.]+) *%")
 _ORDINARY = re.compile(
     r"=+|[-+]+|Testing is done|There are \d+ VMs finished|/\S+|Resource Usage:|If you are interested"
 )
-_FIGURES = data(__file__)
+_FIGURES = data(__file__)["figures"]
+_SCHEMAS = schemas(__file__)
 _CASE = re.compile(r"iotest-(?:fio|vdbench)-\d+vm")
-_RESOURCES = schema("case datastore cluster resource str, pct f64")
-_VMS = schema("case vm tool test str, iops mib_per_s latency_mean_ms latency_read_ms latency_write_ms f64")
-_OBSERVER = schema("case topic file instance metric str, sample i64, value f64")
 _FILES = 2_000
 _APART = 0.02
 _LISTED = 5
@@ -128,7 +111,7 @@ def read(source: Source) -> Recording:
     runs, resources, notes = read_result(text.lines(), None)
     if not (runs or resources):
         raise nothing([*text.notes, *notes], "HCIBench")
-    found = common("hcibench", runs, {"resources": (resources, _RESOURCES)})
+    found = common("hcibench", runs, {"resources": (resources, _SCHEMAS["resources"])})
     return Recording(FORMAT, source.name, found, {"samples": len(runs)}, (*text.notes, *notes))
 
 
@@ -173,8 +156,10 @@ def read_directory(path: Path) -> Recording:
         vms += each
         notes += _compared(case.name, found, each)
         if observed := _observer(case, notes):
-            frames.setdefault("observer", []).append(pl.DataFrame(observed, schema=_OBSERVER, orient="row").lazy())
-    details = {"resources": (resources, _RESOURCES), "vms": (vms, _VMS)}
+            frames.setdefault("observer", []).append(
+                pl.DataFrame(observed, schema=_SCHEMAS["observer"], orient="row").lazy()
+            )
+    details = {"resources": (resources, _SCHEMAS["resources"]), "vms": (vms, _SCHEMAS["vms"])}
     together = {name: pl.concat(each, how="diagonal_relaxed") for name, each in frames.items()}
     tables = {**common("hcibench", runs, details), **together}
     if not tables:

@@ -1,18 +1,6 @@
 """turbostat of Linux (4.x to 2025): frequencies, C-states, temperatures and power by RAPL, one sample or many.
 
-Tables
-------
-system      one row per sample: the summary (`-`), or the only row with `--Summary`: sample (from 1), time (UTC; of
-            `--enable Time_Of_Day_Seconds`), seconds (of the sample; where a command was measured), and all columns
-packages    one row per sample and package: sample, time, package, and what is of packages: package_watts, ram_watts,
-            gfx_watts, package_celsius, package_pc2_pct ..., uncore_mhz,
-            uncore_0_0_mhz ... (domain and cluster)
-cores       one row per sample and core: sample, time, package, core, and what is of cores: cpu_c6_pct ...,
-            core_celsius, core_throttles, cores_watts (AMD; on Intel it is of packages)
-cpus        one row per sample and CPU: sample, time, package, die, node, core, cpu, and avg_mhz, busy_pct, busy_mhz,
-            tsc_mhz, ipc, irqs, smis, cpu_c1_pct; c1_entries, c1_time_pct ... of the C-states that Linux asks for
-
-Columns that turbostat has and this list has not keep their title in lower case. Watts are means over a sample.
+Columns that turbostat prints and no table lists keep their title in lower case. Watts are means over a sample.
 Source: turbostat.8 and turbostat.c (print_header, format_counters: a CPU that is not the first of its core or package
 has no cells for them), published output.
 """
@@ -25,10 +13,12 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
+import polars as pl
+
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Counted, Notes, excerpt, left_out
 from esxparse.formats.kit.numbers import number, whole
-from esxparse.formats.kit.tables import Row, Schema, data, frames, known, schema
+from esxparse.formats.kit.tables import Row, Schema, data, frames, known, schemas
 from esxparse.formats.source import Source
 from esxparse.recording import Recording
 
@@ -47,9 +37,7 @@ _TAKEN = frozenset({*_PLACES, "sample", "time", "seconds"})
 _OTHERS = frozenset({"usec", "time_of_day_seconds", "apic", "x2apic", "l3", "skt"})
 _LATEST = 4e9
 _PER_ROW = {"package": ("package",), "core": ("package", "core")}
-_WHOLE = schema("sample i64")
-_TIME = schema("time time")
-_KINDS = schema("place i64, figure f64")
+_SCHEMAS = schemas(__file__)
 
 
 @cache
@@ -152,12 +140,13 @@ def _of(level: str, each: Sequence[Row], levels: dict[str, str]) -> tuple[list[R
     for row in each:
         if any(row.get(name) is not None for name in names):
             rows.setdefault((row["sample"], *(row.get(name) for name in places)), row)
-    dated = _TIME if rows and all(row.get("time") for row in rows.values()) else {}
-    return list(rows.values()), {**_WHOLE, **dated, **_columns(places, "place"), **_columns(names, "figure")}
+    dated = ["time"] if rows and all(row.get("time") for row in rows.values()) else []
+    return list(rows.values()), _columns(f"{level}s", ["sample", *dated, *places, *names])
 
 
-def _columns(names: Sequence[str], kind: str) -> Schema:
-    return dict.fromkeys(names, _KINDS[kind])
+def _columns(table: str, names: Sequence[str]) -> Schema:
+    """The columns of a table; those that are not declared are figures."""
+    return {name: _SCHEMAS[table].get(name, pl.Float64()) for name in names}
 
 
 def read(source: Source) -> Recording:
@@ -173,16 +162,16 @@ def read(source: Source) -> Recording:
     summaries = [row for whose, row in read_rows if all(cell == "-" for cell in whose)]
     each = [row for whose, row in read_rows if not all(cell == "-" for cell in whose)]
     levels = _levels(titles, each)
-    dated = _TIME if all(row.get("time") for _, row in read_rows) else {}
+    dated = ["time"] if all(row.get("time") for _, row in read_rows) else []
     there = [title.lower() for title in titles if title.lower() in _PLACES]
     of_cpus = [name for name, of in levels.items() if of == "cpu"]
-    more = _columns(["seconds"], "figure") if any(row["seconds"] for row in summaries) else {}
+    more = ["seconds"] if any(row["seconds"] for row in summaries) else []
     found = frames(
         {
-            "system": (summaries, {**_WHOLE, **dated, **more, **_columns(list(levels), "figure")}),
+            "system": (summaries, _columns("system", ["sample", *dated, *more, *levels])),
             "packages": _of("package", each, levels),
             "cores": _of("core", each, levels),
-            "cpus": (each, {**_WHOLE, **dated, **_columns(there, "place"), **_columns(of_cpus, "figure")}),
+            "cpus": (each, _columns("cpus", ["sample", *dated, *there, *of_cpus])),
         }
     )
     times = sorted({row["time"] for _, row in read_rows if row.get("time")})

@@ -1,16 +1,5 @@
 """vmkperf poll and read of ESXi: hardware events of each PCPU.
 
-Tables
-------
-events    one row per event, poll and PCPU
-    block        i64   number of the run of vmkperf in the file, from 1
-    poll         i64   number of the line of rates in its block, from 1; damaged ones count too
-    elapsed_s    f64   seconds since the poll began: poll number times the interval; null where no command line tells it
-    pcpu         i64
-    event        str   the name it was started under
-    rate_per_s   f64   events per second in the interval (`poll`); null for `read`
-    count        f64   events since the event was started (`read`); null for `poll`
-
 meta: `pcpus`, `events` (names), `interval` (seconds, of `-i` where the command line is in the file), `samples`.
 
 Source: a poll of 24 PCPUs as printed in a blog of 2012 (title, dashes, a line of names, a line of rates a poll), and
@@ -29,13 +18,13 @@ from typing import Any, NamedTuple
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import number
-from esxparse.formats.kit.tables import frames, schema
+from esxparse.formats.kit.tables import frames, schemas
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording, Severity
 
 FORMAT = "vmkperf"
 
-_EVENTS = schema("block poll i64, elapsed_s f64, pcpu i64, event str, rate_per_s count f64")
+_SCHEMAS = schemas(__file__)
 _NAMES = re.compile(r"\s*pcpu\s?\d{1,5}(?:[\s,]+pcpu\s?\d{1,5})*[\s,]*", re.IGNORECASE)
 _NAME = re.compile(r"pcpu\s?(\d{1,5})", re.IGNORECASE)
 _NUMBERS = re.compile(r"\s*[-+]?\d[\d.eE+-]*(?:\s+[-+]?\d[\d.eE+-]*)*\s*")
@@ -95,7 +84,9 @@ def read(source: Source) -> Recording:
     }
     if len(intervals) == 1 and None not in intervals:
         meta["interval"] = intervals.pop()
-    return Recording(FORMAT, source.name, frames({"events": (rows, _EVENTS)}), meta, whole.notes + tuple(notes))
+    return Recording(
+        FORMAT, source.name, frames({"events": (rows, _SCHEMAS["events"])}), meta, whole.notes + tuple(notes)
+    )
 
 
 def _rows(run: int, block: Block, polls: Sequence[tuple[int, Sequence[str]]]) -> Iterator[tuple[Any, ...]]:
@@ -158,7 +149,7 @@ def read_polls(block: Block) -> tuple[list[tuple[int, list[str]]], list[Note]]:
     """
     notes = Notes()
     groups = _by_length(block)
-    if len(block.widths) > 1 and any(_count(group) != len(block.pcpus) for group in groups):
+    if len(block.widths) > 1 and any(sum(len(line.cells) for line in group) != len(block.pcpus) for group in groups):
         groups, odd = _by_shape(block)
         notes += odd
     polls = []
@@ -172,10 +163,6 @@ def read_polls(block: Block) -> tuple[list[tuple[int, list[str]]], list[Note]]:
         if any(number(cell) is None for cell in cells):
             notes.warn("not all of it is numbers", group[0].place)
     return polls, sorted(notes, key=lambda note: note.line or 0)
-
-
-def _count(group: Sequence[Line]) -> int:
-    return sum(len(line.cells) for line in group)
 
 
 def _by_length(block: Block) -> list[list[Line]]:

@@ -1,22 +1,5 @@
 """vmstat (procps 3.2 to 4.0), in any language: its samples, also with -a, -w and -t; disks (-d); counters (-s).
 
-Tables
-------
-vmstat      one row per sample
-    report              i64   from 1 in each run
-    since_boot          bool  the first of a run: the mean since the machine was started; leave it out of means
-    time                time  UTC, where it ran with -t
-    interval_s          f64   since the sample before, where it ran with -t
-    runnable, blocked   f64   processes that run or wait for a processor; in uninterruptible sleep
-    swapped_kib, free_kib, buffers_kib, cache_kib, inactive_kib, active_kib  f64  1024 bytes
-    swapped_in_kib_per_s, swapped_out_kib_per_s   f64
-    read_kib_per_s, written_kib_per_s             f64   from and to block devices
-    interrupts_per_s, context_switches_per_s      f64
-    user_pct, system_pct, idle_pct, iowait_pct, steal_pct, guest_pct  f64  of the processors' time
-disk        one row per disk and report, amounts since the machine was started: `report`, `time`, `device`, `reads`,
-            `reads_merged`, `read_sectors` (512 bytes), `read_ms`, `writes` ..., `in_flight`, `busy_s`: f64
-counters    `counter` (str, as printed), `value` (f64), `unit` (str; K is 1024 bytes, k 1000, M 1024 ** 2, m 1000 ** 2)
-
 A file does not have the unit of memory that -S set: KiB is assumed, with a note; with a warning if the memory would be
 less than any machine has. A first report that was left out (-y) is not known either: the first in the file is marked.
 Titles come again after a screen of samples; if they come sooner, another run begins.
@@ -32,13 +15,15 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
+import polars as pl
+
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Counted, Notes, left_out
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.orders import FOREIGN_DATE, swap_notes
 from esxparse.formats.kit.stamps import has_date, in_utc, of_zone, unused_zone
-from esxparse.formats.kit.tables import Row, data, frames, known, schema
+from esxparse.formats.kit.tables import Row, data, frames, known, schemas
 from esxparse.formats.power.readings import stamp
 from esxparse.formats.source import Source
 from esxparse.recording import Recording
@@ -47,23 +32,14 @@ FORMAT = "vmstat"
 
 _TITLES: dict[str, dict[str, frozenset[str]]] = {
     part: {column: frozenset(titles.split()) for column, titles in columns.items()}
-    for part, columns in data(__file__).items()
+    for part, columns in data(__file__)["titles"].items()
 }
 _LAYOUTS = tuple(_TITLES["before"] | _TITLES[memory] | _TITLES["after"] for memory in ("memory", "memory_active"))
 """The columns of samples in their order, without and with -a."""
 _SPLIT = tuple(_TITLES["memory"] | _TITLES["memory_active"])
-_EVERY = (*_TITLES["before"], *_SPLIT, *_TITLES["after"])
-_DISK = tuple(
-    schema(
-        "device reads reads_merged read_sectors read_ms writes writes_merged written_sectors write_ms f64, "
-        "in_flight busy_s f64"
-    )
-)
-_SCHEMAS = {
-    "vmstat": schema(f"report i64, since_boot bool, time time, interval_s {' '.join(dict.fromkeys(_EVERY))} f64"),
-    "disk": schema(f"report i64, time time, device str, {' '.join(_DISK[1:])} f64"),
-    "counters": schema("counter str, value f64, unit str"),
-}
+_SCHEMAS = schemas(__file__)
+_DISK = tuple(_SCHEMAS["disk"])[2:]
+"""The columns that -d prints."""
 _GROUPS = re.compile(r"(?!-+$)[^\d|+:=]*[^\W\d][^\d|+:=]*?-{2}[^\d|+:=]*-{2}[^\d|+:=]*")
 _FEWEST, _SURE = 16, 8
 """Titles of a sample, at least; those among them that have to be known."""
@@ -73,7 +49,6 @@ _STAMP = re.compile(r"\s(\d{4}-\d{2}-\d{2}\s+\d{2}:\d{2}:\d{2})(?:\s+([A-Za-z]{1
 _ZONE = re.compile(r"[A-Z]{2,5}|[+-]\d\d(?:\d\d)?")
 _COUNTER = re.compile(r"\s*(?P<value>\d+)\s+(?:(?P<unit>[kKmM])\s+)?(?P<name>[^\W\d][^:|]*)")
 _LABELLED = re.compile(r"(?P<name>[^\W\d][^:|]*):\s+(?P<value>\d+)(?:\s+(?P<unit>[kKmM]))?\s*")
-_FLOAT = schema("other f64")["other"]
 _MANY = 8
 _LOOKED_AT = 1 << 13
 _SCREEN = 20
@@ -234,5 +209,5 @@ def _there(name: str, rows: Sequence[Row]) -> dict[str, Any]:
     there = {column for row in rows for column, value in row.items() if value is not None}
     # A title of a release to come is a number too.
     return {column: kind for column, kind in _SCHEMAS[name].items() if column in there} | dict.fromkeys(
-        sorted(there - _SCHEMAS[name].keys()), _FLOAT
+        sorted(there - _SCHEMAS[name].keys()), pl.Float64()
     )

@@ -1,25 +1,5 @@
 """vscsiStats histograms, ESX 3.5 to ESXi 8: `vscsiStats -p all -c` (CSV) and what `-p` prints without `-c`.
 
-Tables
-------
-histograms  one row for each bin
-    sample          i64   number of the print within the file, from 1: a file may hold several of one disk
-    world_group_id  i64   the VM's world group
-    handle_id       i64   the virtual disk's handle
-    disk            str   `scsi0:0`; null where the release prints none
-    vm              str   the VM's name, where the file holds `vscsiStats -l` too
-    histogram       str   io_length, seek_distance, seek_distance_of_16 (from the closest of the last 16 commands),
-                          latency, interarrival, outstanding; others under a name made of their title
-    direction       str   all, read, write
-    from, to        i64   limits of the bin: from < value <= to. from null: the first bin, from below;
-                          to null: the last bin, its end is open
-    unit            str   bytes, blocks (of the virtual disk, 512 bytes), us, ios
-    count           i64   commands
-summaries   one row for each histogram
-    sample, world_group_id, handle_id, disk, vm, histogram, direction, unit   as above
-    min, max, mean  i64   as printed, in the unit
-    count           i64   commands, as printed
-
 Where a histogram lacks limits that the others of its kind in the file have, `from` is the limit that stands before `to`
 in those; a bin whose limits cannot be told so is left out. A warning says either.
 
@@ -42,7 +22,7 @@ from typing import Any
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes, strange
-from esxparse.formats.kit.tables import frames, schema
+from esxparse.formats.kit.tables import frames, schemas
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
 
@@ -83,10 +63,7 @@ _LISTED = re.compile(r"virtual (?:machine|scsi disk)\b", re.IGNORECASE)
 _LARGEST = (1 << 63) - 1
 _LONGEST = 1000
 """Characters of a line that are looked at: names of VMs and files are shorter."""
-_BINS = schema("sample world_group_id handle_id i64, disk vm histogram direction str, from to i64, unit str, count i64")
-_SUMMARIES = schema(
-    "sample world_group_id handle_id i64, disk vm histogram direction unit str, min max i64, mean f64, count i64"
-)
+_SCHEMAS = schemas(__file__)
 
 
 def read(source: Source) -> Recording:
@@ -121,7 +98,7 @@ def read(source: Source) -> Recording:
         msg = "holds no histogram with a bin in it: nothing was collected (vscsiStats -s), or the copy failed"
         raise DamagedError(msg)
     disks = {(row["world_group_id"], row["handle_id"]) for row in summaries}
-    tables = frames({"histograms": (bins, _BINS), "summaries": (summaries, _SUMMARIES)})
+    tables = frames({"histograms": (bins, _SCHEMAS["histograms"]), "summaries": (summaries, _SCHEMAS["summaries"])})
     return Recording(FORMAT, source.name, tables, {"samples": max(seen.values()), "disks": len(disks)}, tuple(notes))
 
 
@@ -221,12 +198,9 @@ def _usual(histograms: Iterable[tuple[str, Sequence[_Bin]]]) -> dict[str, tuple[
     """The limits of each kind of histogram: those that most of the kind have, and of as many the ones with more."""
     found: dict[str, Counter[tuple[_Limit, ...]]] = {}
     for kind, bins in histograms:
-        found.setdefault(kind, Counter())[_intervals(bins)] += 1
+        limits = tuple((row["from"], row["to"]) for row in _limits(bins))
+        found.setdefault(kind, Counter())[limits] += 1
     return {kind: max(often, key=lambda limits: (often[limits], len(limits))) for kind, often in found.items()}
-
-
-def _intervals(bins: Sequence[_Bin]) -> tuple[_Limit, ...]:
-    return tuple((row["from"], row["to"]) for row in _limits(bins))
 
 
 def _as_usual(bins: Sequence[_Bin], usual: Sequence[_Limit], line: int) -> tuple[list[Row], list[Note]]:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-TABLES = ("jobs", "percentiles", "series", "cpu", "targets")
 DIRECTIONS = ("read", "write", "all")
 SETTINGS = ("block_size_bytes", "queue_depth", "read_pct", "random_pct")
 
@@ -55,9 +54,9 @@ def job(which: Row, direction: str, seconds: float | None, counted: Row) -> Row:
 
 def empty() -> dict[str, list[Row]]:
     """Empty rows for each table."""
-    return {name: [] for name in TABLES}
+    return {name: [] for name in SCHEMAS}
 
 
 def lazy(rows: dict[str, list[Row]]) -> dict[str, pl.LazyFrame]:
     """The tables that have rows."""
-    return frames({name: (rows[name], SCHEMAS[name]) for name in TABLES})
+    return frames({name: (rows[name], columns) for name, columns in SCHEMAS.items()})

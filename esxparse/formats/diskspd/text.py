@@ -135,10 +135,6 @@ def _set(found: re.Match[str], columns: Row) -> Row:
     return {name: _READ[how](next(groups)) if isinstance(how, str) else how for name, how in columns.items()}
 
 
-def _cells(text: str) -> list[str]:
-    return [cell.strip() for cell in text.split("|")]
-
-
 def _kind(cells: list[str]) -> str | None:
     """The table that a header line begins; None for any other line."""
     if {"cpu", "usage"} <= set(cells):
@@ -156,7 +152,7 @@ def _printed(lines: Lines) -> tuple[list[_Printed], Lines]:
     plain: Lines = []
     for line, text in lines:
         stripped = text.strip()
-        cells = _cells(stripped)
+        cells = [cell.strip() for cell in stripped.split("|")]
         kind = _kind([cell.lower() for cell in cells])
         if not stripped.strip("-*"):
             continue

@@ -29,10 +29,12 @@ Source: captures of ESXi 6.0 and 6.5; for other releases see `esxparse.formats.e
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 import polars as pl
@@ -54,24 +56,19 @@ from esxparse.formats.esxtop import (
     times,
 )
 from esxparse.formats.esxtop import lazy as lazy_tables
-from esxparse.formats.esxtop.mangled import mangled_names
+from esxparse.formats.esxtop.layout import mangled_names
 from esxparse.formats.esxtop.notes import no_rows
+from esxparse.formats.esxtop.segments import Keep
+from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.limits import cut_notes
+from esxparse.formats.opening import DateOrder, Decimal, Opening
+from esxparse.formats.source import Source
 from esxparse.formats.unchanged import Opened
 from esxparse.formats.unpack import unpacked
 from esxparse.formats.window import EVERYTHING, Window
 from esxparse.recording import Note, Recording, counted
 from esxparse.whole import Scratch
 from esxparse.worlds import VCPU_WORLD
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-    from datetime import date
-
-    from esxparse.formats.esxtop.segments import Keep
-    from esxparse.formats.kit.head import Head
-    from esxparse.formats.opening import DateOrder, Decimal, Opening
-    from esxparse.formats.source import Source
 
 FORMAT = "esxtop"
 

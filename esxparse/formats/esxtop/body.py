@@ -8,27 +8,22 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from esxparse.formats import memory
 from esxparse.formats.esxtop.grammar import MARK, PREFIX, refuse_long_line
-from esxparse.formats.esxtop.pieces import Columns, Piece, Place, joints, take
-from esxparse.formats.esxtop.scan import count_lines
+from esxparse.formats.esxtop.layout import Layout
+from esxparse.formats.esxtop.pieces import Columns, Out, Piece, Place, joints, take
+from esxparse.formats.esxtop.scan import Flags, Integers, Numbers, count_lines
 from esxparse.formats.esxtop.seams import Shapes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from esxparse.formats.esxtop.layout import Layout
-    from esxparse.formats.esxtop.pieces import Out
-    from esxparse.formats.esxtop.scan import Flags, Integers, Numbers
+from esxparse.formats.kit.pieces import WholeLines
 
 PIECE = 8 << 20  # bytes read at a time: the first row of each takes up to five times as long as the others
 _UNKNOWN = 32 << 20  # bytes that content of unknown length is at first taken to have
@@ -55,9 +50,8 @@ class Block:
     pending: int = 0  # pieces that are being scanned into it
 
 
-if TYPE_CHECKING:
-    Put = Callable[[int, Block, Layout], None]
-    """Takes a block and its number; the block has no numbers afterwards."""
+Put = Callable[[int, Block, Layout], None]
+"""Takes a block and its number; the block has no numbers afterwards."""
 
 
 @dataclass(frozen=True)
@@ -126,16 +120,14 @@ class _Reader:
     """Hands out pieces of whole lines, one thread at a time, each with its rows in a block."""
 
     def __init__(self, stream: BinaryIO, start: Start, layout: Layout, *, keep: bool | Put, memory_limit: int) -> None:
-        self.stream = stream
+        self.content = WholeLines(stream, start.rest, PIECE)
         self.memory_limit = memory_limit
         self.keep = keep is not False
         self.put = keep if callable(keep) else None
         self.waiting: list[int] = []  # blocks that are not put aside yet
         self.position = start.position
-        self.rest = start.rest
         # What a capture that is still being written grows by meanwhile is left for the next time.
         self.end = start.end
-        self.ended = False
         self.layout = layout
         self.columns = Columns.of(layout)
         self.after_header = True
@@ -146,32 +138,6 @@ class _Reader:
         self.prefixes: list[tuple[int, int, bytes]] = []
         self.unkept: Out = (*layout.only(()).places(0), np.empty(0))
         self.lock = threading.Lock()
-
-    def _fill(self, buffer: bytearray) -> int:
-        """Puts whole lines into `buffer`, which grows until it holds one; gives their length."""
-        length = len(self.rest)
-        if length >= len(buffer):
-            buffer.extend(bytes(length + PIECE - len(buffer)))
-        buffer[:length] = self.rest
-        self.rest = b""
-        while True:
-            most = len(buffer) if self.end is None else min(len(buffer), max(self.end - self.position, 0))
-            while length < most:
-                with memoryview(buffer)[length:most] as room:
-                    read = int(self.stream.readinto(room))  # type: ignore[attr-defined]
-                if not read:
-                    break
-                length += read
-            self.ended = length < len(buffer)
-            end = buffer.rfind(b"\n", 0, length) + 1
-            if not end:
-                refuse_long_line(length, self.memory_limit)
-            if self.ended:
-                return length
-            if end:
-                self.rest = bytes(buffer[end:length])
-                return end
-            buffer.extend(bytes(len(buffer)))
 
     def _room_for(self, rows: int, length: int) -> tuple[int, int]:
         """Block and row for `rows` more rows, which take `length` bytes; block -1 where numbers are not kept."""
@@ -199,9 +165,10 @@ class _Reader:
     def take(self, buffer: bytearray) -> tuple[int, Place] | None:
         """Fills `buffer` with the next piece; gives its length and place, None at the end."""
         with self.lock:
-            if self.ended and not self.rest:
+            if self.content.ended and not self.content.rest:
                 return None
-            length = self._fill(buffer)
+            left = None if self.end is None else self.end - self.position
+            length = self.content.fill(buffer, left, lambda length: refuse_long_line(length, self.memory_limit))
             if not length:
                 return None
             lines, rows = count_lines(memoryview(buffer)[:length], self.columns.least)

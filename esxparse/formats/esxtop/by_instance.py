@@ -8,25 +8,22 @@ kept: most are such.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from polars.io.plugins import register_io_source
 
 from esxparse.errors import EsxparseError
+from esxparse.formats.esxtop.body import Block
+from esxparse.formats.esxtop.layout import Layout
+from esxparse.formats.esxtop.scan import Integers, Numbers
+from esxparse.formats.esxtop.tables import Runs, Table, Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, BinaryIO
-
     import polars as pl
-
-    from esxparse.formats.esxtop.body import Block
-    from esxparse.formats.esxtop.layout import Layout
-    from esxparse.formats.esxtop.scan import Integers, Numbers
-    from esxparse.formats.esxtop.tables import Runs, Table, Wanted
 
 BUDGET = 48 << 20  # bytes of rows that are made at once
 
@@ -99,10 +96,6 @@ def _stretches(block: Block, layout: Layout, place: int) -> tuple[Integers, Numb
     return ends, found
 
 
-def _row_bytes(table: Table) -> int:
-    return 8 * len(table.shape.columns) + _KEY_BYTES * (1 + table.parts.width)
-
-
 def _everything(table: Table) -> Wanted:
     """All of a table, its instances in the order of their parts: worlds of a group, disks of a VM stand together."""
     lanes = table.parts.with_row_index("lane")
@@ -114,7 +107,8 @@ def _everything(table: Table) -> Wanted:
 def frames(table: Table, turned: Turned, runs: Runs, budget: int) -> Iterator[pl.DataFrame]:
     """The rows of a table, instance by instance, in frames of about `budget` bytes."""
     whole = _everything(table)
-    count = max(1, budget // (_row_bytes(table) * max(1, len(whole.samples))))
+    row_bytes = 8 * len(table.shape.columns) + _KEY_BYTES * (1 + table.parts.width)
+    count = max(1, budget // (row_bytes * max(1, len(whole.samples))))
     for begin in range(0, len(whole.lanes), count):
         wanted = replace(whole, lanes=whole.lanes[begin : begin + count])
         numbers = turned.numbers(table, wanted.lanes, runs)

@@ -8,15 +8,12 @@ the next whole letter, and a NUL marks the place: readers leave the row out as o
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from esxparse.formats.esxtop.grammar import MARK, MARKS, decoded
 from esxparse.formats.esxtop.notes import Met
 from esxparse.recording import Note
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _LITTLE, _BIG = "utf-16-le", "utf-16-be"
 _NARROW = "narrow"  # UTF-8 or Windows-1252

@@ -15,16 +15,11 @@ sample 2 on).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from esxparse.formats.esxtop.scan import scan
+from esxparse.formats.esxtop.layout import Layout, TableShape
+from esxparse.formats.esxtop.scan import Integers, Numbers, scan
 from esxparse.recording import Note
-
-if TYPE_CHECKING:
-    from esxparse.formats.esxtop.layout import Layout, TableShape
-    from esxparse.formats.esxtop.scan import Integers, Numbers
 
 _DISKS = ("Physical Disk", "Virtual Disk")
 _GAUGES = ("_q_depth", "active_commands", "queued_commands", "pct_used", "load")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 
@@ -18,14 +18,12 @@ from esxparse.counters.naming import column_name, table_name
 from esxparse.errors import DamagedError
 from esxparse.formats import memory
 from esxparse.formats.esxtop.notes import Met
+from esxparse.formats.esxtop.scan import Integers
 from esxparse.formats.esxtop.scan_twin import bare_cell, quoted_cell
 from esxparse.formats.source import read_up_to
 from esxparse.recording import Note, counted
 
-if TYPE_CHECKING:
-    from esxparse.formats.esxtop.scan import Integers
-
-    Kind = Literal["cut", "torn", "text"]
+Kind = Literal["cut", "torn", "text"]
 
 BOM = b"\xef\xbb\xbf"
 MARKS = (BOM, b"\xff\xfe", b"\xfe\xff")

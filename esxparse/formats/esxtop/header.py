@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from esxparse.errors import DamagedError
 from esxparse.formats.esxtop.grammar import CONTINUED, decoded
 from esxparse.recording import Note, counted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 A_MPERF = "% of aperf/mperf"
 _MOST_BIAS = 24 * 60

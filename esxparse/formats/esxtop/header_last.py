@@ -8,16 +8,13 @@ many cells. Other rows before a header may be of another capture: they are left 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from esxparse.errors import DamagedError
 from esxparse.formats.esxtop import grammar, header
 from esxparse.formats.esxtop.grammar import MARK, ROW
 from esxparse.recording import Note, counted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _MARK = MARK.decode()
 _HEADER = re.compile(r'"?\(PDH-CSV ')

@@ -6,21 +6,21 @@ per row and instance, so that it becomes a column without being copied.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import polars as pl
 
+from esxparse.counters.catalogue import objects
 from esxparse.counters.naming import column_name, table_name
 from esxparse.formats.esxtop import instances
+from esxparse.formats.esxtop.scan import Integers
 from esxparse.formats.esxtop.scan_twin import JUDGED
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from esxparse.formats.esxtop.scan import Integers
+from esxparse.recording import Note
 
 _Value = TypeVar("_Value", str, int)
 _NO_PARTS = ("time", "instance")
@@ -171,3 +171,24 @@ def build(owners: Sequence[str], counters: Sequence[str]) -> Layout:
         width=offset,
         repeated=tuple(np.flatnonzero(repeats).tolist()),
     )
+
+
+_NEAR = 0.8
+
+
+def mangled_names(layout: Layout) -> Iterator[Note]:
+    """Warnings about objects that are nearly one of esxtop's, in a capture most objects of which are esxtop's.
+
+    Windows has objects of its own, such as PhysicalDisk.
+    """
+    known = objects()
+    strange = [shape for shape in layout.tables if shape.object not in known]
+    if len(strange) * 2 >= len(layout.tables):
+        return
+    for shape in strange:
+        for near in get_close_matches(shape.object, known, 1, _NEAR):
+            message = (
+                f"object {shape.object!r} is nearly {near!r}: if its name lost letters, the numbers in table "
+                f"{shape.name} belong to table {table_name(near)}"
+            )
+            yield Note(message, severity="warning")

@@ -8,27 +8,21 @@ conditions on the instance or its parts alone leave out instances, before a byte
 from __future__ import annotations
 
 import json
-from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from threading import local
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
 from esxparse.formats.esxtop import body, tables
-from esxparse.formats.esxtop.scan import scan
-from esxparse.formats.kit.pieces import fill, large
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from esxparse.formats.esxtop.scan import Flags, Integers, Numbers
-    from esxparse.formats.esxtop.tables import Wanted
-    from esxparse.formats.unchanged import Opened
+from esxparse.formats.esxtop.scan import Flags, Integers, Numbers, scan
+from esxparse.formats.esxtop.tables import Wanted
+from esxparse.formats.kit.pieces import fill, in_order, large
+from esxparse.formats.unchanged import Opened
 
 BATCH_BYTES = 16 << 20  # bytes of the file that one batch of rows takes at most (a row at least)
 _PART_BYTES = 4 << 20  # bytes that are read at a time: more would not stay near the processor
@@ -216,19 +210,8 @@ class Table(tables.Table):
 
 def _ahead(table: Table, wanted: Wanted) -> Iterator[pl.DataFrame]:
     """Frames of the batches in their order, each processor one ahead."""
-    workers = body.threads()
-    pool = ThreadPoolExecutor(workers)
-    waiting: deque[tuple[Integers, Future[Numbers]]] = deque()
-    try:
-        per_sample, needed = len(wanted.lanes) * len(wanted.counters), Needed.of(table, wanted)
-        for batch in _batches(table.surveyed, wanted.samples, per_sample, BATCH_BYTES):
-            waiting.append((batch, pool.submit(table.numbers, wanted, batch, needed)))
-            if len(waiting) > workers:
-                samples, numbers = waiting.popleft()
-                yield table.frame(wanted, samples, numbers.result())
-        while waiting:
-            samples, numbers = waiting.popleft()
-            yield table.frame(wanted, samples, numbers.result())
-    finally:
-        # A query that has enough stops here, in whatever thread: nobody waits for what is still being read.
-        pool.shutdown(wait=False, cancel_futures=True)
+    per_sample, needed = len(wanted.lanes) * len(wanted.counters), Needed.of(table, wanted)
+    batches = _batches(table.surveyed, wanted.samples, per_sample, BATCH_BYTES)
+    read = in_order(batches, lambda batch: (batch, table.numbers(wanted, batch, needed)), body.threads())
+    for samples, numbers in read:
+        yield table.frame(wanted, samples, numbers)

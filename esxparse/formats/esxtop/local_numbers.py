@@ -6,29 +6,24 @@ A file has one decimal mark. esxtop writes a point and no thousands separators; 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from esxparse.counters.catalogue import lookup
 from esxparse.counters.naming import column_name, table_name
 from esxparse.errors import EsxparseError
+from esxparse.formats.esxtop.body import Body, Texts
 from esxparse.formats.esxtop.grammar import of_windows, text_of
+from esxparse.formats.esxtop.header import Header
 from esxparse.formats.esxtop.layout import split_owner
-from esxparse.formats.kit.marks import COMMA, POINT, Marks, is_ambiguous, marks_of, settles
+from esxparse.formats.kit.marks import COMMA, POINT, Marks, Place, is_ambiguous, marks_of, settles
+from esxparse.formats.opening import Decimal
+from esxparse.recording import Note
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from esxparse.formats.esxtop.body import Body, Texts
-    from esxparse.formats.esxtop.header import Header
-    from esxparse.formats.kit.marks import Place
-    from esxparse.formats.opening import Decimal
-    from esxparse.recording import Note
-
-    Capture = list[list[str]]
-    """The cells of a header, and of the rows below it."""
+Capture = list[list[str]]
+"""The cells of a header, and of the rows below it."""
 
 _LISTS = frozenset({"Numa Home Nodes"})
 """Counters whose cells may be lists."""

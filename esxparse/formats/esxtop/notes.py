@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from esxparse.errors import DamagedError
-from esxparse.recording import Note, counted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from esxparse.formats.esxtop.scan import Integers
-    from esxparse.recording import Severity
+from esxparse.formats.esxtop.scan import Integers
+from esxparse.recording import Note, Severity, counted
 
 SHOWN = 5  # lines and numbers in a message
 

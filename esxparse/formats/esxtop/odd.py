@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from esxparse.counters.catalogue import lookup
+from esxparse.counters.model import Counter
+from esxparse.formats.esxtop.body import Body, Texts
 from esxparse.formats.esxtop.grammar import kind_of, text_of
+from esxparse.formats.esxtop.header import Header
+from esxparse.formats.esxtop.layout import Layout
 from esxparse.formats.esxtop.notes import Met
+from esxparse.formats.esxtop.rows import Samples
+from esxparse.formats.esxtop.scan import Flags, Integers
 from esxparse.formats.esxtop.scan_twin import FLAGS
-from esxparse.recording import Note, counted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from esxparse.counters.model import Counter
-    from esxparse.formats.esxtop.body import Body, Texts
-    from esxparse.formats.esxtop.header import Header
-    from esxparse.formats.esxtop.layout import Layout
-    from esxparse.formats.esxtop.rows import Samples
-    from esxparse.formats.esxtop.scan import Flags, Integers
-    from esxparse.recording import Severity
+from esxparse.recording import Note, Severity, counted
 
 _TEXT_UNITS = frozenset({"text", "id"})  # units of counters that are words, or lists of nodes
 _KINDS = ("cut", "torn", "text")

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from esxparse.formats.esxtop.first_sample import all_zero, rate_cells
 from esxparse.formats.esxtop.grammar import BOM, JOINT, MARK, MARKS, STAMP_BYTES, with_quote
-from esxparse.formats.esxtop.scan import scan
+from esxparse.formats.esxtop.layout import Layout
+from esxparse.formats.esxtop.scan import Integers, Numbers, scan
 from esxparse.formats.esxtop.seams import Shapes
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from esxparse.formats.esxtop.layout import Layout
-    from esxparse.formats.esxtop.scan import Integers, Numbers
-
-    Out = tuple[Integers, Integers, Numbers]
-    """Where numbers go: place of each cell of the first row, steps to the next, and all numbers (`scan`)."""
+Out = tuple[Integers, Integers, Numbers]
+"""Where numbers go: place of each cell of the first row, steps to the next, and all numbers (`scan`)."""
 
 _MOST_COMMAS = 8  # commas at the end of a line that are looked for
 

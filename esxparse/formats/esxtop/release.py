@@ -8,16 +8,11 @@ so.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from esxparse.formats.esxtop.header import A_MPERF
+from esxparse.formats.esxtop.header import A_MPERF, Header
+from esxparse.formats.esxtop.layout import TableShape
 from esxparse.worlds import IDLE_WORLD
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from esxparse.formats.esxtop.header import Header
-    from esxparse.formats.esxtop.layout import TableShape
 
 _IDLE = re.compile(r".*:(?P<world_id>\d{1,18}):(?P<world>[^:]+)", re.DOTALL)
 

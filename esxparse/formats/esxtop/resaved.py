@@ -9,9 +9,10 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from esxparse.errors import DamagedError
 from esxparse.formats import memory
@@ -20,12 +21,8 @@ from esxparse.formats.esxtop.encodings import is_wide, text_of_parts
 from esxparse.formats.esxtop.grammar import HEADER_WITHIN, MARK, STAMP, text_before
 from esxparse.formats.esxtop.local_numbers import with_points
 from esxparse.formats.esxtop.times import Dates, as_esxtop_writes, judge, with_month_first
+from esxparse.formats.opening import DateOrder, Decimal
 from esxparse.recording import Note
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from esxparse.formats.opening import DateOrder, Decimal
 
 _SEPARATOR = re.compile(r'\(PDH-CSV[^\n]*?\) ?\([^\n]*?\)\(-?\d{1,9}\)"?(?P<separator>[,;\t])')
 _LOST_QUOTE = re.compile(rb'\(PDH-CSV[^\n",]*","')  # a first cell of a header in quotes that lost the first of them

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -12,17 +13,14 @@ from esxparse.formats.esxtop import times
 from esxparse.formats.esxtop.grammar import is_whole
 from esxparse.formats.esxtop.notes import Met, another_capture, end_of_file
 from esxparse.formats.esxtop.notes import times as said_times
+from esxparse.formats.esxtop.scan import Flags, Integers, Numbers
+from esxparse.formats.esxtop.segments import Segment
+from esxparse.formats.opening import DateOrder
 from esxparse.formats.window import EVERYTHING, Window, inside
+from esxparse.recording import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import polars as pl
-
-    from esxparse.formats.esxtop.scan import Flags, Integers, Numbers
-    from esxparse.formats.esxtop.segments import Segment
-    from esxparse.formats.opening import DateOrder
-    from esxparse.recording import Note
 
 _HOUR = 3600.0
 _LONGEST_INTERVAL = 900.0  # seconds between samples up to which an hour stands out among the steps

@@ -6,21 +6,16 @@ is what two numbers left. Two halves that make a number of the right shape canno
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from esxparse.formats.esxtop.layout import Layout
+from esxparse.formats.esxtop.scan import Flags, Integers
 from esxparse.formats.esxtop.scan_twin import BARE, MIXED, NOTHING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from esxparse.formats.esxtop.layout import Layout
-    from esxparse.formats.esxtop.scan import Flags, Integers
 
 _SHAPES = 32  # shapes that a number can have are below this (`scan_twin.scan`)
 _ONE_IN = 100  # numbers in a file for each that is written otherwise, at least: in other files shapes mean nothing

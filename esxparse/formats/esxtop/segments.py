@@ -6,26 +6,22 @@ Each has a header and rows, to the end of the file or to a header with other col
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import memory
 from esxparse.formats.esxtop import body, grammar, header, layout
-from esxparse.formats.source import problem
+from esxparse.formats.esxtop.header import Header
+from esxparse.formats.esxtop.layout import Layout
+from esxparse.formats.source import Source, problem
 from esxparse.recording import Note, counted
 
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from esxparse.formats.esxtop.header import Header
-    from esxparse.formats.esxtop.layout import Layout
-    from esxparse.formats.source import Source
-
-    Keep = bool | Collection[str] | body.Put  # whether numbers are kept, of which tables they are, or what takes them
+Keep = bool | Collection[str] | body.Put  # whether numbers are kept, of which tables they are, or what takes them
 
 
 def _begin(stream: BinaryIO, origin: int, first_line: int, memory_limit: int) -> tuple[grammar.Beginning, bytes]:

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from esxparse.formats.esxtop.body import Block, Body, Texts
 from esxparse.formats.esxtop.first_sample import not_measured, unmeasured_columns
 from esxparse.formats.esxtop.grammar import text_of
+from esxparse.formats.esxtop.layout import Layout, TableShape
+from esxparse.formats.esxtop.odd import OddCells, Void
+from esxparse.formats.esxtop.rows import Samples
+from esxparse.formats.esxtop.scan import Integers, Numbers
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+Runs = list[tuple[int, int, Integers]]
+"""A block, the first sample that it holds, and the rows of it that this and the samples after it are."""
 
-    from esxparse.formats.esxtop.body import Block, Body, Texts
-    from esxparse.formats.esxtop.layout import Layout, TableShape
-    from esxparse.formats.esxtop.odd import OddCells, Void
-    from esxparse.formats.esxtop.rows import Samples
-    from esxparse.formats.esxtop.scan import Integers, Numbers
-
-    Runs = list[tuple[int, int, Integers]]
-    """A block, the first sample that it holds, and the rows of it that this and the samples after it are."""
-
-    Schema = dict[str, pl.DataType | type[pl.DataType]]
+Schema = dict[str, pl.DataType | type[pl.DataType]]
 
 
 @dataclass(frozen=True)

@@ -7,27 +7,23 @@ whole file, or the user sets it. Dates that a spreadsheet swapped are swapped ba
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.esxtop.grammar import STAMP, STAMP_BYTES, text_of
 from esxparse.formats.kit.orders import HOW, SWAPPED_BACK, doubt, find_swap, order_of, orders_by_time, two_forms
 from esxparse.formats.kit.stamps import days_after
+from esxparse.formats.opening import DateOrder
 from esxparse.formats.window import TIME
 from esxparse.recording import Note, counted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from esxparse.formats.opening import DateOrder
 
 # A year of another century has a wrong digit.
 _STAMP = f"^{STAMP}$".replace(r"\d{4}", r"(?:19|20|21)\d\d")

@@ -1,24 +1,4 @@
-"""The directory of a fio run: what it printed and its logs as one recording.
-
-Tables
-------
-jobs, percentiles, latency_bins, disks ...  of the run's output (see the package); where it was kept in several formats,
-                                            in files of their own, JSON is read before normal before terse output
-series                                      of all logs (see `logs`)
-latency_bins_series, percentiles_series     of all `*_clat_hist` logs (see `histogram`); `latency_bins` and
-                                            `percentiles` are theirs too where no output has them
-series_elapsed ...                          of logs whose times count from the beginning of the job, where others have
-                                            the time of day
-
-The name of a log has a number: fio counts the jobs of a run from 1, in the order of its output, where each job has a
-part of its own. With `group_reporting` jobs are missing there: a log then keeps the name it was given, unless all jobs
-have one name. The output names the release, and with it the unit of latencies, if it is of the run that wrote the log
-(see `logs`). Outputs in the directory above are compared, too.
-
-A directory is one of fio if a file in it is fio's and none is an esxtop capture, which is a recording of its own. What
-else lies beside them (lscpu's output, the job file) is named in a note. Logs may be in directories below it; one that
-has an output is a run of its own, which a note names.
-"""
+"""The directory of a fio run: what it printed and its logs as one recording."""
 
 from __future__ import annotations
 
@@ -38,9 +18,9 @@ from esxparse.formats.fio import logs
 from esxparse.formats.fio.log_clues import open_logs
 from esxparse.formats.fio.log_facts import log_name
 from esxparse.formats.fio.log_neighbours import find_outputs, weigh
-from esxparse.formats.fio.log_outputs import Output, compared_output
-from esxparse.formats.fio.log_release import KnownRelease, common_release
+from esxparse.formats.fio.log_outputs import KnownRelease, Output, common_release, compared_output
 from esxparse.formats.fio.output import Parsed, is_output, parse_output
+from esxparse.formats.fio.tables import ALL_CLIENTS, BEST_FIRST
 from esxparse.formats.kit.notes import Notes, some
 from esxparse.formats.source import Source, resolve
 from esxparse.recording import Note, Recording
@@ -51,11 +31,9 @@ _DEEPEST = 2
 """Directories below directories of logs."""
 _LISTED = 10
 
-_BEST_FIRST = ("json", "normal", "terse")
 _COMPARED = ("iops", "bandwidth_bytes_per_s")
 _TOLERANCE = 0.03
 """Normal output has three digits."""
-_SUM_OF_CLIENTS = "All clients"
 _RELEASE = re.compile(r"(\d{1,4})\.(\d{1,4})")
 _SUMMARIES = ("latency_bins", "percentiles")
 
@@ -148,7 +126,7 @@ def _read_outputs(files: Sequence[_File]) -> tuple[list[_Output], list[Note]]:
             notes.append(_refused(file.path.name, error))
             continue
         outputs.append(_Output(file.path.name, parsed))
-    return sorted(outputs, key=lambda one: _BEST_FIRST.index(one.parsed.output)), notes
+    return sorted(outputs, key=lambda one: BEST_FIRST.index(one.parsed.output)), notes
 
 
 def _rates(output: _Output) -> pl.DataFrame:
@@ -215,7 +193,7 @@ def _job_names(outputs: Sequence[_Output], numbers: Sequence[int]) -> tuple[dict
     """Which job each number of a log stands for, where that is known, and the names of all jobs."""
     if len(outputs) != 1:
         return {}, []
-    jobs = outputs[0].jobs.filter(pl.col("job") != _SUM_OF_CLIENTS)
+    jobs = outputs[0].jobs.filter(pl.col("job") != ALL_CLIENTS)
     jobs = jobs.select("document", "job_number", "job").unique(maintain_order=True)
     names = jobs["job"].unique(maintain_order=True).to_list()
     if jobs["document"].n_unique() != 1 or jobs.height < max(numbers, default=0):

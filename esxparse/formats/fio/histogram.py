@@ -1,29 +1,8 @@
 """fio `*_clat_hist` logs: counts of completion latencies in bins, for each interval (`log_hist_msec`).
 
-Tables
-------
-latency_bins_series   one row per interval, direction and bin that counted an I/O
-    time or elapsed_s      when the interval ended, as in `series`
-    job, job_number        as in `series`
-    direction         enum  read, write, trim
-    block_size_bytes  i64   of the I/O that ended the interval
-    from_ms, to_ms    f64   the bin: from_ms <= latency < to_ms; to_ms is null for the last, which has no end
-    ios               i64   I/Os of this interval
-percentiles_series    one row per interval, direction and percentile that fio itself prints (1 to 99.99)
-    ..., percentile   f64   99.9 is 99.9 %
-    latency_ms        f64   the middle of the bin it falls into, as fio prints it
-latency_bins, percentiles
-    the same for the log as a whole: job, job_number, direction, `latency` (clat), ... without time.
-
-fio writes an interval when an I/O completes after its end, so what came after the last one is in no line: the log has
-fewer I/Os than the run.
-
 Bins: a power of two is divided into 64. Below 128 a bin is one unit wide, then two, four ... fio 3 has 29 such groups
 of 64 in nanoseconds, fio 2 has 19 in microseconds, which is how they are told apart; `log_hist_coarseness=N` adds each
 2**N of them. Of 24 groups (fiologparser_hist.py knows them) microseconds are assumed.
-
-Source: `plat_val_to_idx` and `plat_idx_to_val` in fio's stat.c, stat.h, `flush_hist_samples` in iolog.c,
-tools/hist/fio-histo-log-pctiles.py.
 """
 
 from __future__ import annotations

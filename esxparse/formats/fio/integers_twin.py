@@ -6,17 +6,14 @@ It is what the compiled one is tested against, and what serves where no Rust too
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    Numbers = NDArray[np.int64]
+Numbers = NDArray[np.int64]
 
 FEWEST_COLUMNS, MOST_COLUMNS = 2, 16
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from esxparse.formats.fio.documents import DOCUMENT, Content, Piece, rewritten, walk
 from esxparse.formats.fio.options import asked, effective, size, sizes
-from esxparse.formats.fio.tables import CONVENIENT, Counts, Document, Row, distribution, read_bins
+from esxparse.formats.fio.tables import ALL_CLIENTS, CONVENIENT, Counts, Document, Row, distribution, read_bins
 from esxparse.formats.kit.numbers import LARGEST, exact, scaled
 from esxparse.formats.kit.objects import Places, mapping
 from esxparse.formats.kit.tables import data
@@ -27,7 +27,6 @@ UNITS = (("_ns", 1e-6), ("", 1e-3), ("_us", 1e-3), ("_ms", 1.0))
 _NAMES: dict[str, dict[str, str]] = data(__file__)
 _DIRECTIONS = _NAMES["directions"]
 _SHARES = (("latency_ns", 1e-6, 0.0), ("latency_us", 1e-3, 1e-3), ("latency_ms", 1.0, 1.0))
-_ALL_CLIENTS = "All clients"
 
 
 def _latency(stats: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], float]:
@@ -199,7 +198,7 @@ def _with_options(document: Document, whose: Row, job: Mapping[str, Any], common
         for name, text in globally.items()
         if name not in own
     ] + [{**whose, "option": name, "value": text, "given": "job"} for name, text in own.items()]
-    if (not globally and not own) or whose["job"] == _ALL_CLIENTS:
+    if (not globally and not own) or whose["job"] == ALL_CLIENTS:
         return None
     return effective(globally, own)
 
@@ -208,7 +207,7 @@ def _job_rows(document: Document, job: Mapping[str, Any], place: int, common: An
     whose: Row = {
         "job_number": place,
         "job": job.get("jobname"),
-        "hostname": None if job.get("jobname") == _ALL_CLIENTS else job.get("hostname"),
+        "hostname": None if job.get("jobname") == ALL_CLIENTS else job.get("hostname"),
         "group": job.get("groupid"),
     }
     given = _with_options(document, whose, job, common)

@@ -7,16 +7,14 @@ those are. Extra memory is a few pieces, however long the log.
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from esxparse.formats.kit.notes import Notes
-from esxparse.formats.kit.pieces import in_utf8, whole_lines
+from esxparse.formats.kit.pieces import in_order, in_utf8, whole_lines
 from esxparse.formats.kit.text import may_be_cut
 from esxparse.formats.source import Source
 from esxparse.recording import Note, counted
@@ -99,20 +97,6 @@ def _parsed(piece: bytes, schema: Mapping[str, PolarsDataType], sound: pl.Expr) 
     return rows, rows.height, []
 
 
-def _in_order(
-    pieces: Iterator[bytes], work: Callable[[bytes], tuple[pl.DataFrame, int, list[Bad]]]
-) -> Iterator[tuple[pl.DataFrame, int, list[Bad]]]:
-    """What the work makes of the pieces, in their order; few are in memory at a time."""
-    with ThreadPoolExecutor(WORKERS) as pool:
-        running: deque[Future[tuple[pl.DataFrame, int, list[Bad]]]] = deque()
-        for piece in pieces:
-            running.append(pool.submit(work, piece))
-            if len(running) > WORKERS:
-                yield running.popleft().result()
-        while running:
-            yield running.popleft().result()
-
-
 def read_entries(
     source: Source,
     schema: Mapping[str, PolarsDataType],
@@ -147,7 +131,7 @@ def read_entries(
 
     with source.open() as stream:
         content, begin = in_utf8(stream, PIECE)
-        for rows, number, odd in _in_order(seen(whole_lines(content, PIECE, begin)), work):
+        for rows, number, odd in in_order(seen(whole_lines(content, PIECE, begin)), work, WORKERS):
             frames.append(rows)
             bad += [Bad(lines + one.line, one.text) for one in odd]
             lines += number

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.fio.log_clues import LAW, Clue, Logs, open_logs
-from esxparse.formats.fio.log_facts import log_name
-from esxparse.formats.fio.log_outputs import Output, compare_output, compared_output
-from esxparse.formats.fio.log_release import (
+from esxparse.formats.fio.log_facts import LogName, log_name
+from esxparse.formats.fio.log_outputs import (
+    LOOK,
     KnownRelease,
-    beginning,
+    Output,
     common_release,
-    neighbours,
+    compare_output,
+    compared_output,
     release_in,
 )
 from esxparse.formats.fio.output import is_output, parse_output
@@ -23,6 +24,7 @@ from esxparse.formats.source import resolve
 _LARGEST = 16 << 20
 """Bytes of an output that is worth reading for its means."""
 _LISTED = 3
+_NEIGHBOURS = 64
 _CONTRADICTED = "the log or another output of this name contradicts it"
 
 
@@ -74,6 +76,24 @@ def find_outputs(folders: Iterable[Path], base: str) -> list[Output]:
     """The outputs of fio in directories, compared by the name that fio gave the logs."""
     files = (file for folder in folders for file in neighbours(folder, lambda name: name.metric == "unknown"))
     return [output for file in files if (output := _output(file, base))]
+
+
+def neighbours(folder: Path, wanted: Callable[[LogName], bool]) -> list[Path]:
+    """The first files of a directory with a wanted name, in order of their names."""
+    try:
+        files = [one for one in sorted(folder.iterdir()) if wanted(log_name(one.name)) and one.is_file()]
+    except OSError:
+        return []
+    return files[:_NEIGHBOURS]
+
+
+def beginning(path: Path) -> bytes:
+    """The first bytes of a file; none if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(LOOK)
+    except OSError:
+        return b""
 
 
 def evidence_near(path: Path | None) -> Evidence:

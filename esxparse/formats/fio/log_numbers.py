@@ -24,7 +24,7 @@ from numpy.typing import DTypeLike, NDArray
 from esxparse.formats.fio import log_lines
 from esxparse.formats.fio.integers import Column, number_of_lines, read_integers
 from esxparse.formats.fio.log_lines import Bad, Entries, ends_in_number, judged, unended
-from esxparse.formats.kit.pieces import in_utf8
+from esxparse.formats.kit.pieces import WholeLines, in_utf8
 from esxparse.formats.source import Source
 
 _UNKNOWN = 32 << 20
@@ -101,55 +101,32 @@ class _Reader:
     """Hands out pieces of whole lines, one thread at a time, each with its rows in a block."""
 
     def __init__(self, stream: BinaryIO, wanted: Sequence[Wanted], size: int | None) -> None:
-        self.stream, self.rest = in_utf8(stream, log_lines.PIECE)
+        self.content = WholeLines(*in_utf8(stream, log_lines.PIECE), log_lines.PIECE)
         self.wanted = wanted
         self.size = size
         self.lock = threading.Lock()
         self.blocks: list[_Block] = []
         self.position = 0
         self.lines = 0
-        self.ended = False
         self.last = b""
         self.cut: list[Bad] = []
         # Text is for hexadecimal numbers.
         self.schema = {one.name: pl.String if one.hexadecimal else pl.Int64 for one in wanted}
         self.sound = pl.all_horizontal(pl.col(one.name).is_between(one.low, one.high) for one in wanted)
 
-    def _fill(self, buffer: bytearray) -> int:
-        """Puts whole lines into `buffer`, which grows until it holds one; gives their length."""
-        length = len(self.rest)
-        buffer.extend(bytes(max(length + log_lines.PIECE - len(buffer), 0)))
-        buffer[:length] = self.rest
-        self.rest = b""
-        while True:
-            with memoryview(buffer) as view:
-                while length < len(buffer):
-                    read = int(self.stream.readinto(view[length:]))  # type: ignore[attr-defined]
-                    if not read:
-                        self.ended = True
-                        return length
-                    length += read
-            end = buffer.rfind(b"\n", 0, length) + 1
-            if end:
-                self.rest = bytes(buffer[end:length])
-                return end
-            buffer.extend(bytes(len(buffer)))
-
     def _room_for(self, lines: int, length: int) -> _Block:
         """A block with room for `lines` more rows, which take `length` bytes."""
         if not self.blocks or self.blocks[-1].rows + lines > self.blocks[-1].capacity:
             # The rest of the log at this piece's length of a line; as much again as was read where nobody knows it.
             rest = max(self.position, _UNKNOWN) if self.size is None else max(self.size - self.position - length, 0)
-            rest = 0 if self.ended else rest
+            rest = 0 if self.content.ended else rest
             self.blocks.append(_Block(self.wanted, lines + int(rest / length * lines * _SLACK)))
         return self.blocks[-1]
 
     def take(self, buffer: bytearray) -> _Piece | None:
         """Fills `buffer` with the next piece; none at the end."""
         with self.lock:
-            if self.ended:
-                return None
-            if not (length := self._fill(buffer)):
+            if self.content.ended or not (length := self.content.fill(buffer)):
                 return None
             with memoryview(buffer)[:length] as data:
                 lines = number_of_lines(data)

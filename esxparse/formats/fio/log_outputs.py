@@ -4,12 +4,13 @@ A log is named after its job, or after the prefix in an option such as `write_la
 same run if its mean latency is the log's in one unit. Averages of a beginning differ from the mean of the run; then the
 rates have to agree as well.
 
-Source: fio's HOWTO, "write_lat_log".
+Source: fio's HOWTO, "write_lat_log"; stat.c, several releases, on how each output names its release.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -18,7 +19,7 @@ import polars as pl
 
 from esxparse.formats.fio.log_clues import LATENCIES, PROOF, Clue, Log
 from esxparse.formats.fio.log_facts import DIRECTION
-from esxparse.formats.fio.log_release import KnownRelease, Release
+from esxparse.formats.fio.options import NANOSECONDS_SINCE
 
 _MEANS = {"lat": "latency_mean_ms", "clat": "clat_mean_ms", "slat": "slat_mean_ms"}
 _PREFIXES = ("write_lat_log", "write_iops_log", "write_bw_log", "write_hist_log")
@@ -32,6 +33,45 @@ _UNITS_MS = ((True, 1e-6), (False, 1e-3))
 _KIB = 1024
 
 Rows = Sequence[Mapping[str, int]]
+Release = tuple[int, int]
+
+_ERAS: tuple[Release, ...] = ((2, 11), NANOSECONDS_SINCE)
+"""The releases that changed the unit of a log: bandwidth of a single I/O, then latencies."""
+_RELEASE = re.compile(rb'(?:^|"fio version"\s*:\s*"|^[345];|\bfio=)fio-(\d{1,2})\.(\d{1,3})', re.MULTILINE)
+"""JSON, terse lines, servers of a client, and the line of normal output or of `fio --version`."""
+LOOK = 64 << 10
+
+
+@dataclass(frozen=True)
+class KnownRelease:
+    """A release of fio, and the file that names it."""
+
+    release: Release
+    source: str
+    doubt: str = ""
+    """Why the file may belong to another run; empty if it belongs to the run of the log."""
+
+    @property
+    def nanoseconds(self) -> bool:
+        """Whether it writes latencies in nanoseconds."""
+        return self.release >= NANOSECONDS_SINCE
+
+    def __str__(self) -> str:
+        doubt = ", perhaps of another run" if self.doubt else ""
+        return f"release {self.release[0]}.{self.release[1]} in {self.source}{doubt}"
+
+
+def release_in(head: bytes) -> Release | None:
+    """The release that an output of fio names in its beginning."""
+    match = _RELEASE.search(head[:LOOK])
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def common_release(found: Iterable[KnownRelease]) -> KnownRelease | None:
+    """The newest of the releases; None without any, or if their logs differ in units."""
+    releases = sorted(found, key=lambda one: one.release)
+    eras = {sum(one.release >= begin for begin in _ERAS) for one in releases}
+    return releases[-1] if len(eras) == 1 else None
 
 
 @dataclass(frozen=True)

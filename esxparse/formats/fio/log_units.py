@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from esxparse.formats.fio.log_clues import LATENCIES, LAW, PROOF, WEAK, Clue, Entry, clue
-from esxparse.formats.fio.log_release import KnownRelease
+from esxparse.formats.fio.log_outputs import KnownRelease
 
 _BANDWIDTH_OF_EACH = (2, 11)
 """The first release with the bandwidth of each I/O."""

@@ -1,46 +1,4 @@
-"""fio logs: `*_bw`, `*_iops`, `*_lat`, `*_clat`, `*_slat` and `*_clat_hist`, fio 2 to 3.4x.
-
-Tables
-------
-series         one row per line of a bw, iops, lat, clat or slat log
-    time              time  UTC, with `log_unix_epoch=1`; else:
-    elapsed_s         f64   seconds since the job began
-    job               str   what the log was named after, by default the job's name
-    job_number        i64   which job of the run, from 1; null where the name has none (`per_job_logs=0`)
-    hostname          str   the server, of a log that a client wrote (`name_bw.1.log.host`)
-    metric            str   bandwidth, iops, lat, clat, slat, or unknown where the file's name does not tell
-    direction         enum  read, write, trim, sync
-    value             f64   bandwidth: bytes per second; iops: I/Os per second; lat, clat, slat: milliseconds;
-                            unknown: as written
-    value_max         f64   the highest in the time averaged over (with `log_max_value=2`), same unit
-    block_size_bytes  i64   of the I/O; 0 where the line is an average
-    offset_bytes      i64   with `log_offset=1`
-    priority          i64   1: highest real-time class, 0: any other; with `log_prio=1` the I/O priority as a number
-    issued_s          f64   when it was issued, seconds since the job began, with `log_issue_time=1`
-latency_bins, percentiles, latency_bins_series, percentiles_series
-    of a `*_clat_hist` log: see `histogram`.
-
-Without `log_avg_msec` each I/O has a line: its latency; 1 for iops; for bandwidth its size over its latency. With it a
-line is the mean, over about that time, of the values of one direction (of I/Os for latencies, of short-time rates for
-bandwidth and iops), rounded to whole units; its time is the end of it. With `log_max_value=1` it is the maximum:
-nothing in the file tells. A time without I/O has no line, and the last is shorter than the others: lines are not
-weighted by I/Os.
-
-A log tells neither its metric nor its unit. The metric is in the file's name. Latencies are nanoseconds from fio 3.0
-(2.99) on, microseconds before. Bandwidth is KiB/s where lines are averages and 1000 bytes/s where there is a line for
-each I/O. The release comes from an output of the same run, or from a priority in the lines (3.19 and later). The reader
-looks for outputs beside the log and one directory up. An output is of the same run if it has the log's job or prefix
-(`write_lat_log`) and similar latencies. Any other output is only a hint. Without proof the reader infers the unit of
-latencies from the I/Os in flight (rate x latency), other logs and the time since the job began. It then warns.
-Averages without an iops log fit both units.
-`meta` has `metric`, `unit`, `unit_evidence`; `guessed_units` lists the unit with that note.
-
-Source: fio's iolog.c (`flush_samples`) and stat.c (`add_log_sample`, `add_bw_sample`, `__add_samples`), fio's HOWTO,
-"Log File Formats".
-
-Assumed: before 2.11 bandwidth and iops lines are averages though they name a block size; a fifth number that is never
-above 1 is a priority, not the offset 0 of averages that fio to 3.18 writes with `log_offset=1`.
-"""
+"""fio logs: `*_bw`, `*_iops`, `*_lat`, `*_clat`, `*_slat` and `*_clat_hist`, fio 2 to 3.4x."""
 
 from __future__ import annotations
 

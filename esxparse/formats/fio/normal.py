@@ -15,9 +15,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from esxparse.formats.fio.normal_job import Line, amount_in_bytes, read_job, tells_of_job
+from esxparse.formats.fio.normal_job import amount_in_bytes, read_job, tells_of_job
 from esxparse.formats.fio.options import DIRECTIONS, asked, size
-from esxparse.formats.fio.tables import Document, Row
+from esxparse.formats.fio.tables import ALL_CLIENTS, Document, Line, Row
 from esxparse.formats.kit.numbers import scaled
 from esxparse.recording import Note
 
@@ -121,7 +121,7 @@ def _result(document: Document, head: re.Match[str], block: Sequence[Line], host
     whose: Row = {
         "job_number": place,
         "job": head["job"],
-        "hostname": None if head["job"] == "All clients" else host,
+        "hostname": None if head["job"] == ALL_CLIENTS else host,
         "group": head["group"],
         "priority": None,
     }
@@ -152,7 +152,7 @@ def _with_asked(document: Document, rows: list[Row], askings: Sequence[re.Match[
     for row in rows:
         workers = members[row["hostname"], row["job"], row["group"]]
         match = by_job.get((row["job"], row["group"]))
-        extra: Row = {"workers": workers if row["job"] != "All clients" else None}
+        extra: Row = {"workers": workers if row["job"] != ALL_CLIENTS else None}
         if match:
             sizes, others = _asked_options(match["rest"])
             used = {sizes[direction] for direction in asked(match["rw"])}

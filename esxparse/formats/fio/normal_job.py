@@ -6,12 +6,9 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from esxparse.formats.fio.options import release_number
-from esxparse.formats.fio.tables import CONVENIENT, CPU, Document, Row, distribution
+from esxparse.formats.fio.options import NANOSECONDS_SINCE, release_number
+from esxparse.formats.fio.tables import CONVENIENT, CPU, Document, Line, Row, distribution
 from esxparse.formats.kit.numbers import POWERS, exact, scaled
-
-Line = tuple[int, str, str | None]
-"""Number, text, and the host that said it where a client tells."""
 
 _SECONDS = {"nsec": 1e-6, "usec": 1e-3, "msec": 1.0, "sec": 1e3}
 _NUMBER = r"\s*(-?[\d.]+(?:e[+-]?\d+)?[kKMGTPE]?)\s*"
@@ -45,7 +42,6 @@ _STEADY = re.compile(r"^\s*steadystate\s*: attained=(yes|no)")
 _AMOUNT = re.compile(r"\s*(?P<number>[\d.]+)\s*(?P<prefix>[kKMGTPE]?)(?P<binary>i?)\s*(?P<unit>bit|B|b)?")
 _OF = {"IO depths": "in_flight", "submit": "submit", "complete": "complete"}
 _BOUNDS = ("2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000")
-_NANOSECONDS_SINCE = (2, 99)
 
 
 def _plain(text: str | None) -> float | None:
@@ -263,7 +259,7 @@ def _shares(document: Document, whose: Row, shares: dict[str, list[tuple[str, st
     """The distribution: fio leaves bins of 0 % out, so each begins where the list of bounds says."""
     release = release_number(document.release)
     # Before 2.99 there are no nanoseconds: the first bin of microseconds begins at zero.
-    old = release < _NANOSECONDS_SINCE if release else not new
+    old = release < NANOSECONDS_SINCE if release else not new
     begins = {"nsec": 0.0, "usec": 0.0 if old else 1e-3, "msec": 1.0}
     for unit, found in shares.items():
         given = dict(found)

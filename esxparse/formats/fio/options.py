@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from esxparse.formats.kit.numbers import POWERS
 
 DIRECTIONS = ("read", "write", "trim")
+NANOSECONDS_SINCE = (2, 99)
+"""The first release that measures latencies in nanoseconds."""
 
 _ASKED = {
     **{f"{how}{one}": (one,) for how in ("", "rand") for one in DIRECTIONS},

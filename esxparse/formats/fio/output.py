@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import DamagedError
 from esxparse.formats.fio import json_output, normal, terse
-from esxparse.formats.fio.normal_job import Line
 from esxparse.formats.fio.snapshots import join_snapshots
-from esxparse.formats.fio.tables import Counts, Document, assemble
+from esxparse.formats.fio.tables import BEST_FIRST, Counts, Document, Line, assemble
 from esxparse.formats.kit.foreign import Form, leave_out
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes
@@ -40,7 +39,6 @@ _OUTPUTS = (
 _SAID_BY = re.compile(r"^(?:Jobs: .*|\s*)<(?P<host>[^<>\s]+)>(?: (?P<text>.*))?$")
 _CONTENT = re.compile(r"\S")
 _ERRORS_SHOWN = 20
-_BEST_FIRST = ("json", "normal", "terse")
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,7 @@ def _without_repeats(documents: list[Document]) -> tuple[list[Document], list[No
     # By each of its rows, what a kept document told, and in which format: each once.
     by_row: dict[tuple[Any, ...], dict[tuple[str, frozenset[tuple[Any, ...]]], None]] = {}
     notes = Notes()
-    for document in sorted(documents, key=lambda one: _BEST_FIRST.index(one.output)):
+    for document in sorted(documents, key=lambda one: BEST_FIRST.index(one.output)):
         told = frozenset(_told(document))
         others = by_row.get(next(iter(told)), ()) if told else ()
         same = [output for output, rows in others if output != document.output and told <= rows]

@@ -257,14 +257,10 @@ def _series(run: Sequence[Document]) -> list[Row]:
                 {
                     **{name: whose.get(name) for name in _IDENTITY},
                     **{name: row.get(name) for name in _CARRIED},
-                    "interval_s": _milliseconds(added.get("runtime_s")),
+                    "interval_s": round(added["runtime_s"], 3) if "runtime_s" in added else None,
                     "interval_ios": added.get("ios"),
                     # Other outputs round bytes.
                     "interval_bytes": added.get("total_bytes") if document.output == "json" else None,
                 }
             )
     return rows
-
-
-def _milliseconds(seconds: float | None) -> float | None:
-    return None if seconds is None else round(seconds, 3)

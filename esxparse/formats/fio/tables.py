@@ -21,7 +21,14 @@ Row = dict[str, Any]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
+Line = tuple[int, str, str | None]
+"""Number and text of a line, and the host that said it where a client tells."""
+
 SCHEMAS = schemas(__file__)
+BEST_FIRST = ("json", "normal", "terse")
+"""Outputs, the most precise first."""
+ALL_CLIENTS = "All clients"
+"""The job that is the sum of those of all servers."""
 
 CONVENIENT = {"p50_ms": 50.0, "p95_ms": 95.0, "p99_ms": 99.0, "p99_9_ms": 99.9}
 """Percentiles that have a column of `jobs`."""

@@ -19,7 +19,7 @@ from typing import Any
 
 from esxparse.formats.fio.options import release_number
 from esxparse.formats.fio.snapshots import cycles
-from esxparse.formats.fio.tables import CONVENIENT, CPU, Document, Row, distribution
+from esxparse.formats.fio.tables import CONVENIENT, CPU, Document, Line, Row, distribution
 from esxparse.formats.kit.numbers import exact, scaled
 
 _START = r"^(?:[345];fio[- ][^;\n]*;[^;\n]*;\d+;-?\d+;|2;[^;\n]*;\d+;-?\d+;)"
@@ -30,8 +30,6 @@ _LIKELY = re.compile(_START + r"|^[345];fio[- ]\d")
 """The same, of a line that may be cut or damaged."""
 
 _CONTINUED = re.compile(r"^;[^;]+(?:;\d+){7};[\d.]+%")
-Line = tuple[int, str, str | None]
-"""Number, text, and the host that said it where a client tells."""
 
 _KIB = 1024
 _USEC = 1e-3

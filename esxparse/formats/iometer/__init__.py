@@ -2,53 +2,6 @@
 
 Columns are found by their names in the file's own header line, so that releases not known here are read too.
 
-Tables
-------
-results       one row for each line of results
-    run                 i64   number of the start of the program's tests in the file (`'Test Type`), from 1
-    test                i64   number of the section `'Results` in the file, from 1
-    time                time  when the test ended: the stamp below its results. Local time of the machine that ran the
-                              program; the file does not say its zone: taken as if it were UTC
-    row_type            str   ALL, MANAGER, PROCESSOR, WORKER, DISK (or what kind of target the program names)
-    name                str   as printed
-    manager, worker     str   of which manager (WORKER, DISK, PROCESSOR) and worker (DISK) the row is: those above it
-    access_spec         str   name of the access specification; null where those below differ
-    managers, workers, disks  i64   those active; null where the program prints none
-    queue_depth         i64   outstanding I/Os per target; null where those below differ
-    iops, read_iops, write_iops           f64   I/Os per second
-    bandwidth_bytes_per_s, read_, write_  f64   bytes per second. `MBps` (2003 to 2006.07.27), `MBps (Binary)` and
-                              `MiBps (Binary)` are 2**20 bytes per second, `MBps (Decimal)` is 10**6
-    latency_mean_ms, read_, write_; latency_max_ms, read_, write_   f64   milliseconds, the program's response times;
-                              0 where there was no such I/O
-    transactions_per_s, connections_per_s             f64
-    transaction_time_mean_ms, connection_time_mean_ms, ..._max_ms   f64
-    errors, read_errors, write_errors                 i64
-    read_bytes, write_bytes, read_ios, write_ios, connections, transactions_per_connection   i64
-    read_latency_total_ticks ..., run_time_ticks      i64   raw counters, in ticks of the timer
-    ticks_per_s         f64   resolution of the timer (`Processor Speed`)
-    starting_sector, maximum_size_sectors             i64   of the disks; null where those below differ
-    cpu_pct, cpu_user_pct, cpu_privileged_pct, cpu_dpc_pct, cpu_interrupt_pct   f64   mean of the processors
-    interrupts_per_s    f64
-    cpu_effectiveness   f64   IOPS per percent of CPU
-    packets_per_s, packet_errors, segments_retransmitted_per_s   f64
-    Columns not known here are kept under a name made of their own.
-access_specs  one row for each line of an access specification, once in a run
-    run                 i64
-    access_spec         str   its name: join with `results` by run and access_spec
-    default_assignment  str   as printed
-    line                i64   from 1; null for a specification without lines ("Idle")
-    size_bytes          i64   of a request
-    share_pct           f64   share of the requests that are of this line
-    read_pct, random_pct  f64
-    delay_ms            f64   pause after a burst
-    burst               i64   requests in a burst
-    align_bytes         i64   0: requests begin at multiples of a sector
-    reply_bytes         i64   0: no reply
-latency_bins  one row for each row of results and bin (1.1.0 and later builds)
-    run, test, time, row_type, name, manager, worker, access_spec   as in `results`
-    from_ms, to_ms      f64   limits of the bin, milliseconds; to_ms null: open end
-    ios                 i64
-
 A log of updates (`inst*.csv`, "Record Last Update Results") is read as tests of their own: where its lines carry a time
 stamp in a column of that name, `time` is that.
 
@@ -65,30 +18,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.iometer.columns import ACCESS_SPECS, RESULTS, Odd, notes_on
+from esxparse.formats.iometer.columns import SCHEMAS, Odd, notes_on
 from esxparse.formats.iometer.results import Row, Section, ignored, read_access_spec, read_results, sections, time_of
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.orders import swap_notes
-from esxparse.formats.kit.tables import frames, schema
+from esxparse.formats.kit.tables import frames
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
 
-if TYPE_CHECKING:
-    import polars as pl
-
 FORMAT = "iometer"
 
-
-_TYPES = schema("text str, number f64, count setting i64")  # by kind of column
-_WHICH = schema("run test i64, time time")
-_WHOSE = schema("row_type name manager worker access_spec str")
-_SPEC = schema("run i64, access_spec default_assignment str, line i64")
-_SPEC_SCHEMA = _SPEC | {column.name: _TYPES[column.kind] for column in ACCESS_SPECS.values()}
-_RESULT_TYPES = {column.name: _TYPES[column.kind] for column in RESULTS.values()}
-_BIN_SCHEMA = _WHICH | _WHOSE | schema("from_ms to_ms f64, ios i64")
+_FIRST = ("run", "test", "time", "row_type", "name", "manager", "worker", "access_spec")
+"""Columns that every table of results has, before those of the file."""
 
 
 def read(source: Source) -> Recording:
@@ -183,8 +129,7 @@ def _tests(
 
 
 def _tables(results: list[Row], bins: list[Row], specs: list[Row]) -> dict[str, pl.LazyFrame]:
-    first = _WHICH | _WHOSE
-    there = dict.fromkeys(name for row in results for name in row)
-    rest = {name: _RESULT_TYPES.get(name, _TYPES["number"]) for name in there if name not in {*first, "line"}}
-    columns = {"results": (results, first | rest), "access_specs": (specs, _SPEC_SCHEMA)}
-    return frames({**columns, "latency_bins": (bins, _BIN_SCHEMA)})
+    there = dict.fromkeys([*_FIRST, *(name for row in results for name in row)])
+    columns = {name: SCHEMAS["results"].get(name, pl.Float64()) for name in there}
+    specs_and_bins = {"access_specs": (specs, SCHEMAS["access_specs"]), "latency_bins": (bins, SCHEMAS["latency_bins"])}
+    return frames({"results": (results, columns), **specs_and_bins})

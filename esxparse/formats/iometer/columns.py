@@ -7,14 +7,16 @@ a name made from their own.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+import polars as pl
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.kit.marks import POINT, Marks, is_ambiguous, settles
 from esxparse.formats.kit.numbers import LARGEST
-from esxparse.formats.kit.tables import data
+from esxparse.formats.kit.tables import data, schemas
 from esxparse.recording import Note
 
 _DIGITS = 20
@@ -97,9 +99,20 @@ class Column:
     factor: float = 1.0
 
 
-RESULTS, ACCESS_SPECS = (
-    {title: Column(**told) for title, told in data(__file__)[table].items()} for table in ("results", "access_specs")
-)
+SCHEMAS = schemas(__file__)
+_KINDS: Mapping[pl.DataType, Kind] = {pl.String(): "text", pl.Float64(): "number", pl.Int64(): "count"}
+
+
+def _by_title(table: str) -> dict[str, Column]:
+    """The columns of a table by their titles."""
+    told = data(__file__)
+    kinds: dict[str, Kind] = {name: _KINDS[kind] for name, kind in SCHEMAS[table].items() if kind in _KINDS}
+    kinds |= dict.fromkeys(told["settings"], "setting")
+    factors = told["factors"]
+    return {title: Column(name, kinds[name], factors.get(title, 1.0)) for title, name in told["titles"][table].items()}
+
+
+RESULTS, ACCESS_SPECS = _by_title("results"), _by_title("access_specs")
 
 TIME_COLUMNS = frozenset({"timestamp", "time stamp", "time"})
 """What a column of times may be called in front of the others, in a log of updates."""

@@ -1,15 +1,19 @@
-"""Large files in pieces of whole lines."""
+"""Large files in pieces of whole lines, and work on pieces in several threads."""
 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from io import BytesIO
-from typing import IO, BinaryIO
+from typing import IO, BinaryIO, TypeVar
 
 from esxparse.formats.kit.text import decode
 
 _PIECE = 1 << 20
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 
 def in_utf8(stream: BinaryIO, size: int) -> tuple[BinaryIO, bytes]:
@@ -38,6 +42,70 @@ def whole_lines(stream: IO[bytes], size: int, tail: bytes = b"") -> Iterator[byt
             tail += data
     if tail:
         yield tail
+
+
+class WholeLines:
+    """A stream that is read into buffers, whole lines at a time."""
+
+    def __init__(self, stream: BinaryIO, rest: bytes, size: int) -> None:
+        self.stream = stream
+        self.rest = rest
+        """What was read beyond the lines of the last buffer."""
+        self.size = size
+        """Bytes of a buffer, unless one line takes more."""
+        self.ended = False
+
+    def fill(self, buffer: bytearray, left: int | None = None, refuse: Callable[[int], None] | None = None) -> int:
+        """Put whole lines into `buffer`, which grows until it holds one, and return their length.
+
+        Args:
+            buffer: The buffer.
+            left: How many bytes of the content are left; None if that is unknown.
+            refuse: Raises an error if a line that has so many bytes without an end is too long.
+        """
+        length = len(self.rest)
+        if length >= len(buffer):
+            buffer.extend(bytes(length + self.size - len(buffer)))
+        buffer[:length] = self.rest
+        self.rest = b""
+        while True:
+            most = len(buffer) if left is None else min(len(buffer), max(left, 0))
+            while length < most:
+                with memoryview(buffer)[length:most] as room:
+                    read = int(self.stream.readinto(room))  # type: ignore[attr-defined]
+                if not read:
+                    break
+                length += read
+            self.ended = length < len(buffer)
+            end = buffer.rfind(b"\n", 0, length) + 1
+            if not end and refuse:
+                refuse(length)
+            if self.ended:
+                return length
+            if end:
+                self.rest = bytes(buffer[end:length])
+                return end
+            buffer.extend(bytes(len(buffer)))
+
+
+def in_order(items: Iterable[_Item], work: Callable[[_Item], _Result], workers: int) -> Iterator[_Result]:
+    """The results of the work in the order of the items; few are in memory at a time.
+
+    >>> list(in_order([3, 1, 2], str, 2))
+    ['3', '1', '2']
+    """
+    pool = ThreadPoolExecutor(workers)
+    running: deque[Future[_Result]] = deque()
+    try:
+        for item in items:
+            running.append(pool.submit(work, item))
+            if len(running) > workers:
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()
+    finally:
+        # Who has enough stops here, in whatever thread, and waits for nothing that is still being read.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def large(size: int) -> memoryview:

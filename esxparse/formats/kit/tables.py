@@ -46,10 +46,6 @@ def tables_in(path: Path) -> Iterator[Table]:
     `like` is another file with a table of that name: its columns follow.
     """
     for name, table in data(str(path)).get("tables", {}).items():
-        if isinstance(table, str):
-            kinds = {str(kind): word for word, kind in declared.TYPES.items()}
-            yield Table(name, "", {column: (kinds[str(kind)], "") for column, kind in schema(table).items()})
-            continue
         more = data(str(path), table["like"])["tables"][name]["columns"] if "like" in table else {}
         listed = {**table.get("columns", {}), **more}
         columns = {column: (kind, " ".join(meaning)) for column, (kind, *meaning) in listed.items()}

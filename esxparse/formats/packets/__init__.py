@@ -10,60 +10,6 @@ with the fields that `esxparse.formats.packets.tshark.command` lists (`-T fields
 found on any port. iSCSI on a port other than 3260 is often found too; where it is not, decode it elsewhere with
 `-d tcp.port==860,iscsi` added to either command.
 
-Tables
-------
-nfs         one row per call and its reply; of an NFSv4 compound one per READ, WRITE and COMMIT in it
-    time            UTC   when the (last packet of the) call was captured
-    reply_time      UTC   the same of the reply, null without one
-    latency_ms      f64   from the one to the other, as tshark's rpc.time
-    client, server  str   addresses
-    version         str   2, 3, 4.0, 4.1, 4.2
-    operation       str   READ, WRITE, GETATTR ...; a compound is called by the last operation that tells its purpose
-    direction       str   read or write, null otherwise
-    status          str   OK, NOENT, STALE ... without NFS3ERR_; `RPC ...` where the call was refused; null if unknown
-    offset_bytes    i64   offset in the file (READ, WRITE, COMMIT of versions 3 and 4)
-    size_bytes      i64   bytes asked for
-    done_bytes      i64   bytes read or written, as the reply says; less than asked for at the end of a file
-    file            str   hash of the file handle, as Wireshark shows it; of a directory for operations on names
-    stability       str   what a WRITE asks for: unstable, data_sync, file_sync
-    committed       str   what the server did: the same words
-    xid             i64   RPC transaction
-    calls           i64   times the call was seen: more than 1 is a client that asked again (mostly over UDP)
-    compound        str   operations of the NFSv4 compound
-    stream          i64   tshark's number of the TCP connection, to join with `tcp`; null for UDP
-    frame, reply_frame    i64  numbers of the packets
-iscsi       one row per SCSI command
-    time, reply_time, latency_ms   as in `nfs`; the reply is the SCSI response, or the data that carries the status
-    initiator, target  str   addresses
-    lun                i64
-    operation       str   READ(10), WRITE(16), INQUIRY ...
-    opcode          i64   SCSI operation code
-    direction       str   read or write, null otherwise
-    status          str   GOOD, CHECK CONDITION, BUSY ...
-    lba, blocks     i64   logical block address and number of blocks
-    block_size_bytes  i64  bytes of a block of that LUN (see below)
-    offset_bytes    i64   lba x block_size_bytes
-    size_bytes      i64   bytes to transfer, as the initiator says (expected data transfer length)
-    tag             i64   initiator task tag
-    stream, frame, reply_frame   i64  as in `nfs`
-tcp         one row per TCP connection of the trace
-    time            UTC   first packet
-    duration_s      f64   to the last
-    stream          i64
-    client, client_port, server, server_port   the client opened it; where that is not in the trace, the server is the
-                    side with a well-known port, or else the smaller one
-    packets, frame_bytes, payload_bytes   i64  both directions; frames as on the wire, payload of TCP
-    retransmissions, duplicate_acks, zero_windows, lost_segments, out_of_order   i64  packets with that mark of
-                    Wireshark's analysis; lost_segments: packets before which something was not captured
-    rtt_handshake_ms  f64  between the packets that open it
-    rtt_mean_ms, rtt_max_ms  f64  from data to its acknowledgement, seen from where it was captured
-unanswered  one row per call or command without a reply
-    time            UTC
-    protocol        str   nfs or iscsi
-    client, server, operation, stream, frame
-    id              i64   xid or tag
-    waited_ms       f64   until the trace ends
-
 `block_size_bytes` is what READ CAPACITY said if it is in the trace; else, of each LUN, the most frequent of
 size_bytes / blocks of its reads and writes; else 512, which is assumed. A note says which.
 A packet that TCP sent again is not a second request. A trace taken where packets pass twice (both sides of a router, a
@@ -87,7 +33,7 @@ from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.packets import iscsi, nfs, tshark
 from esxparse.formats.packets.fields import FIELDS, prepared
-from esxparse.formats.packets.tables import block_sizes, finished, tcp_part, tcp_table, unanswered
+from esxparse.formats.packets.tables import PAIRED, block_sizes, finished, tcp_part, tcp_table, unanswered
 from esxparse.formats.packets.tshark import batches, decoded_elsewhere, is_ek, separator
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording, counted
@@ -141,12 +87,12 @@ def _recording(source: Source, read: Iterable[pl.DataFrame], notes: Notes) -> Re
         tally["undated"] += batch["ns"].null_count()
         tally["cut"] += int(batch["cut"].sum())
         connections.append(tcp_part(batch))
-        done["nfs"].append(pl.DataFrame(list(nfs.pair(batch, calls, tally)), schema=nfs.SCHEMA))
-        done["iscsi"].append(pl.DataFrame(list(iscsi.pair(batch, commands, tally)), schema=iscsi.SCHEMA))
+        done["nfs"].append(pl.DataFrame(list(nfs.pair(batch, calls, tally)), schema=PAIRED["nfs"]))
+        done["iscsi"].append(pl.DataFrame(list(iscsi.pair(batch, commands, tally)), schema=PAIRED["iscsi"]))
     if tally["packets"] == tally["undated"]:
         raise tshark.nothing(notes)
-    done["nfs"].append(pl.DataFrame([row for rows in calls.values() for row in rows], schema=nfs.SCHEMA))
-    done["iscsi"].append(pl.DataFrame(list(commands.values()), schema=iscsi.SCHEMA))
+    done["nfs"].append(pl.DataFrame([row for rows in calls.values() for row in rows], schema=PAIRED["nfs"]))
+    done["iscsi"].append(pl.DataFrame(list(commands.values()), schema=PAIRED["iscsi"]))
     start, end = pl.concat(times).select(pl.col("start").min(), pl.col("end").max()).row(0)
     requests = {name: finished(pl.concat(parts)) for name, parts in done.items()}
     requests["iscsi"], sized = block_sizes(requests["iscsi"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from esxparse.formats.kit.tables import schema
 from esxparse.formats.packets.fields import ISCSI_FIELDS, Frame, conversation, deal, first, messages, names, number
 
 if TYPE_CHECKING:
@@ -17,11 +16,6 @@ _COMMAND, _DATA_OUT, _RESPONSE, _DATA_IN, _REJECT, _EVENT = 0x01, 0x05, 0x21, 0x
 _WITHOUT_TAG = (_REJECT, _EVENT)
 _CDB = "SCSI CDB "
 _ALL_OF_6 = 256
-
-SCHEMA = schema(
-    "ns reply_ns i64, initiator target str, lun i64, operation str, opcode i64, direction status str, "
-    "lba blocks size_bytes tag stream frame reply_frame capacity_block i64"
-)
 
 Row = dict[str, Any]
 Pending = dict[tuple[Any, ...], Row]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from esxparse.formats.kit.tables import schema
 from esxparse.formats.packets.fields import (
     NFS_FIELDS,
     Frame,
@@ -191,12 +190,6 @@ def _worked(states: list[str] | None, place: int) -> bool:
 _NFS = 100003
 _CALL, _REPLY = 0, 1
 _V3, _V4 = 3, 4
-
-SCHEMA = schema(
-    "ns reply_ns i64, client server version operation direction status str, "
-    "offset_bytes size_bytes done_bytes i64, file stability committed str, xid calls i64, compound str, "
-    "stream frame reply_frame i64"
-)
 
 Pending = dict[tuple[Any, ...], list["Row"]]
 """Calls that wait for their reply: a call of version 4 may ask for several reads and writes, a row each."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.tables import Schema, schemas
 from esxparse.formats.packets.fields import TCP_EVENTS
 from esxparse.formats.window import TIME
 from esxparse.recording import Note
@@ -14,6 +15,9 @@ from esxparse.recording import Note
 _SYN, _ACK = 0x02, 0x10
 _SERVER_PORTS = (2049, 3260, 111)
 _MS = 1000.0
+_TIMES = ("time", "reply_time", "latency_ms")
+
+SCHEMAS = schemas(__file__)
 
 
 def _flag(bit: int) -> pl.Expr:
@@ -112,6 +116,15 @@ def tcp_table(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     )
 
 
+_NS = {"ns": pl.Int64(), "reply_ns": pl.Int64()}
+_OF_BLOCKS = ("block_size_bytes", "offset_bytes")
+PAIRED: dict[str, Schema] = {
+    "nfs": _NS | {name: kind for name, kind in SCHEMAS["nfs"].items() if name not in _TIMES},
+    "iscsi": _NS
+    | {name: kind for name, kind in SCHEMAS["iscsi"].items() if name not in {*_TIMES, *_OF_BLOCKS}}
+    | {"capacity_block": pl.Int64()},
+}
+"""The columns of paired requests, before `finished` and `block_sizes` compute the others."""
 _ASSUMED = 512
 _LUN = ("target", "lun")
 _UNANSWERED = ("operation", "stream", "frame")
@@ -146,16 +159,13 @@ def block_sizes(commands: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
         pl.col("lba").is_not_null().any().alias("addressed"),
     )
     known = luns.with_columns(pl.coalesce("said", "seen", pl.lit(_ASSUMED)).alias("block_size_bytes"))
-    order = [column for column in commands.columns if column != "capacity_block"]
-    place = order.index("blocks") + 1
-    columns = [*order[:place], "block_size_bytes", "offset_bytes", *order[place:]]
     joined = commands.join(
         known.drop("said", "seen", "addressed"), on=_LUN, how="left", nulls_equal=True, maintain_order="left"
     )
     # An address beyond 2**63 bytes is none of a disk.
     within = pl.col("lba") <= (2**63 - 1) // pl.col("block_size_bytes")
     offset = pl.when(within).then(pl.col("lba") * pl.col("block_size_bytes"))
-    return joined.with_columns(offset.alias("offset_bytes")).select(columns), _how_known(known)
+    return joined.with_columns(offset.alias("offset_bytes")).select(SCHEMAS["iscsi"].keys()), _how_known(known)
 
 
 def _how_known(luns: pl.DataFrame) -> list[Note]:

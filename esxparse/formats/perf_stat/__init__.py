@@ -1,41 +1,5 @@
 """perf stat output of Linux: text, CSV (`-x`) and JSON lines (`-j`), perf 2.6.31 to 6.18.
 
-Tables
-------
-events        one row per event as printed: per run, interval and unit of aggregation
-    run            i64   number of the document in the file, from 1; the summary that ends an `-I` recording is its own
-    elapsed_s      f64   seconds since the start of the recording, end of the interval; null where `-I` was not given
-    aggregate      str   what the count is of: `S0-D0-C1`, `S0`, `N1`, `CPU3`, `thread-1234`; null for all together
-    cpus           i64   CPUs in the aggregate, where printed
-    event          str   as printed, with PMU and modifiers: `cpu_core/cycles:u/`
-    pmu            str   `cpu_core`, where the event names one
-    cgroup         str   where events are counted by cgroup
-    value          f64   the count; null where it was not counted. Estimated by perf where `counted_pct` is below 100;
-                         the mean of the repetitions with `-r`
-    state          str   `counted`, `not counted`, `not supported`; `not readable` where the file is damaged
-    unit           str   of the value: `msec`, `Joules`; null for plain counts
-    runtime_ms     f64   milliseconds the counter ran (CSV and JSON only)
-    counted_pct    f64   percent of the time the event had a counter; null in text where perf prints none, which is 100
-    stddev_pct     f64   standard error of the mean over repetitions, percent of it (`+-`), as perf computes it
-    metric_value   f64   the first metric perf prints beside the event; null where it is nan
-    metric_unit    str   as in perf's CSV: `insn per cycle`; `of all branches` and the like are percent
-    metric_name    str   where perf prints a name beside the unit (topdown, 6.18 and later)
-metrics       one row per metric, those beside an event and those of a group (topdown)
-    run, elapsed_s, aggregate, event   as above; event null for a metric of a group
-    metric_group   str   `TopdownL1 (cpu_core)`
-    metric_name, metric_value, metric_unit, counted_pct   as above
-    threshold      str   `good`, `bad`, ... (newer JSON)
-runs          one row per document
-    run            i64
-    command        str   what was measured: `sleep 1`, `system wide`; or the command line on top of the file
-    started_local  datetime  by the clock of that machine, whose zone perf does not print (`-o`)
-    repetitions    i64   of `-r`
-    elapsed_s      f64   seconds; mean of the repetitions; the last interval's end where `-I` was given; null in plain
-                         CSV and JSON, which do not say
-    elapsed_stddev_s, elapsed_stddev_pct   f64   `+-` of it
-    user_s, sys_s  f64   CPU seconds
-repetitions   each of them, of `--table`: run, repetition, elapsed_s
-
 Numbers are read as the locale wrote them: which sign is the decimal one is told from all numbers of a document, and a
 note says so where it is not the point. CSV and JSON do not mark where one run ends: the first event coming again, or
 time going back, begins another (assumption).

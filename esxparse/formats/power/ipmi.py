@@ -3,26 +3,6 @@
 `ipmitool dcmi power reading`, `ipmi-dcmi --get-system-power-statistics`, `ipmiutil dcmi`, `dcmi power get_limit`;
 `ipmitool sensor`, `ipmitool sdr` (list, elist, `-c`), `ipmi-sensors`.
 
-Tables
-------
-power       one row per reading
-    time            datetime, UTC: of the line of time before the reading (`date`, ISO 8601, seconds since 1970), or
-                    after it where every time follows; else the BMC's own (`IPMI timestamp`). No such column without
-                    any.
-    source          str  `dcmi`, `sensor`
-    sensor          str  `DCMI power reading`, or the sensor's name; a host's name before it where the line has one
-    kind            str  `system` the whole host, `supply` one power supply, `part` a component, `enclosure` a chassis
-                         around the host where the host is there too; never add up kinds
-    watts           f64  W now; null where the BMC says that it does not measure
-    watts_average, watts_minimum, watts_maximum  f64  W over `interval_s`, as the BMC counts them
-    watts_cap       f64  W allowed, where the limit is active
-    interval_s      f64  s, the sampling period; on many BMCs since the last reset of the statistics instead
-    and where there are any: inlet_celsius (degrees C, of an inlet or ambient sensor listed with it), bmc_time (UTC)
-power_undated   the same, of readings without a time where others have one
-sensors     time, sensor, value, unit, status, state: all lines of sensor listings; `state` is what a reading has beside
-            or instead of a number: `Presence detected`, `No Reading`, `0x01`
-sensors_undated     the same without time, of lines without one where others have it
-
 A time holds for one reading and one listing: what comes again below it has lost its own.
 Times without a zone are of the option `zone`, or else taken as UTC (ipmitool prints the BMC's clock, which most run in
 UTC), with a note.
@@ -46,7 +26,7 @@ from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Counted, left_out
 from esxparse.formats.kit.numbers import times
 from esxparse.formats.kit.stamps import of_zone, unused_zone
-from esxparse.formats.kit.tables import data, schema
+from esxparse.formats.kit.tables import data, schemas
 from esxparse.formats.opening import DateOrder
 from esxparse.formats.power.log_dates import with_year_first
 from esxparse.formats.power.readings import (
@@ -70,7 +50,8 @@ _Key = tuple[str, str]
 
 FORMAT = "ipmi"
 
-_LABELS: dict[str, str] = data(__file__)
+_SCHEMAS = schemas(__file__)
+_LABELS: dict[str, str] = data(__file__)["labels"]
 _LABEL = re.compile(
     r"(?P<before>.*?)(?:" + "|".join(f"(?P<{name}>{text})" for name, text in _LABELS.items()) + r")\s*:\s*(?P<value>.*)"
 )
@@ -155,10 +136,6 @@ def _lines(lines: Sequence[str], strange: list[tuple[int, str]]) -> Iterator[_Li
             yield sensor
         elif not _KNOWN.fullmatch(text) and "Record ID" not in text:
             strange.append((line, text))
-
-
-def _in_zone(line: _Line, zone: str | None) -> _Line:
-    return replace(line, stamp=in_zone(line.stamp, zone)) if line.stamp else line
 
 
 def _follows(found: Sequence[_Line]) -> bool:
@@ -316,12 +293,12 @@ def read(source: Source, zone: str | None = None, date_order: DateOrder | None =
     text = source.text().without_cut_line()
     unknown: list[tuple[int, str]] = []
     lines, order_notes = with_year_first(text.lines(), _clock_of, date_order)
-    found = [_in_zone(line, zone) for line in _lines(lines, unknown)]
+    found = [replace(line, stamp=in_zone(line.stamp, zone)) if line.stamp else line for line in _lines(lines, unknown)]
     strange, odd = Counted(), Counted()
     timed = _timed(found, strange)
     listing = _listing(timed, odd)
     readings = [*_blocks(timed, zone, odd), *_of_listing(listing)]
-    power, notes = tables(readings)
+    power, notes = tables(readings, _SCHEMAS["power"])
     if not power:
         why = next(iter([*odd, *strange]), "no line of it is a reading")
         raise DamagedError(f"it has no power reading: {why}")
@@ -329,7 +306,7 @@ def read(source: Source, zone: str | None = None, date_order: DateOrder | None =
         notes.say("each time is taken as that of the readings before it")
     if zone and of_zone(zone) not in odd:
         notes.warn(unused_zone(zone))
-    sensors, more_notes = by_time("sensors", listing, schema("sensor str, value f64, unit status state str"))
+    sensors, more_notes = by_time("sensors", listing, _SCHEMAS["sensors"])
     power |= sensors
     notes += more_notes
     told = [*left_out(unknown, "warning"), *strange.notes("warning")]

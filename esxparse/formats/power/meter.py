@@ -5,19 +5,6 @@ ones may have decimal commas. Columns are chosen by the options `time_column` an
 from 1); left out, they are the only ones that are named so (time, date, timestamp; watts, power, W). Only files whose
 header leaves no doubt are recognised by themselves; others need `format="power_csv"`.
 
-Tables
-------
-power       one row per reading
-    time        datetime, UTC; times without a zone are of the option `zone`, or else taken as UTC, with a note. No such
-                column if the file has elapsed seconds: those are in `elapsed_s`
-    source      str  name of the column
-    sensor      str  what was metered, where columns name it (host, outlet, index ..., or text that tells the readings
-                     of one time apart); else the name of the column
-    kind        str  `part` where the columns name a component (`power.draw` of nvidia-smi is of GPUs); else `system`,
-                     an assumption: the file does not say what the meter measures
-    watts       f64  W (kW, hW and mW are converted, by the unit in the cell or the column's name)
-    watts_average, watts_minimum, watts_maximum, watts_cap, interval_s  f64  always null
-
 Dates such as 03/04/2026 have one order in the whole file: a number above 12 shows it, or time goes on in one order
 only. If both orders fit, the reader asks for `date_order`. If a spreadsheet took days up to 12 for months, the reader
 swaps these dates back, with a warning; it refuses the file if time still does not go on. If time only jumps ahead, the
@@ -41,6 +28,7 @@ from esxparse.formats.kit.marks import COMMA, POINT, Marks, marks_of_cells
 from esxparse.formats.kit.notes import Counted
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.stamps import unused_zone
+from esxparse.formats.kit.tables import schemas
 from esxparse.formats.kit.text import cells_of
 from esxparse.formats.opening import Decimal
 from esxparse.formats.power.dates import may_be_date, orders_of, read_date
@@ -326,7 +314,7 @@ def read(
         names = ", ".join(repr(table.header[at]) for at in (*columns, value))
         raise DamagedError(f"no readings in columns {names}: {why}")
     zones = list(_in_zone(rows, zone))
-    power, notes = tables(rows)
+    power, notes = tables(rows, schemas(__file__)["power"])
     places = Counter((row.get("time", row.get("elapsed_s")), row["sensor"]) for row in rows)
     if doubtful := sum(many > 1 for many in places.values()):
         notes.warn(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.stamps import in_utc, of_zone
-from esxparse.formats.kit.tables import Row, Schema, data, frame, frames, schema
+from esxparse.formats.kit.tables import Row, Schema, data, frame, frames
 from esxparse.formats.power.units import unit_of_cell
 from esxparse.recording import Note, counted
 
@@ -129,16 +129,14 @@ def in_zone(moment: Stamp, zone: str | None) -> Stamp:
 Reading = dict[str, Any]
 """One row of table `power`, by column; what is not known is left out."""
 
-_ALWAYS = schema("source sensor kind str, watts watts_average watts_minimum watts_maximum watts_cap interval_s f64")
-_WHERE_THERE = schema(
-    "cpu_watts dimm_watts gpu_watts fan_watts inlet_celsius temperature_celsius cpu_util_pct cpu_mhz energy_joules "
-    "elapsed_s round_trip_s f64, bmc_time time"
+_WATTS = ("watts", "watts_average", "watts_minimum", "watts_maximum", "watts_cap")
+_ALWAYS = frozenset({"source", "sensor", "kind", *_WATTS, "interval_s"})
+"""Columns that a table has even if they are empty."""
+_MEASURED = (
+    *(*_WATTS, "cpu_watts", "dimm_watts", "gpu_watts", "fan_watts", "inlet_celsius", "temperature_celsius"),
+    *("cpu_util_pct", "cpu_mhz", "energy_joules"),
 )
-_MEASURED = frozenset((_ALWAYS | _WHERE_THERE).keys() - {"source", "sensor", "kind", "interval_s", "bmc_time"}) - {
-    "round_trip_s",
-    "elapsed_s",
-}
-_SAME = ("source", "sensor", "watts", "watts_average", "watts_minimum", "watts_maximum", "watts_cap", "energy_joules")
+_SAME = ("source", "sensor", *_WATTS, "energy_joules")
 """Readings of one time that agree in these are one."""
 _NUMBER = re.compile(r"([-+]?(?:\d{1,3}(?:[,']\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*([A-Za-z/%°]*)\.?")
 _BTU = "btu/hr"
@@ -228,14 +226,13 @@ def measured(reading: Reading) -> bool:
     return any(reading.get(name) is not None for name in _MEASURED)
 
 
-def _table(rows: Sequence[Reading], *, dated: bool) -> pl.LazyFrame:
+def _table(rows: Sequence[Reading], columns: Schema) -> pl.LazyFrame:
     """The rows as a table: columns every power table has, and the others that hold anything."""
-    there = {name for name in _WHERE_THERE if any(row.get(name) is not None for row in rows)}
-    others = {name: dtype for name, dtype in _WHERE_THERE.items() if name in there}
-    return frame(rows, (schema("time time") if dated else {}) | _ALWAYS | others).lazy()
+    there = {name for row in rows for name, value in row.items() if value is not None}
+    return frame(rows, {name: kind for name, kind in columns.items() if name in _ALWAYS | there}).lazy()
 
 
-def tables(rows: Iterable[Reading]) -> tuple[dict[str, pl.LazyFrame], Notes]:
+def tables(rows: Iterable[Reading], columns: Schema) -> tuple[dict[str, pl.LazyFrame], Notes]:
     """Table `power`, with a time in every row or in none; where only some have one, the others in `power_undated`."""
     kept = _placed([row for row in rows if measured(row)])
     dated: dict[tuple[Any, ...], Reading] = {}
@@ -248,12 +245,12 @@ def tables(rows: Iterable[Reading]) -> tuple[dict[str, pl.LazyFrame], Notes]:
     found: dict[str, pl.LazyFrame] = {}
     if dated:
         ordered = sorted(dated.values(), key=lambda row: (row["time"], str(row["source"]), str(row["sensor"])))
-        found["power"] = _table(ordered, dated=True)
+        found["power"] = _table(ordered, columns)
         if undated:
-            found["power_undated"] = _table(undated, dated=False)
+            found["power_undated"] = _table(undated, columns)
             notes.say(f"{len(undated):,} readings have no time: they are in table power_undated")
     elif undated:
-        found["power"] = _table(undated, dated=False)
+        found["power"] = _table(undated, columns)
         if not any(row.get("elapsed_s") is not None for row in undated):
             notes.say("the readings have no time: table power has no column time")
     return found, notes
@@ -263,9 +260,10 @@ def by_time(name: str, rows: Sequence[Row], columns: Schema) -> tuple[dict[str, 
     """Table `name` with a column of time, or without where no row has one; the others of some in `name_undated`."""
     dated = [row for row in rows if row["time"] is not None]
     undated = [row for row in rows if row["time"] is None]
+    without_time = {column: kind for column, kind in columns.items() if column != "time"}
     if not dated:
-        return frames({name: (undated, columns)}), []
-    found = frames({name: (dated, schema("time time") | columns), f"{name}_undated": (undated, columns)})
+        return frames({name: (undated, without_time)}), []
+    found = frames({name: (dated, columns), f"{name}_undated": (undated, without_time)})
     many = f"{counted(len(undated), 'line')} of {name} without a time: in table {name}_undated"
     return found, [Note(many)] if undated else []
 

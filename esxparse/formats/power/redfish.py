@@ -5,29 +5,6 @@ Read are `Power` (v1.0 to v1.7, with the `Hp` and `Hpe` OEM blocks), `PowerMeter
 another, with HTTP headers or lines of `date` between them, and what `esxparse collect power` writes: one JSON object
 a line with `time`, `uri` and `document`.
 
-Tables
-------
-power           one row per sensor and time
-    time            datetime, UTC: when a history's sample or a metric was taken (the BMC's clock), else when the
-                    document was fetched (the collector's clock, the HTTP `Date`, a line of `date` before the
-                    document). There is no such column where the file names no time.
-    source          str  address of the document
-    sensor          str  name as the document gives it
-    kind            str  `system` the whole host, `supply` one power supply, `part` a component, `enclosure` a chassis
-                         around the host where the host is there too; never add up kinds
-    watts           f64  W now; of a history's sample its mean over `interval_s`
-    watts_average, watts_minimum, watts_maximum  f64  W over `interval_s` (of `Power`: the last minutes, often 20)
-    watts_cap       f64  W allowed, null where there is no cap
-    interval_s      f64  s that average, minimum and maximum are over
-    and where any document has them: cpu_watts, dimm_watts, gpu_watts, fan_watts (W), inlet_celsius and
-    temperature_celsius (degrees C), cpu_util_pct (%), cpu_mhz (MHz), energy_joules (J, a counter), round_trip_s (s,
-    of the request), bmc_time (UTC, the BMC's clock when it answered)
-power_undated   the same, of readings without a time where others have one
-power_summary   source, sensor, watts_average, watts_minimum, watts_maximum, samples (of a history, as the BMC sums up)
-capacity        source, sensor, capacity_watts, allocated_watts, requested_watts, available_watts
-metrics         time (where every metric has one), source, metric, property, value, text: all of a MetricReport
-gaps            time, uri, error: polls that failed (of `esxparse collect power`)
-
 Samples of a history are placed by their own `Time`; nothing is assumed of their order (old iLO 4 firmware gives the
 newest first, later the newest last). Samples whose time is `N/A` or before 2000 go to `power_undated`. Where two
 samples or more have a time, `interval_s` is the usual distance between them; else 10 s (FastPowerMeter) and 300 s
@@ -53,7 +30,7 @@ from urllib.parse import urlsplit
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.objects import GIVEN_UP, Effort, Places, mappings
-from esxparse.formats.kit.tables import Row, frames, schema
+from esxparse.formats.kit.tables import Row, frames, schemas
 from esxparse.formats.opening import DateOrder
 from esxparse.formats.power.log_dates import line_clock, with_year_first
 from esxparse.formats.power.readings import Reading, Stamp, facts, number, stamp, tables
@@ -166,9 +143,7 @@ def documents(text: str) -> tuple[list[Document], Notes]:
 COLLECTOR = "esxparse collect power"
 
 
-_CAPACITY = schema("source sensor str, capacity_watts allocated_watts requested_watts available_watts f64")
-_SUMMARY = schema("source sensor str, watts_average watts_minimum watts_maximum f64, samples i64")
-_METRICS = schema("source metric property str, value f64, text str")
+_SCHEMAS = schemas(__file__)
 
 
 def _is_poll(content: dict[str, Any]) -> bool:
@@ -224,13 +199,15 @@ def _distinct(rows: list[Row]) -> list[Row]:
 def _others(found: Found, gaps: list[Row]) -> dict[str, pl.LazyFrame]:
     told = any(value is not None for row in found.summary for name, value in row.items() if name.startswith("watts"))
     dated = all(row["time"] is not None for row in found.metrics)
-    tables = {
-        "power_summary": (_distinct(found.summary) if told else [], _SUMMARY),
-        "capacity": (_distinct(found.capacity), _CAPACITY),
-        "metrics": (found.metrics, schema("time time") | _METRICS if dated else _METRICS),
-        "gaps": (gaps, schema("time time, uri error str")),
-    }
-    return frames(tables)
+    of_metrics = {name: kind for name, kind in _SCHEMAS["metrics"].items() if dated or name != "time"}
+    return frames(
+        {
+            "power_summary": (_distinct(found.summary) if told else [], _SCHEMAS["power_summary"]),
+            "capacity": (_distinct(found.capacity), _SCHEMAS["capacity"]),
+            "metrics": (found.metrics, of_metrics),
+            "gaps": (gaps, _SCHEMAS["gaps"]),
+        }
+    )
 
 
 def _nothing(problems: Sequence[Note], found: Found) -> DamagedError:
@@ -283,7 +260,7 @@ def read(source: Source, date_order: DateOrder | None = None) -> Recording:
     found = Found()
     gaps: list[dict[str, Any]] = []
     hosts = _gathered(stream, found, gaps)
-    power, notes = tables(found.readings)
+    power, notes = tables(found.readings, _SCHEMAS["power"])
     others = _others(found, gaps)
     if not power and not others:
         raise _nothing(problems, found)

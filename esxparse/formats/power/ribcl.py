@@ -4,21 +4,6 @@
 `GET_EMBEDDED_HEALTH`. A file may hold raw HTTP with chunk sizes in the middle of a tag, and any number of XML
 documents.
 
-Tables
-------
-power           one row per answer
-    time            datetime, UTC: the HTTP `Date` of the answer, or a line of `date` before it; no such column without
-    source          str  the command answered: `GET_POWER_READINGS` ...
-    sensor          str  `system`
-    kind            str  `system`
-    watts           f64  W now
-    watts_average, watts_minimum, watts_maximum  f64  W; HP: over the last 24 hours (iLO 2, 3), or 20 minutes
-    watts_cap       f64  W allowed, null where the cap is off
-    interval_s      f64  always null: RIBCL does not say
-power_undated   the same, of answers without a time where others have one
-settings        time, source, setting, value (as text): caps, alerts, power regulator
-settings_undated    the same without time, of answers without one where others have it
-
 Lines of `date` such as 04/05/26 have one order: a number above 12 shows it, or another time nearby. If nothing does,
 the month comes first, with a warning; option `date_order` sets the order.
 A time holds for the answers below it, until there is the next, a new HTTP answer, or a second answer to a command.
@@ -40,7 +25,7 @@ from defusedxml.ElementTree import fromstring
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Counted, left_out
-from esxparse.formats.kit.tables import schema
+from esxparse.formats.kit.tables import schemas
 from esxparse.formats.opening import DateOrder
 from esxparse.formats.power.log_dates import line_clock, with_year_first
 from esxparse.formats.power.readings import (
@@ -60,6 +45,7 @@ from esxparse.recording import Recording
 
 FORMAT = "ribcl"
 
+_SCHEMAS = schemas(__file__)
 _IS_RIBCL = re.compile(r"<RIBCL\b", re.IGNORECASE)
 _CHUNK = re.compile(r"(?:\A|\n)[0-9a-fA-F]{1,8}[ \t]*\n")
 _BEGIN = re.compile(r"<\?xml|<!DOCTYPE|<RIBCL\b", re.IGNORECASE)
@@ -292,8 +278,8 @@ def read(source: Source, date_order: DateOrder | None = None) -> Recording:
             bad.say("an answer has lost its time: the time before it belongs to another answer", answer.line)
         rows += more
         settings += said
-    power, notes = tables(rows)
-    said_of_settings, more_notes = by_time("settings", settings, schema("source setting value str"))
+    power, notes = tables(rows, _SCHEMAS["power"])
+    said_of_settings, more_notes = by_time("settings", settings, _SCHEMAS["settings"])
     power |= said_of_settings
     notes += more_notes
     if not power:

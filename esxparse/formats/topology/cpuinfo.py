@@ -1,19 +1,5 @@
 """/proc/cpuinfo of Linux: one block a logical processor (x86, ARM, POWER, RISC-V).
 
-Tables
-------
-processors  one row per logical processor
-    processor   i64
-    socket      i64   `physical id`; null where the kernel prints none (one socket, ARM)
-    core        i64   `core id` within the socket
-    apicid      i64
-    model       str   name as printed
-    mhz         f64   frequency just then, not the nominal one
-    cache_bytes i64   `cache size`, that of the last level of a core as the kernel sees it
-facts       one row per key that is the same for all processors, or of the whole machine
-    section     str   `processor` or `machine`
-    key, value  str   as printed: flags, bogomips, microcode ...
-
 meta: `threads`; `sockets` and `cores` where the file tells them; `mhz` nominal, of the model's name, else the highest
 frequency printed (assumption); `model`.
 
@@ -29,9 +15,8 @@ from typing import Any
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import size_bytes, whole
-from esxparse.formats.kit.tables import distinct, frames, known, schema
+from esxparse.formats.kit.tables import distinct, frames, known, schemas
 from esxparse.formats.source import Source
-from esxparse.formats.topology.facts import FACTS, nominal_mhz
 from esxparse.recording import Recording
 
 FORMAT = "cpuinfo"
@@ -41,7 +26,8 @@ _PAIR = re.compile(r"([^:\t]{1,64}?)\s*:\s?(.*)")
 _S390 = re.compile(r"processor (\d{1,7}): (.*)")
 _MODELS = ("model name", "cpu model", "cpu", "uarch", "Processor")
 _FREQUENCIES = ("cpu MHz", "clock", "cpu MHz dynamic")
-_SCHEMA = schema("processor socket core apicid i64, model str, mhz f64, cache_bytes i64")
+_SCHEMAS = schemas(__file__)
+_NOMINAL = re.compile(r"@\s*([\d.]+)\s*([GM])Hz", re.IGNORECASE)
 
 
 def read(source: Source) -> Recording:
@@ -61,7 +47,7 @@ def read(source: Source) -> Recording:
         if key != "processor" and all(block.get(key) == value for block in blocks)
     ]
     everything = [*common, *(("machine", key, value) for key, value in machine)]
-    tables = frames({"processors": (rows, _SCHEMA), "facts": (everything, FACTS)})
+    tables = frames({"processors": (rows, _SCHEMAS["processors"]), "facts": (everything, _SCHEMAS["facts"])})
     return Recording(FORMAT, source.name, tables, known(_meta(rows, blocks)), text.notes + tuple(notes))
 
 
@@ -88,6 +74,20 @@ def read_blocks(lines: Sequence[str]) -> tuple[list[dict[str, str]], list[tuple[
         else:
             notes.skip(text, place, "warning")
     return blocks, machine, notes
+
+
+def nominal_mhz(model: str | None) -> float | None:
+    """The frequency in the name of a processor, MHz.
+
+    >>> nominal_mhz("Intel(R) Xeon(R) CPU X5670 @ 2.93GHz"), nominal_mhz("AMD EPYC 7543")
+    (2930.0, None)
+    """
+    if (found := _NOMINAL.search(model or "")) is None:
+        return None
+    try:
+        return round(float(found[1]) * (1000 if found[2] in "Gg" else 1), 3)
+    except ValueError:
+        return None
 
 
 def _frequency(block: dict[str, str]) -> float | None:

@@ -3,21 +3,6 @@
 `esxcli hardware cpu list`, `cpu global get`, `memory get`, `platform get`, and `vim-cmd hostsvc/hosthardware`, one or
 several in a file.
 
-Tables
-------
-processors  one row per logical processor
-    processor   i64
-    socket      i64   package
-    node        i64   NUMA node
-    apicid      i64
-    vendor      str   `GenuineIntel`
-    family, model_number, stepping   i64
-    mhz         f64   core speed
-    l2_bytes, l3_bytes   i64
-facts       one row per field of the host
-    section     str   `cpu`, `memory`, `platform`; of vim-cmd the object it is in: `cpuInfo`, `numaInfo.numaNode.0`
-    key, value  str   as printed
-
 meta: `sockets`, `cores`, `threads`, `numa_nodes`, `mhz`, `memory_bytes`, `model` (of vim-cmd), as far as the commands
 in the file tell them.
 
@@ -36,19 +21,16 @@ from esxparse.errors import DamagedError
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import whole
-from esxparse.formats.kit.tables import data, distinct, frames, known, picked, schema
+from esxparse.formats.kit.tables import data, distinct, frames, known, picked, schemas
 from esxparse.formats.source import Source
 from esxparse.formats.topology import esxcli_forms as forms
 from esxparse.formats.topology.esxcli_forms import UNSET, flattened
-from esxparse.formats.topology.facts import FACTS
 from esxparse.recording import Recording
 
 FORMAT = "esxcli"
 
 _MANAGED = re.compile(r"\(vim\.host\.HardwareInfo\)|(?m:^[ \t]*(?:cpuInfo|numaInfo) = \(vim\.host\.\w+\))")
-_SCHEMA = schema(
-    "processor socket node apicid i64, vendor str, family model_number stepping i64, mhz f64, l2_bytes l3_bytes i64"
-)
+_SCHEMAS = schemas(__file__)
 _NUMBERS, _SAID, _MANAGED_COUNTS = (data(__file__)[part] for part in ("processor", "said", "managed"))
 _HZ = 1e6
 
@@ -80,7 +62,7 @@ def read(source: Source) -> Recording:
         why = f" ({notes[0]})" if notes else ""
         msg = f"{source.name}: nothing complete about processors or memory in it{why}: run the command again"
         raise DamagedError(msg)
-    tables = frames({"processors": (rows, _SCHEMA), "facts": (said, FACTS)})
+    tables = frames({"processors": (rows, _SCHEMAS["processors"]), "facts": (said, _SCHEMAS["facts"])})
     return Recording(FORMAT, source.name, tables, known(_of_processors(rows, notes) | meta), text.notes + tuple(notes))
 
 
@@ -161,5 +143,5 @@ def _managed_processors(fields: Sequence[tuple[_Path, str]]) -> list[dict[str, A
         hz = whole(package.get("hz"))
         place = {"processor": number, "socket": socket, "node": nodes.get(number)}
         about = {"vendor": package.get("vendor"), "mhz": None if hz is None else hz / _HZ}
-        rows.append(dict.fromkeys(_SCHEMA) | place | about)
+        rows.append(dict.fromkeys(_SCHEMAS["processors"]) | place | about)
     return rows

@@ -1,27 +1,10 @@
 """lscpu of Linux: text in any language it knows, `-J`, `-e`, `-p`, `-C` (util-linux 2.19 to 2.41).
 
-Tables
-------
-facts       one row per line or field
-    section     str   the heading it stands under, in newer releases
-    key         str   what the fact is in any language: `threads`, `sockets`, `max_mhz` ...; else the label as printed
-    value       str   as printed
-caches      one row per cache
-    cache       str   `L1d`, `L1i`, `L2`, `L3`
-    one_bytes   i64   bytes of one of them, where printed or told by the instances
-    all_bytes   i64   bytes of all together, where printed (2.34 and later)
-    instances   i64
-processors  one row per logical processor (`-e`, `-p`)
-    processor, core, socket, node   i64
-    caches      str   numbers of its caches, as printed
-    online      bool
-    max_mhz, min_mhz, mhz   f64
-
 meta: `threads`, `sockets`, `cores`, `numa_nodes`, `mhz` (of the model's name, else the current, else the highest),
 `model`.
 
 Source: lscpu.c of util-linux: up to 2.33 sizes are of one cache (`32K`), later of all (`64 KiB`). Labels by language
-are in lscpu_labels.toml, which says where each is from.
+are in lscpu.toml, which says where each is from.
 """
 
 from __future__ import annotations
@@ -37,14 +20,14 @@ from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import size_bytes, whole
 from esxparse.formats.kit.objects import mappings
-from esxparse.formats.kit.tables import data, distinct, frames, known, schema
+from esxparse.formats.kit.tables import data, distinct, frames, known, schemas
 from esxparse.formats.source import Source
-from esxparse.formats.topology.facts import FACTS, nominal_mhz
+from esxparse.formats.topology.cpuinfo import nominal_mhz
 from esxparse.recording import Recording
 
 FORMAT = "lscpu"
 
-_PROCESSORS = schema("processor core socket node i64, caches str, online bool, max_mhz min_mhz mhz f64")
+_SCHEMAS = schemas(__file__)
 
 _PARSABLE = re.compile(r"(?m)^# ?CPU,[A-Za-z0-9,_:]*[ \t]*$|^# The following is the parsable format, which can be fed")
 _EXTENDED_NAMES = re.compile(r"CPU[ \t]+(?:NODE|SOCKET|CORE|BOOK|DRAWER|CLUSTER)\b")
@@ -160,13 +143,12 @@ _ENGLISH = {
 _SURE = 3
 _LOOKED_AT = 1000
 """Lines in which its labels stand; what else is in a file with them is less."""
-_CACHES = schema("cache str, one_bytes all_bytes instances i64")
 
 
 @cache
 def labels() -> Mapping[str, str]:
     """Label as printed, in any language, to what the fact is."""
-    return {label: key for key, names in data(__file__, "lscpu_labels.toml").items() for label in names}
+    return {label: key for key, names in data(__file__)["labels"].items() for label in names}
 
 
 def recognise(head: Head) -> bool:
@@ -202,7 +184,8 @@ def read(source: Source) -> Recording:
         found, notes = read_labelled(text.lines())
     caches += [one for fact in found if (one := _cache(fact))]
     said = [(section, labels().get(label, label), value) for section, label, value in found]
-    tables = frames({"facts": (said, FACTS), "caches": (caches, _CACHES), "processors": (rows, _PROCESSORS)})
+    facts, of_caches, processors = (_SCHEMAS[name] for name in ("facts", "caches", "processors"))
+    tables = frames({"facts": (said, facts), "caches": (caches, of_caches), "processors": (rows, processors)})
     if not tables:
         raise DamagedError(f"{source.name}: lscpu describes no processor in it: record lscpu again")
     return Recording(FORMAT, source.name, tables, known(_meta(found, rows)), text.notes + tuple(notes))

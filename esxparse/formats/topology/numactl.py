@@ -1,16 +1,5 @@
 """numactl --hardware of Linux: NUMA nodes, their CPUs and memory, and how far they are apart (numactl 2.0).
 
-Tables
-------
-nodes       one row per node
-    node       i64
-    cpus       list of i64   numbers of the CPUs; empty for a node of memory alone
-    size_mib   i64   memory, MiB; null where not printed
-    free_mib   i64   of it free then
-distances   one row per pair of nodes, in both directions; left out where not printed
-    node, to_node   i64
-    distance   i64   10 is the node itself
-
 meta: `numa_nodes`, `threads` (CPUs), `memory_bytes` (the sum; null where a node has none printed).
 
 Source: numactl.c (`hardware`, `print_distances`). A line of numbers alone goes on with the list above it: terminals,
@@ -23,12 +12,10 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import polars as pl
-
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import whole
-from esxparse.formats.kit.tables import Schema, frames, known, schema
+from esxparse.formats.kit.tables import frames, known, schemas
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
 
@@ -43,7 +30,7 @@ _ROW = re.compile(r"\s*(\d{1,6}):((?:\s+\d{1,6})*)\s*")
 _NUMBERS = re.compile(r"\s*\d{1,6}(?:\s+\d{1,6})*\s*")
 _NO_DISTANCES = re.compile(r"\s*No distance information available.*")
 _NONE = re.compile(r"(?m)^[ \t]*(?:libnuma: Warning: .*|No NUMA (?:support )?available on this system)")
-_NODES: Schema = schema("node i64") | {"cpus": pl.List(pl.Int64)} | schema("size_mib free_mib i64")
+_SCHEMAS = schemas(__file__)
 _SIZE = re.compile(r"(\d+) ([MKG])B")
 _PER_MIB = {"K": 1 / 1024, "M": 1, "G": 1024}
 
@@ -73,8 +60,8 @@ def read(source: Source) -> Recording:
         (node, found.cpus.get(node, []), *(found.sizes.get((node, what)) for what in ("size", "free")))
         for node in nodes
     ]
-    distances = _distances(found, notes), schema("node to_node distance i64")
-    tables = frames({"nodes": (rows, _NODES), "distances": distances})
+    distances = _distances(found, notes)
+    tables = frames({"nodes": (rows, _SCHEMAS["nodes"]), "distances": (distances, _SCHEMAS["distances"])})
     sizes = [found.sizes.get((node, "size")) for node in nodes]
     meta = {
         "numa_nodes": found.available or len(nodes),

@@ -1,12 +1,5 @@
 r""".vmx of VMware: the configuration of a VM (ESX 3 to ESXi 8, Workstation).
 
-Tables
-------
-settings    one row per line, in the order of the file
-    key         str   as written; case does not count to VMware
-    value       str   without quotes; |22 and the like are the characters they stand for
-    line        i64
-
 meta: `name` (displayName), `guest`, `hardware` (virtualHW.version), `numvcpus`, `memsize_mib`, `cores_per_socket`,
 `numa` (all settings that begin with numa., as a mapping) and `cpu_affinity` where set; for comparison with a host:
 `threads` (= numvcpus), `sockets`, `memory_bytes`, and `numa_nodes` where `numa.autosize.vcpu.maxPerVirtualNode` tells
@@ -26,7 +19,7 @@ from typing import Any
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import whole
-from esxparse.formats.kit.tables import frames, known, schema
+from esxparse.formats.kit.tables import frames, known, schemas
 from esxparse.formats.kit.text import Text, decode
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
@@ -51,7 +44,7 @@ def read(source: Source) -> Recording:
         seen: set[str] = set()
         again = [(key, line) for key, _, line in settings if key.lower() in seen or seen.add(key.lower())]  # type: ignore[func-returns-value]
         notes.warn(f"{len(again)} settings are written twice, {again[0][0]!r} first: the last counts", again[0][1])
-    tables = frames({"settings": (settings, schema("key value str, line i64"))})
+    tables = frames({"settings": (settings, schemas(__file__)["settings"])})
     return Recording(FORMAT, source.name, tables, known(_meta(values, notes)), text.notes + tuple(notes))
 
 

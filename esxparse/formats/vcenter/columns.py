@@ -13,12 +13,14 @@ from esxparse.formats.kit.marks import Marks, marks_of_cells
 from esxparse.formats.kit.notes import Counted, Notes, excerpt
 from esxparse.formats.kit.numbers import whole
 from esxparse.formats.kit.orders import swap_notes
+from esxparse.formats.kit.tables import schemas
 from esxparse.formats.kit.text import cells_of
 from esxparse.formats.opening import DateOrder, Decimal
 from esxparse.formats.power.readings import stamp
 from esxparse.formats.vcenter.labels import IDENTIFIER, ROLES, labelled, plain_unit, unit_of
 from esxparse.recording import Note, counted
 
+SCHEMAS = schemas(__file__)
 PREAMBLE = 40
 """Lines of title before the titles of columns."""
 _LONGEST = 100_000

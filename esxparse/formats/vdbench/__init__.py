@@ -4,28 +4,6 @@ Read are summary.html, totals.html, logfile.html, reports of SDs, workloads, hos
 ...), flatfile.html, histograms, skew.html and parmfile.html. A directory is one recording of all of them: the rows of
 whole runs are those of the flat file, which prints more digits, with what only the summary has.
 
-Tables
-------
-benchmark_results   see `esxparse.formats.benchmarks.table`: test is the run definition, configuration its parameters;
-                    metrics `iops`, `operations` (of files; 1/s), `throughput` (MiB/s), `latency_mean`, `latency_read`,
-                    `latency_write`, `latency_max`, `latency_stddev` (ms), `queue_depth`, `cpu` (%): the average without
-                    warm-up, as vdbench computes it
-runs                one row per run: run (from 1), rd, parameters, started (UTC, where the day is known)
-intervals           one row per interval: run, rd, scope (`total`, `sd`, `workload`, `host`, `slave`, `fsd`, `fwd`),
-                    name (of the SD ...), interval (from 1), warm_up (before what the average counts; null without
-                    one), elapsed_s (since the run began), time (UTC, where the day is known), and the figures
-averages            one row per average (`avg`), standard deviation (`std`) and maximum (`max`) of a run: run, rd,
-                    scope, name, statistic, first_interval, last_interval, and the figures
-skew                one row per slave, host, SD and workload of a run: run, rd, kind, name, and the figures
-histogram           one row per step: run, rd, scope, name, operation (`read`, `write`, `all`), from_ms, to_ms (null: no
-                    bound), count, pct, cumulative_pct
-parameters          one row per definition of the parameter file: line, kind (`sd`, `wd`, `rd` ...), name, parameters
-
-Figures, those that the file has: iops, operations_per_s, mib_per_s (MiB, 2**20 bytes, as "MB/sec 1024**2"; units of
-1000**2 are converted), bytes_per_io, read_pct, response_ms, read_response_ms, write_response_ms, max_response_ms,
-read_max_ms, write_max_ms, stddev_ms, queue_depth, cpu_pct, cpu_system_pct; mkdir_per_s, mkdir_response_ms ...; of the
-flat file also requested_per_s, requested_bytes, threads, requested_read_pct ...
-
 Clocks are local: the line of summary.html that says when it was created tells the zone.
 Source: Report.java, Flat.java, Histogram.java of 5.04.06 and output of 5.04.06 and 5.04.07 that was published.
 """
@@ -41,11 +19,11 @@ from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats.benchmarks.table import tables as common
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes, some
-from esxparse.formats.kit.tables import known, schema
+from esxparse.formats.kit.tables import known
 from esxparse.formats.kit.text import Text
 from esxparse.formats.source import Source, resolve
 from esxparse.formats.vdbench import parts, reports
-from esxparse.formats.vdbench.rows import Clock, Row, measured, runs_of, tables
+from esxparse.formats.vdbench.rows import SCHEMAS, Clock, Row, columns_of, runs_of, tables
 from esxparse.recording import Recording, counted
 
 FORMAT = "vdbench"
@@ -55,10 +33,6 @@ _STARTING = re.compile(r"(?m)^(?:<[^\n]*>)?\d\d:\d\d:\d\d\.\d{3} Starting RD=")
 _FLAT = re.compile(r"(?m)^[ \t]+tod[ \t]+(?:timestamp[ \t]+)?Run[ \t]+Interval\s")
 _STEP = re.compile(r"(?m)^[ \t]*min\(ms\) <[ \t]+max\(ms\)[ \t]+count\b")
 _FIRST = ("summary.html", "flatfile.html")
-_RUNS = schema("run i64, rd parameters str, started time")
-_SKEW = schema("run i64, rd kind name str")
-_STEPS = schema("run i64, rd scope name operation str, from_ms to_ms f64, count i64, pct cumulative_pct f64")
-_PARAMETERS = schema("line i64, kind name parameters str")
 _LISTED = 10
 _LONGEST = 4000
 """Characters of a line that are read: all that vdbench prints but parameters has fewer."""
@@ -134,13 +108,13 @@ def _recording(name: str, found: _Found, clock: Clock, notes: Notes) -> Recordin
     of_rows = tables(rows)
     averages, _ = of_rows["averages"]
     numbered = [{**run, "run": place} for place, run in enumerate(found.runs, 1)]
-    undated = not all(run.get("started") for run in numbered)
+    dated = all(run.get("started") for run in numbered)
     details = {
-        "runs": (numbered, {kept: kind for kept, kind in _RUNS.items() if not (undated and kept == "started")}),
+        "runs": (numbered, {kept: kind for kept, kind in SCHEMAS["runs"].items() if dated or kept != "started"}),
         **of_rows,
-        "skew": (found.skew, {**_SKEW, **measured(found.skew, _SKEW)}),
-        "histogram": (found.histogram, _STEPS),
-        "parameters": (found.parameters, _PARAMETERS),
+        "skew": (found.skew, columns_of("skew", found.skew)),
+        "histogram": (found.histogram, SCHEMAS["histogram"]),
+        "parameters": (found.parameters, SCHEMAS["parameters"]),
     }
     if not any(each for table, (each, _) in details.items() if table != "runs"):
         why = f" ({notes[0]})" if notes else ""

@@ -9,9 +9,11 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
+import polars as pl
+
 from esxparse.formats.benchmarks.table import BETTER, Figure, Run
 from esxparse.formats.kit.numbers import number
-from esxparse.formats.kit.tables import Schema, data, schema
+from esxparse.formats.kit.tables import Schema, data, schemas
 from esxparse.formats.power.readings import stamp
 
 Row = dict[str, Any]
@@ -23,6 +25,13 @@ _CREATED = re.compile(
     r"created (?P<clock>[\d:]{8}) (?P<day>\w+ \d\d? \d{4})(?: (?P<zone>[\w+:-]+))?"
     r"(?: \((?P<utc_clock>[\d:]{8}) (?P<utc_day>\w+ \d\d? \d{4}) UTC\))?"
 )
+SCHEMAS = schemas(__file__)
+_FIRST = {
+    "intervals": ("run", "rd", "scope", "name", "interval", "warm_up", "elapsed_s"),
+    "averages": ("run", "rd", "scope", "name", "statistic", "first_interval", "last_interval"),
+    "skew": ("run", "rd", "kind", "name"),
+}
+"""Columns before the figures."""
 _DAY_S = 86400.0
 _BACK_S = 43200.0
 """A clock that goes back by more than this has passed midnight."""
@@ -124,11 +133,6 @@ def labelled(label: str) -> Row:
     return {"statistic": statistic, "first_interval": int(first), "last_interval": int(last)}
 
 
-_INTERVALS = schema("run i64, rd scope name str, interval i64, warm_up bool, elapsed_s f64")
-_AVERAGES = schema("run i64, rd scope name statistic str, first_interval last_interval i64")
-_TIME = schema("time time")
-
-
 def tables(rows: Iterable[Row]) -> dict[str, tuple[list[Row], Schema]]:
     """Tables `intervals` and `averages` of rows; warm-up is what comes before the first interval of the average."""
     kept = list(rows)
@@ -141,19 +145,21 @@ def tables(rows: Iterable[Row]) -> dict[str, tuple[list[Row], Schema]]:
         begin = first.get((row["run"], row["scope"], row["name"]), of_run.get(row["run"]))
         row["warm_up"] = None if begin is None else row["interval"] < begin
     averages = [row for row in kept if "statistic" in row]
-    found = {}
-    for name, each, columns in (("intervals", intervals, _INTERVALS), ("averages", averages, _AVERAGES)):
-        dated = bool(each) and name == "intervals" and all(row.get("time") for row in each)
-        found[name] = each, {**columns, **(_TIME if dated else {}), **measured(each, columns)}
-    return found
+    dated = ["time"] if intervals and all(row.get("time") for row in intervals) else []
+    return {
+        "intervals": (intervals, columns_of("intervals", intervals, dated)),
+        "averages": (averages, columns_of("averages", averages)),
+    }
 
 
-def measured(rows: Sequence[Row], columns: Schema) -> Schema:
-    """The columns of figures that rows have, in the order of `columns.toml`."""
+def columns_of(table: str, rows: Sequence[Row], more: Sequence[str] = ()) -> Schema:
+    """The columns of a table: those that all files have, and the figures of rows in the order of `columns.toml`."""
+    first = [*_FIRST[table], *more]
     there = dict.fromkeys(name for row in rows for name, cell in row.items() if isinstance(cell, float))
-    figures = [name for name in there if name not in {*columns, "elapsed_s", "began"}]
     order = _order()
-    return dict.fromkeys(sorted(figures, key=lambda name: order.get(name, len(order))), schema("x f64")["x"])
+    figures = [name for name in there if name not in {*first, "elapsed_s", "began"}]
+    figures.sort(key=lambda name: order.get(name, len(order)))
+    return {name: SCHEMAS[table].get(name, pl.Float64()) for name in (*first, *figures)}
 
 
 def mebi(row: Row) -> Row:

@@ -11,10 +11,11 @@ saved without quotes) are written as esxtop writes all others, so that whatever 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, BinaryIO, Unpack
+from typing import BinaryIO, Unpack
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from esxparse.errors import DamagedError
 from esxparse.formats import esxtop, memory
 from esxparse.formats.esxtop import layout
 from esxparse.formats.esxtop.grammar import BOM, MARK, glued_row, stands_in, with_quote
-from esxparse.formats.esxtop.header import parse
+from esxparse.formats.esxtop.header import Header, parse
 from esxparse.formats.esxtop.notes import another_capture
 from esxparse.formats.esxtop.rows import Survey
 from esxparse.formats.esxtop.segments import Other
@@ -31,21 +32,14 @@ from esxparse.formats.esxtop.slice.lines import Lines, cut_short, opened
 from esxparse.formats.esxtop.slice.rows import Rows
 from esxparse.formats.esxtop.slice.selection import Selection, select
 from esxparse.formats.esxtop.times import Dates
-from esxparse.formats.opening import Opening
+from esxparse.formats.opening import Opening, Options
 from esxparse.formats.registry import refuse_foreign, refuse_quoted
-from esxparse.recording import Recording
+from esxparse.formats.window import Window
+from esxparse.recording import Note, Recording
 from esxparse.target import refuse_inputs, target
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from esxparse.formats.esxtop.header import Header
-    from esxparse.formats.opening import Options
-    from esxparse.formats.window import Window
-    from esxparse.recording import Note
-
-    Capture = str | os.PathLike[str] | BinaryIO
-    Progress = Callable[[int, int, str], None]
+Capture = str | os.PathLike[str] | BinaryIO
+Progress = Callable[[int, int, str], None]
 
 _BUFFER = 2 << 20
 _STEP = 16 << 20  # bytes between two calls of `progress`

@@ -8,6 +8,7 @@ esxtop was started again, the header that stands there is kept if the disks afte
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,16 +16,13 @@ import numpy as np
 from esxparse.formats.esxtop import header, layout
 from esxparse.formats.esxtop.first_sample import all_zero, rate_cells
 from esxparse.formats.esxtop.grammar import CONTINUED, decoded
+from esxparse.formats.esxtop.header import Header
+from esxparse.formats.esxtop.layout import Layout
+from esxparse.formats.esxtop.scan import Integers
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import polars as pl
-
-    from esxparse.formats.esxtop.header import Header
-    from esxparse.formats.esxtop.layout import Layout
-    from esxparse.formats.esxtop.scan import Integers
 
 _FIRST_CELL = re.compile(r'"?(?P<zone>\(PDH-CSV [^)]*\) ?\(.*?)(?P<bias>\)\(-?\d{1,9}\))')
 

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from esxparse.errors import DamagedError, EsxparseError, UnknownFormatError, UnreadableError
 from esxparse.formats import memory
 from esxparse.formats.esxtop import grammar, header, resaved
 from esxparse.formats.esxtop.notes import Met
-from esxparse.formats.source import problem, resolve
+from esxparse.formats.esxtop.times import Dates
+from esxparse.formats.opening import Decimal, Opening
+from esxparse.formats.source import Source, problem, resolve
 from esxparse.recording import Note
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from esxparse.formats.esxtop.times import Dates
-    from esxparse.formats.opening import Decimal, Opening
-    from esxparse.formats.source import Source
 
 _YEAR = 5  # bytes within which a row has the first slash of its time stamp
 _BUFFER = 2 << 20

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 import numpy as np
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.esxtop import grammar, times
+from esxparse.formats.esxtop.header import Header
 from esxparse.formats.esxtop.notes import Met, end_of_file, no_rows
-from esxparse.formats.esxtop.scan import scan
+from esxparse.formats.esxtop.rows import Survey
+from esxparse.formats.esxtop.scan import Integers, scan
 from esxparse.formats.esxtop.scan_twin import decimal
 from esxparse.formats.kit.orders import HOW
+from esxparse.formats.opening import DateOrder
 from esxparse.formats.window import EVERYTHING, Window
-from esxparse.recording import counted
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from esxparse.formats.esxtop.header import Header
-    from esxparse.formats.esxtop.rows import Survey
-    from esxparse.formats.esxtop.scan import Integers
-    from esxparse.formats.opening import DateOrder
-    from esxparse.recording import Note
+from esxparse.recording import Note, counted
 
 _QUOTE = ord('"')
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -13,14 +13,10 @@ from esxparse.counters.catalogue import UnknownCounterError, counter
 from esxparse.counters.model import FAMILY_MARK
 from esxparse.counters.naming import column_name, table_name
 from esxparse.errors import EsxparseError, nearest
+from esxparse.formats.esxtop.layout import Layout, TableShape
+from esxparse.formats.esxtop.scan import Flags, Integers
 from esxparse.recording import Note
 from esxparse.worlds import VCPU_WORLD
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from esxparse.formats.esxtop.layout import Layout, TableShape
-    from esxparse.formats.esxtop.scan import Flags, Integers
 
 _SPEAKS_OF = r"^(?:NetWorld-VM-|vmast\.|PVSCSI-|LSI-)(\d+)"
 """World of a VM that names another one of the same VM, as captures of ESXi 6.5 have them."""
