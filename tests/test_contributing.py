@@ -74,7 +74,7 @@ def test_a_reader_a_metric_a_rule_a_derived_column_one_of_studies_and_a_template
     (copy / "study.toml").write_text(f"[[run]]\nesxtop = '{capture}'\n")
     (copy / "dd.txt").write_text(DD)
     changes = added((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
-    assert len(changes) == 8
+    assert len(changes) == 9
     for name, hunks in changes.items():
         path = copy / name
         for after, lines in hunks:

@@ -1,4 +1,4 @@
-"""Tables that follow from a study, told as data: `published.toml` and the templates of studies write them down.
+"""Tables that follow from a study, as data: `published.toml` and `[report]` of a manifest declare them.
 
 A table is made by one of
 
