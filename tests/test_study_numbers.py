@@ -14,9 +14,15 @@ import studies
 import esxparse as ex
 from esxparse.errors import EsxparseError
 from esxparse.metrics import host_cpu, steady
-from esxparse.studies import results
+from esxparse.quality.profile import together
+from esxparse.recording import Recording
+from esxparse.studies import facts, results
+from esxparse.studies.entries import WindowSpec
+from esxparse.studies.expand import Place
 from esxparse.studies.opened import collected
+from esxparse.studies.span import Span
 
+ZERO = datetime(2026, 5, 4, 8, 0, tzinfo=UTC)
 POWER = ex.datasets_dir() / "power"
 READINGS = POWER / "dynamic-1.ilo.xml"
 CUT = '{ start = "2015-02-06T10:05:00", end = "2015-02-06T10:10:00" }'
@@ -230,3 +236,59 @@ def test_readings_without_times_are_not_cut_and_a_note_says_so(tmp_path):
     (row,) = studies.rows(found)
     assert (row["watts"], row["gap"]) == (308, None)
     assert any("its readings have no times" in note for note in info(found))
+
+
+def trace(**columns):
+    """A packet trace of ten requests, a second apart, of which two reads have no reply."""
+    rows = {
+        "time": [ZERO + timedelta(seconds=second) for second in range(10)],
+        "direction": ["read"] * 6 + ["write"] * 4,
+        "latency_ms": [1.0, 2.0, None, 3.0, None, 4.0, 5.0, 6.0, 7.0, 8.0],
+        "offset_bytes": [4096 * place for place in range(10)],
+        "size_bytes": [4096] * 10,
+    }
+    frame = pl.LazyFrame(rows | columns)
+    return Recording("packets", "a.pcap", {"nfs": frame}, {"start": ZERO, "end": ZERO + timedelta(seconds=9)})
+
+
+def test_requests_without_a_reply_count_as_requests():
+    span = Span(ZERO - timedelta(seconds=1), ZERO + timedelta(seconds=9))
+    found = results.requests([trace()], WindowSpec(), span, timedelta(0))
+    assert found["wire_read_per_s"] == 0.6
+    assert found["wire_write_per_s"] == 0.4
+    assert found["wire_unanswered"] == 2
+    assert found["wire_read_p50_ms"] == 2.5
+
+
+def test_a_trace_measured_by_itself_is_on_the_clock_of_the_study():
+    """Its own span is moved with its packets: none is lost however far the clock was off."""
+    for clock in (timedelta(0), timedelta(hours=2), timedelta(hours=-3)):
+        found = results.requests([trace()], WindowSpec(), None, clock)
+        assert found["wire_write_p50_ms"] == 6.5
+        assert found["wire_read_per_s"] == pytest.approx(6 / 9)
+
+
+def test_the_memory_of_a_host_is_the_most_that_it_had():
+    """Samples of a host whose memory was added to while it ran."""
+    memory = pl.LazyFrame({"time": [ZERO] * 3, "machine_mbytes": [1024.0, 2048.0, 2048.0]})
+    rec = Recording("esxtop", "a.csv", {"memory": memory}, {"host": "esx-1"})
+    assert facts.of_capture(rec)["memory_mib"] == 2048
+
+
+@pytest.mark.parametrize("name", ["https://example.org/a.csv", "../a.csv", "/etc/a.csv"])
+def test_a_manifest_reads_nothing_outside_its_directory(tmp_path, name):
+    with pytest.raises(EsxparseError, match="outside"):
+        Place(tmp_path, outside=False).check("esxtop", name)
+    Place(tmp_path, outside=True).check("esxtop", name)
+    Place(tmp_path, outside=False).check("esxtop", "a.csv")
+
+
+@pytest.mark.parametrize(
+    ("hosts", "most"), [(["esx-1"], None), (["esx-1", "esx-1"], 1), (["esx-2", "esx-1", "esx-2"], 2)]
+)
+def test_captures_of_a_study_are_of_as_many_hosts_as_they_name(hosts, most):
+    captures = [Recording("esxtop", f"{place}.csv", {}, {"host": host}) for place, host in enumerate(hosts)]
+    rows = together(captures).filter(name="hosts").rows(named=True)
+    assert [(row["max"], row["max_at"]) for row in rows] == (
+        [] if most is None else [(most, ", ".join(sorted({*hosts})))]
+    )

@@ -113,6 +113,9 @@ def test_the_same_holds_for_throughput_that_the_manifest_gives(folder):
     (row,) = studies.rows(studies.computed(folder, text))
     assert (row["load_hosts"], row["used_cycles_per_io"]) == (None, None)
     assert "100,000 I/Os per second by the manifest" in row["gap"]
+    text = f'{HOST}[[run]]\nesxtop = "c.csv"\n[run.values]\nmb_per_s = 100000\n'
+    (row,) = studies.rows(studies.computed(folder, text))
+    assert "100,000 MB/s by the manifest" in row["gap"]
 
 
 def test_one_figure_that_agrees_is_enough():
