@@ -9,6 +9,7 @@ import pytest
 import esxparse as ex
 from esxparse.cli import main
 from esxparse.formats.catalogue import page
+from esxparse.formats.kit.tables import tables_in
 from esxparse.formats.registry import readers
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -52,3 +53,19 @@ def test_the_command_lists_and_describes(capsys):
     assert "context_switches_per_s" in described
     assert main(["formats", "nonsense"]) == 1
     assert "unknown format 'nonsense'; the formats are: esxtop, fio" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('about = "one"\ncolumn.a = ["i64"]', "unknown key 'column'; did you mean 'columns'?"),
+        ('columns.a = ["i64"]', "has no about; write what a row is"),
+        ('about = "one"\ncolumns.a = ["text"]', "a has the unknown type 'text'; choose from i64, f64, str"),
+    ],
+)
+def test_a_mistake_in_the_columns_of_a_reader_is_one_clear_error(tmp_path, text, message):
+    (tmp_path / "dd.toml").write_text(f"[tables.copies]\n{text}\n")
+    with pytest.raises(ex.EsxparseError) as raised:
+        list(tables_in(tmp_path / "dd.py"))
+    assert str(raised.value).startswith("dd.toml: [tables.copies]")
+    assert message in str(raised.value)

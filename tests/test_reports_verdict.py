@@ -150,6 +150,13 @@ def test_the_report_lists_what_it_did_not_judge(busy_host_file, tmp_path):
     assert "no values of congestion" in words
 
 
+def test_a_profile_may_be_named_relative_to_the_working_directory(busy_host_file, tmp_path, monkeypatch):
+    own = profile(tmp_path, "util_pct")
+    monkeypatch.chdir(tmp_path)
+    page = report(busy_host_file.resolve(), "host_health", "r.html", {"profile": own.name})
+    assert str(own) in page.read_text(encoding="utf-8")
+
+
 def test_a_sample_at_the_limit_is_past_it():
     """From 5 % on is a warning: a sample of just 5.00 counts, one of 4.99 does not."""
     own = {"cpu.ready": rules.load("standard")["cpu.ready"]}

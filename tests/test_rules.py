@@ -214,6 +214,10 @@ def test_twice_the_same_id_an_empty_file_and_a_borrowed_source_are_refused(tmp_p
         rules.load(written(tmp_path, ""))
     with pytest.raises(EsxparseError, match=":2: source is missing; write one, for a rule that replaces"):
         rules.load(written(tmp_path, 'extends = "standard"\n[[rule]]\nid = "cpu.ready"\nwarn = 1\n'))
+    with pytest.raises(
+        EsxparseError, match=r':3: there is no rule "cpu\.redy" to change \(did you mean "cpu\.ready"\?\)'
+    ):
+        rules.load(written(tmp_path, 'extends = "standard"\n[[rule]]\nid = "cpu.redy"\nwarn = 1\nsource = "me"\n'))
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:

@@ -75,6 +75,11 @@ def test_curves_leave_out_what_has_no_number_and_draw_plain_what_has_no_baseline
     assert helpers.curve(found, "watts") == []
 
 
+def test_a_curve_of_a_misspelled_column_is_one_clear_error(found):
+    with pytest.raises(EsxparseError, match=r"runs have no column 'iosp'\. Did you mean 'iops'\?"):
+        helpers.curve(found, ["iops", "iosp"])
+
+
 def test_values_follow_the_answer_if_it_says_nothing_or_an_input_is_missing(tmp_path):
     folder = made(tmp_path, SWEEP, 'axis = "hosts"')
     alone = helpers.gather(folder)

@@ -117,7 +117,12 @@ def made(
     template = template or usual(paths)
     chosen = find(picked(paths, opening) if template == AUTO else template)
     asked, others = values_of(chosen, parameters, opening)
-    inputs = [*paths, chosen.path, *(str(others[name]) for name in ("profile",) if name in others)]
+    inputs = [*paths, chosen.path]
+    if "profile" in others:
+        inputs.append(others["profile"])
+        if str(others["profile"]).lower().endswith(".toml"):
+            # The kernel works in a directory of its own.
+            others["profile"] = str(Path(others["profile"]).absolute())
     form = forms.form_of(output, to)
     place = outputs.place(output, form, inputs, replace=replace)
     # A kernel takes a second to start and to import what the template needs: enough for what is imported here, and for

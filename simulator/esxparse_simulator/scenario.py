@@ -187,5 +187,5 @@ def _names(kind: type[Any]) -> set[str]:
 def utc(moment: Any) -> datetime:
     """A moment of TOML in UTC; one without a zone is taken as UTC."""
     if not isinstance(moment, datetime):
-        raise ScenarioError(f"scenario: start {moment!r} is not a time. Write it as 2026-03-11T09:00:00Z.")
+        raise ScenarioError(f"scenario: start {moment!r} is not a time. Write 2026-03-11T09:00:00Z, without quotes.")
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

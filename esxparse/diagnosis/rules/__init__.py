@@ -3,7 +3,7 @@
 `rules/*.toml` holds every rule, `profiles/NAME.toml` what a profile changes in them. Two come with the package:
 "standard", the numbers everybody quotes, and "strict", for flash storage and for hosts that must not make their VMs
 wait. A file of one's own has `[[rule]]` entries; with `extends = "standard"` they replace the keys they give in rules
-of a known id, and add others.
+of a known id, and add others. A rule that replaces keys needs a source of its own too.
 
 Keys of a rule (all are needed but those marked)
     id           str    area.what
@@ -37,7 +37,7 @@ from typing import Any, Final, Literal
 
 from esxparse.derived.catalogue import TABLES
 from esxparse.diagnosis import series
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, nearest
 from esxparse.toml.checked import Prose, checked, choose, read, shown
 from esxparse.toml.document import Document
 from esxparse.toml.lines import Place
@@ -217,6 +217,9 @@ def _read(source: Path | Traversable, under: Mapping[str, Rule]) -> Mapping[str,
             raise document.error(
                 "source is missing; write one, for a rule that replaces another needs its own source", *place
             )
+        if not replaced and "value" not in entry and (near := nearest(entry.get("id"), below)):
+            what = f"there is no rule {shown(entry['id'])} to change (did you mean {shown(near[0])}?)"
+            raise document.error(f"{what}; correct the id, or write value = ... for a new rule", *place, "id")
         made = checked(document, Rule, {**(_given(replaced) if replaced else {}), **entry}, *place)
         if made.id in seen:
             raise document.error(f"the id {shown(made.id)} is given twice; rename or remove one of them", *place, "id")

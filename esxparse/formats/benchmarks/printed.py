@@ -2,7 +2,9 @@
 
 The TOML file beside a reader has a pattern for each kind in `[lines]`, in the order in which they are tried. `<N>` in
 a pattern stands for what `[parts]` calls N. The reader has a function for each kind that matters. The lines of other
-kinds (`error`, `ordinary`, `damaged`) are kept with their numbers, and so are those of no kind.
+kinds are kept with their numbers, and so are those of no kind. Three kinds have no function in most readers: `error`
+is what the program says went wrong, `damaged` a line that begins like a result but is none, and `ordinary` all else
+that it prints. `Report.notes` warns about errors and damaged lines.
 """
 
 from __future__ import annotations

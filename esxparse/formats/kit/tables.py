@@ -11,6 +11,7 @@ import polars as pl
 
 from esxparse import schema as declared
 from esxparse import toml
+from esxparse.errors import EsxparseError, choose_from
 from esxparse.formats.kit.numbers import number, whole
 
 Row = dict[str, Any]
@@ -21,6 +22,9 @@ schema = declared.schema
 data = toml.beside
 
 
+_KEYS = ("about", "columns", "like")
+_KINDS = (*declared.TYPES, "enum")
+"""Types of columns; readers that have an `enum` make its type themselves."""
 _READ: Mapping[pl.DataType | None, Callable[[str], float | None]] = {pl.Int64(): whole, pl.Float64(): number}
 
 
@@ -40,12 +44,29 @@ class Table:
         return {name: declared.TYPES[kind] for name, (kind, _) in self.columns.items()}
 
 
+def _check(path: Path, name: str, table: Mapping[str, Any]) -> None:
+    """Refuse keys and types that a declared table cannot have.
+
+    Raises EsxparseError: There is one; or it does not say what a row is.
+    """
+    place = f"{path.with_suffix('.toml').name}: [tables.{name}]"
+    for key in table:
+        if key not in _KEYS:
+            raise EsxparseError(f"{place}: unknown key {key!r}; {choose_from(key, _KEYS)}")
+    if "about" not in table:
+        raise EsxparseError(f"{place} has no about; write what a row is")
+    for column, (kind, *_) in table.get("columns", {}).items():
+        if kind not in _KINDS:
+            raise EsxparseError(f"{place}: {column} has the unknown type {kind!r}; {choose_from(kind, _KINDS)}")
+
+
 def tables_in(path: Path) -> Iterator[Table]:
     """The tables that a TOML file declares: `[tables.NAME]`, `about` and `columns.NAME = [type, meaning]`.
 
     `like` is another file with a table of that name: its columns follow.
     """
     for name, table in data(str(path)).get("tables", {}).items():
+        _check(path, name, table)
         more = data(str(path), table["like"])["tables"][name]["columns"] if "like" in table else {}
         listed = {**table.get("columns", {}), **more}
         columns = {column: (kind, " ".join(meaning)) for column, (kind, *meaning) in listed.items()}

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.reports import page
 from esxparse.reports.study.sentences import label_words
 from esxparse.studies import plot
+from esxparse.studies.columns import COLUMNS
 
 if TYPE_CHECKING:
     import altair as alt
@@ -37,8 +38,15 @@ def curve(
 
     Returns:
         The charts; none of a column that would need more than 12 panels, because the tables have its numbers.
+
+    Raises EsxparseError: Runs never have a column of that name.
     """
-    names = [one for one in ([values] if isinstance(values, str) else values) if found.has(one)]
+    wanted = [values] if isinstance(values, str) else values
+    known = {*found.runs.columns, *COLUMNS}
+    for name in wanted:
+        if name not in known:
+            raise EsxparseError(f"runs have no column {name!r}. {did_you_mean(name, known, 'Did')}".rstrip())
+    names = [name for name in wanted if found.has(name)]
     alone = {name for name in names if name in found.values and name not in found.compared}
     divided = style in {"relative", "change"}
     styles: dict[str, plot.Style] = {name: "plain" if divided and name in alone else style for name in names}
