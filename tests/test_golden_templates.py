@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from fault_hosts import FAULTS, experiment
+from fault_hosts import experiment
 from golden import cells, kept, texts
 
 import esxparse as ex
@@ -16,16 +16,14 @@ DATA = ex.datasets_dir()
 FORMATS = DATA / "formats"
 BUSY = DATA / "busy-host" / "busy-host.csv"
 POWER = DATA / "power"
-QUICK = {
+FAULTS = (
     *("array-slow", "balloon", "cpu-limit", "cpu-overcommit", "interrupt-on-one-pcpu", "link-flapping", "nfs-slow"),
     *("numa-remote", "oversized-smp", "power-cap", "power-policy-c-states", "queue-full-device", "receive-ring-drops"),
     *("swap", "transmit-drops", "vsan-congestion"),
-}
-"""Faults of every area; `make search` shows the others."""
+)
+"""Some of every area."""
 SEVERITY = {"vsan-congestion": 0.9}
 """At 1 a mean lies where the order in which threads add decides how it is rounded."""
-ROUNDED_EITHER_WAY = {"clock-jump"}
-"""So do the C-states of this host, whatever the severity."""
 START = datetime(2026, 5, 4, 8, 0, tzinfo=UTC)
 
 
@@ -53,14 +51,7 @@ def simulated(name, folder):
     return written(run.scenario, folder / f"{name}.csv")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[] if name in QUICK else [pytest.mark.search])
-        for name in FAULTS
-        if name not in ROUNDED_EITHER_WAY
-    ],
-)
+@pytest.mark.parametrize("name", FAULTS)
 def test_a_host_with_a_fault(name, tmp_path):
     path = simulated(name, tmp_path)
     check(f"{name}-health", "host_health", capture=path)

@@ -11,6 +11,7 @@ from tempfile import mkdtemp
 
 import hosts
 import pytest
+from golden import kept
 from page_oracle import page
 
 import esxparse as ex
@@ -60,11 +61,11 @@ PAGES = {
     "fleet": ("fleet", lake),
     "case_study": ("case_study", [DATA / "case-alignment" / "study.toml"]),
     **{f"study-{path.parent.name}": ("study", [path]) for path in STUDIES},
-    **{f"own-{path.parent.name}": (tomllib.loads(path.read_text())["report"]["shape"], [path]) for path in STUDIES},
 }
-"""Of studies by the template of any study, and by the one that the manifest asks for."""
-ROUTINE = {name for name in PAGES if not name.startswith(("study-", "own-"))}
-ROUTINE |= {"study-replication", "study-power", "own-replication", "own-mmu"}
+"""Of studies by the template of any study. The golden texts have those by the template that a manifest asks for."""
+ROUTINE = {name for name in PAGES if not name.startswith("study-")} | {"study-replication", "study-power"}
+SHOWN = re.compile(r"tile |table |chart |.* \| (?:li|p|h\d|ex-\w+) \|")
+"""Lines of a golden text that people read, not data of charts."""
 
 
 @cache
@@ -95,9 +96,20 @@ def test_a_page_has_no_such_words(name):
     assert not wrong
 
 
-def test_every_template_has_a_page_here():
+@pytest.mark.parametrize("path", sorted((kept.TEXTS / "pages").glob("*.txt")), ids=lambda path: path.stem)
+def test_a_golden_page_has_no_such_words(path):
+    found = [line for line in path.read_text(encoding="utf-8").split("\n") if SHOWN.match(line)]
+    assert len(found) > 10
+    wrong = [(what, text) for text in found for what, one in WRONG.items() if one.search(text)]
+    assert not wrong
+
+
+def test_every_template_has_a_page_here_or_a_golden_one():
     notebooks = {path.stem for path in templates_dir().glob("*.ipynb")}
-    assert notebooks == {template for template, _ in PAGES.values()}
+    asked = {tomllib.loads(path.read_text(encoding="utf-8"))["report"]["shape"] for path in STUDIES}
+    assert notebooks == asked | {template for template, _ in PAGES.values()}
+    golden = {path.stem for path in (kept.TEXTS / "pages").glob("*.txt")}
+    assert {path.parent.name for path in STUDIES} <= golden
 
 
 @pytest.mark.parametrize(
