@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping
+from importlib.resources import files
 from typing import Final
 
 import polars as pl
@@ -31,3 +33,9 @@ def schema(text: str) -> Schema:
     """
     groups = (group.split() for group in text.split(","))
     return {name: TYPES[kind] for *names, kind in groups for name in names}
+
+
+def listed(package: str) -> list[list[str]]:
+    """The rows of the file `columns.csv` of a package of ours, without its titles."""
+    lines = (files(package) / "columns.csv").read_text(encoding="utf-8").splitlines()
+    return list(csv.reader(lines))[1:]

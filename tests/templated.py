@@ -1,4 +1,4 @@
-"""Templates of studies, run cell by cell in this process: what each cell shows, without a kernel."""
+"""Templates, run cell by cell in this process: what each cell shows, without a kernel."""
 
 from __future__ import annotations
 
@@ -60,21 +60,31 @@ def cells(template):
     return json.loads(find(template).path.read_text(encoding="utf-8"))["cells"]
 
 
-def ran(template, study, **parameters):
-    """Runs a template on a study, with some of its parameters set."""
+def run_cells(template, names, **parameters):
+    """Run the cells of a template in this process, and give each with the objects that it shows.
+
+    `names`: what the cells know, and what they leave. `parameters`: those of its parameters cell to set.
+    """
     shown: list = []
-    names: dict = {"display": shown.append}
+    names["display"] = shown.append
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("IPython.display.display", shown.append)
         for cell in cells(template):
-            if cell["cell_type"] != "code":
-                continue
-            body = ast.parse("".join(cell["source"])).body
-            last = body.pop() if isinstance(body[-1], ast.Expr) else None
-            exec(compile(ast.Module(body, []), template, "exec"), names)  # noqa: S102  the template's own code
-            if last is not None:
-                value = eval(compile(ast.Expression(last.value), template, "eval"), names)  # noqa: S307
-                shown += [] if value is None else [value]
-            if "parameters" in cell["metadata"].get("tags", []):
-                names |= {"study": str(study), **parameters}
-    return Ran(shown, names)
+            if cell["cell_type"] == "code":
+                body = ast.parse("".join(cell["source"])).body
+                last = body.pop() if isinstance(body[-1], ast.Expr) else None
+                exec(compile(ast.Module(body, []), template, "exec"), names)  # noqa: S102  the template's own code
+                if last is not None:
+                    value = eval(compile(ast.Expression(last.value), template, "eval"), names)  # noqa: S307
+                    shown += [] if value is None else [value]
+                if "parameters" in cell["metadata"].get("tags", []):
+                    names |= parameters
+            yield cell, shown
+            shown.clear()
+
+
+def ran(template, study, **parameters):
+    """Runs a template on a study, with some of its parameters set."""
+    names: dict = {}
+    made = run_cells(template, names, study=str(study), **parameters)
+    return Ran([one for _, shown in made for one in shown], names)

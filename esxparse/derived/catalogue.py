@@ -14,11 +14,11 @@ meaning   one sentence; where it is empty, the one that the catalogue of counter
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Collection
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Final
+
+from esxparse.schema import listed
 
 _IO: Final = ("device", "nfs", "adapter", "path")
 
@@ -44,10 +44,9 @@ class Column:
 
 
 def _read() -> tuple[Column, ...]:
-    lines = (files(__package__) / "columns.csv").read_text(encoding="utf-8").splitlines()
     return tuple(
         Column(each, column, unit, better, weight, tuple(tuple(one.split("|")) for one in needs.split()), *rest)
-        for table, column, unit, better, weight, needs, *rest in list(csv.reader(lines))[1:]
+        for table, column, unit, better, weight, needs, *rest in listed(__package__)
         for each in (_IO if table == "io" else (table,))
     )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from esxparse.errors import nearest
+from esxparse.toml.checked import guess
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -65,9 +65,7 @@ def mistakes(text: str, rules: Mapping[str, Rule]) -> Iterator[str]:
         yield f"has {wrong[1]}(...), which takes a rule in single quotes; write {wrong[1]}('cpu.ready')"
     for one in found(text):
         if one.rule not in rules:
-            near = nearest(one.rule, rules)
-            guess = f' (did you mean "{near[0]}"?)' if near else ""
-            yield f'has no rule "{one.rule}"; write one of esxparse rules list{guess}'
+            yield f'has no rule "{one.rule}"; write one of esxparse rules list{guess(one.rule, rules)}'
         elif getattr(rules[one.rule], one.limit) is None:
             yield f'reads "{one.limit}" of the rule {one.rule}, which has none; use another limit or add it'
 

@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from inspect import cleandoc
 from pathlib import Path
 from textwrap import fill
@@ -24,7 +23,6 @@ _PACKAGE = "esxparse.formats"
 _SHARED = Path(__file__).parent / "benchmarks" / "table.py"
 """Tables of many readers: one that declares only its name and what a row is has their columns."""
 _NAMES = re.compile(r"^([a-z_0-9]+(?:, [a-z_0-9]+)*)(?: \.\.\.)?(?:  +|$)", re.MULTILINE)
-_MODULE = re.compile(r"`([a-z_0-9.]+)`")
 
 _WRAPPED: dict[str, Any] = {"width": 120, "initial_indent": "    ", "subsequent_indent": "    "}
 
@@ -58,31 +56,12 @@ class Format:
     """Tables, columns, types and units, and the sources of what is known."""
 
 
-def _described(root: str) -> Iterator[str]:
-    """The docstring of a reader, and those of the modules that it names for more tables, its own or by full name."""
-    wanted = [root]
-    for module in wanted:
-        text = cleandoc(import_module(module).__doc__ or "")
-        yield text
-        for name in _MODULE.findall(text):
-            place = name if name.startswith(f"{_PACKAGE}.") else f"{root}.{name}"
-            if place not in wanted and _is_module(place) and _TABLES in (import_module(place).__doc__ or ""):
-                wanted.append(place)
-
-
-def _is_module(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ModuleNotFoundError:
-        return False
-
-
 def _declared(module: str) -> list[Table]:
     """The tables of a reader: in the TOML file beside its module, or in those of its package."""
     place = Path(import_module(module).__file__ or "")
     files = sorted(place.parent.glob("*.toml")) if place.name == "__init__.py" else [place.with_suffix(".toml")]
     shared = {table.name: table for table in tables_in(_SHARED)}
-    found = [table for file in files if file.exists() for table in tables_in(file) if table.about]
+    found = [table for file in files if file.exists() for table in tables_in(file)]
     return [table if table.columns else replace(table, columns=shared[table.name].columns) for table in found]
 
 
@@ -107,18 +86,18 @@ def _with_tables(text: str, tables: list[Table]) -> str:
 def _of(reader: Reader) -> Format:
     module = f"{_PACKAGE}.{reader.module}"
     options = tuple(sorted(reader.options - {"numbers", "window", "lazy"}))
+    text = reader.text.strip() or cleandoc(import_module(module).__doc__ or "")
     if tables := [] if reader.text else _declared(module):
-        text = _with_tables(cleandoc(import_module(module).__doc__ or ""), tables)
+        text = _with_tables(text, tables)
         columns = {table.name: tuple(table.columns) for table in tables}
         return Format(reader.name, reader.title, options, reader.needs, tuple(columns), columns, text)
-    texts = [reader.text.strip()] if reader.text else list(_described(module))
-    found = (match for text in texts for match in _NAMES.findall(text.partition(_TABLES)[2]))
+    found = _NAMES.findall(text.partition(_TABLES)[2])
     names = dict.fromkeys(name for match in found for name in match.split(", "))
     if columns := getattr(reader.reading, "COLUMNS", {}):
         listed = (f"{name}\n{fill(', '.join(columns[name]), **_WRAPPED)}" for name in names if name in columns)
-        texts.append("\n".join(["Columns", "-------", *listed]))
+        text = "\n\n".join([text, "\n".join(["Columns", "-------", *listed])])
     there = {name: columns[name] for name in names if name in columns}
-    return Format(reader.name, reader.title, options, reader.needs, tuple(names), there, "\n\n".join(texts))
+    return Format(reader.name, reader.title, options, reader.needs, tuple(names), there, text)
 
 
 @cache

@@ -170,7 +170,7 @@ class Store:
             return None
 
     def read(self, path: str) -> bytes | None:
-        """A file's content; None where there is none."""
+        """The content of a file; None if there is no such file."""
         return self._of_file(lambda: bytes(self._store.get(path).bytes()))
 
     def read_all(self, paths: Iterable[str]) -> list[bytes | None]:

@@ -2,7 +2,7 @@
 
 table    the table, after the room that shows it: `fleet.hosts`
 column   column of the frame
-head     what stands above it; a {word} is filled in by whoever shows the table
+head     its title; the code that shows the table fills in a {word}
 unit     its unit, written after the head, or a {word}
 digits   decimals of numbers: 1 if empty; `whole` writes whole numbers as they are
 face     `badge` for a level, `code` for an identifier
@@ -11,24 +11,22 @@ fit      how text is laid out, as `blocks.Column` explains: `name` or `short`
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Final
 
 from esxparse.reports.blocks import Column
+from esxparse.schema import listed
 
 _SAME: Final[Mapping[str, int]] = MappingProxyType({})
 
 
 @cache
 def _tables() -> Mapping[str, list[Column]]:
-    lines = (files(__package__) / "columns.csv").read_text(encoding="utf-8").splitlines()
     found: dict[str, list[Column]] = {}
-    for table, name, head, unit, digits, face, fit in list(csv.reader(lines))[1:]:
+    for table, name, head, unit, digits, face, fit in listed(__package__):
         laid: Any = fit or "text"
         decimals = None if digits == "whole" else int(digits or 1)
         column = Column(name, head, unit, decimals, level=face == "badge", mono=face == "code", fit=laid)

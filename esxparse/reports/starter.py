@@ -69,7 +69,7 @@ table(highest, "The ten busiest samples", {{"time": "Time (UTC)", "util_pct": "C
 def write(name: str, folder: Path, *, replace: bool = False) -> Path:
     """Write `NAME.ipynb`, a small report of a capture, into a directory.
 
-    Raises EsxparseError: The name is none for a template or is taken, or the file is there already.
+    Raises EsxparseError: The name is taken or not a valid name of a template, or the file exists.
     """
     return _written(name, folder, _notebook(name), replace=replace)
 
@@ -77,8 +77,8 @@ def write(name: str, folder: Path, *, replace: bool = False) -> Path:
 def copy(template: str, name: str, folder: Path, *, replace: bool = False) -> Path:
     """Write a copy of a template as `NAME.ipynb`; its title and its last cell have the new name.
 
-    Raises EsxparseError: There is no such template, the name is none for a template or is taken, or the file is there
-    already.
+    Raises EsxparseError: There is no such template, the name is taken or not a valid name of a template, or the file
+    exists.
     """
     found = find(template)
     notebook = json.loads(found.path.read_text(encoding="utf-8"))

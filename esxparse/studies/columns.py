@@ -12,13 +12,11 @@ headline  place among the columns that a table for readers shows unless told oth
 
 from __future__ import annotations
 
-import csv
-from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from esxparse.schema import TYPES
+from esxparse.schema import TYPES, listed
 
 
 class Column(NamedTuple):
@@ -36,10 +34,9 @@ class Column(NamedTuple):
 
 
 def _read() -> dict[str, Column]:
-    lines = (files(__package__) / "columns.csv").read_text(encoding="utf-8").splitlines()
     return {
         name: Column(name, group, needs, TYPES[kind], means, source, int(headline or 0) or None, better)
-        for name, group, needs, kind, means, source, headline, better in list(csv.reader(lines))[1:]
+        for name, group, needs, kind, means, source, headline, better in listed(__package__)
     }
 
 

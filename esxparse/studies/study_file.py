@@ -107,7 +107,7 @@ def parse(text: str, path: Path) -> tuple[Manifest, Problems]:
     wrong = Problems(document)
     top: _Tables = value_of(_Tables, document.tables, wrong)
     axis = (top.axis,) if isinstance(top.axis, str) else top.axis
-    # Runs are completed from the table itself; what is wrong with it is told once.
+    # Runs are completed from the table itself; a mistake in it is reported once.
     window_of(top.window, {}, wrong, "window")
     host = facts_of(top.host, wrong, "host")
     for name in top.labels:

@@ -165,8 +165,17 @@ def choose(word: object, known: Iterable[str]) -> str:
     'one of warmup, measure (did you mean "warmup"?)'
     """
     there = list(known)
-    near = nearest(word, there)
-    return f"one of {', '.join(there)}" + (f' (did you mean "{near[0]}"?)' if near else "")
+    return f"one of {', '.join(there)}{guess(word, there)}"
+
+
+def guess(word: object, known: Iterable[object]) -> str:
+    """The known name nearest to a word, as a question with a blank before it; empty if none is near.
+
+    >>> guess("warmpup", ["warmup", "measure"])
+    ' (did you mean "warmup"?)'
+    """
+    near = nearest(word, known)
+    return f' (did you mean "{near[0]}"?)' if near else ""
 
 
 def shown(value: Any) -> str:
@@ -214,8 +223,8 @@ def _refuse(kind: Any, value: Any, problems: Problems, *place: str | int) -> Non
         wanted = f"{_TABLE}: {header if isinstance(place[-1], str) else f'[{header}]'} above its keys"
     elif isinstance(info, inspect.VarTupleType) and _wanted(info.item_type) == _TABLE:
         wanted = f"[{header}] above each"
-    elif isinstance(info, inspect.LiteralType) and (near := nearest(value, info.values)):
-        wanted += f' (did you mean "{near[0]}"?)'
+    elif isinstance(info, inspect.LiteralType):
+        wanted += guess(value, info.values)
     what = _TABLE if isinstance(value, dict) else shown(value)
     problems.add(f"{names[-1]} is {what}; write {wanted}", *place)
 

@@ -1,16 +1,13 @@
-"""Templates run cell by cell in this process, as JupyterLab runs them, and their outputs as lines of text."""
+"""What the cells of templates show, as lines of text."""
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
-from IPython.core.interactiveshell import InteractiveShell
-from IPython.utils.capture import capture_output
+from templated import run_cells
 
-import esxparse as ex
 from golden import texts
 
 if TYPE_CHECKING:
@@ -23,25 +20,14 @@ LAST = "Where this report comes from"
 
 def outputs(template: str, **parameters: Any) -> Iterator[str]:
     """The text and the charts that the cells of a template show, but not those of its last section."""
-    notebook = json.loads((ex.templates_dir() / f"{template}.ipynb").read_text(encoding="utf-8"))
-    # The shell of the process, because `display` looks for no other.
-    shell = InteractiveShell.instance()
-    for cell in notebook["cells"]:
-        source = "".join(cell["source"])
+    for cell, shown in run_cells(template, {}, **parameters):
         if cell["cell_type"] == "markdown":
+            source = "".join(cell["source"])
             if LAST in source:
                 return
             yield source.partition("\n")[0]
-            continue
-        if "parameters" in cell["metadata"].get("tags", ()):
-            source = "\n".join([source, *(f"{name} = {value!r}" for name, value in parameters.items())])
-        with capture_output() as captured:
-            ran = shell.run_cell(source)
-        ran.raise_error()
-        for output in captured.outputs:
-            yield from _shown(output.data)
-        if ran.result is not None:
-            yield from _shown(shell.display_formatter.format(ran.result)[0])
+        for one in shown:
+            yield from _shown(one._repr_mimebundle_())
 
 
 def _shown(data: dict[str, Any]) -> Iterator[str]:

@@ -37,8 +37,8 @@ from typing import Any, Final, Literal
 
 from esxparse.derived.catalogue import TABLES
 from esxparse.diagnosis import series
-from esxparse.errors import EsxparseError, nearest
-from esxparse.toml.checked import Prose, checked, choose, read, shown
+from esxparse.errors import EsxparseError
+from esxparse.toml.checked import Prose, checked, choose, guess, read, shown
 from esxparse.toml.document import Document
 from esxparse.toml.lines import Place
 
@@ -217,8 +217,8 @@ def _read(source: Path | Traversable, under: Mapping[str, Rule]) -> Mapping[str,
             raise document.error(
                 "source is missing; write one, for a rule that replaces another needs its own source", *place
             )
-        if not replaced and "value" not in entry and (near := nearest(entry.get("id"), below)):
-            what = f"there is no rule {shown(entry['id'])} to change (did you mean {shown(near[0])}?)"
+        if not replaced and "value" not in entry and (question := guess(entry.get("id"), below)):
+            what = f"there is no rule {shown(entry['id'])} to change{question}"
             raise document.error(f"{what}; correct the id, or write value = ... for a new rule", *place, "id")
         made = checked(document, Rule, {**(_given(replaced) if replaced else {}), **entry}, *place)
         if made.id in seen:

@@ -32,7 +32,7 @@ _NOT_MEASURED = -1.0
 
 @dataclass
 class Banners:
-    """The banners, titles and commands that results stand under."""
+    """The banners, titles and commands above results."""
 
     failed: tuple[int, ...] = ()
     """How many runs of each group had no result; none is known before the lines were gone through once."""

@@ -3,8 +3,8 @@
 The TOML file beside a reader has a pattern for each kind in `[lines]`, in the order in which they are tried. `<N>` in
 a pattern stands for what `[parts]` calls N. The reader has a function for each kind that matters. The lines of other
 kinds are kept with their numbers, and so are those of no kind. Three kinds have no function in most readers: `error`
-is what the program says went wrong, `damaged` a line that begins like a result but is none, and `ordinary` all else
-that it prints. `Report.notes` warns about errors and damaged lines.
+is an error message of the program, `damaged` a line that begins like a result but is incomplete, and `ordinary`
+everything else that it prints. `Report.notes` warns about errors and damaged lines.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Report:
     remarks: Notes = field(default_factory=Notes)
     """Notes made while reading."""
     under: Any = ""
-    """The heading or the titles that the next lines stand under."""
+    """The heading or the titles above the next lines."""
     kept: defaultdict[str, list[Line]] = field(default_factory=lambda: defaultdict(list))
     """By kind, the lines that no function reads; `unknown` are lines of no kind."""
     lines: Sequence[str] = ()

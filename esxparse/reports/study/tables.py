@@ -65,8 +65,8 @@ def answer(found: Found, sentences: Sequence[str] = (), *, each_value: bool = Tr
 def table(found: Found, rows: pl.DataFrame | pl.LazyFrame, caption: str, heads: Mapping[str, str]) -> Block:
     """A table of any rows, behind the labels that tell them apart; nothing without rows.
 
-    `heads`: by column what stands above it, with the unit in brackets: {"peak_load": "Largest load [VMs]"}. A column
-    without any value is left out.
+    `heads`: the title of each column, with the unit in brackets: {"peak_load": "Largest load [VMs]"}. A column without
+    any value is left out.
 
     Raises EsxparseError: The rows lack a column of `heads`.
     """
