@@ -85,7 +85,7 @@ written: $(SYNCED) ## Write docs/formats.md anew from the readers, quality suite
 	$(RUN) esxparse formats --markdown > docs/formats.md.new && mv docs/formats.md.new docs/formats.md
 
 golden: $(SYNCED) ## Write the golden texts anew: what recordings, studies and reports show; read git diff before you commit
-	ESXPARSE_SEARCH=1 ESXPARSE_RENEW_GOLDEN=1 $(TEST) --dist worksteal -m "search or not search" tests/test_golden_*.py
+	ESXPARSE_SEARCH=1 ESXPARSE_RENEW_GOLDEN=1 $(TEST) --dist worksteal -m "search or not search" tests/published/test_golden_*.py
 
 licences: $(SYNCED) ## Write docs/licences.md anew from the lock files and the metadata of the packages
 	UV_PROJECT_ENVIRONMENT=build/licences $(UV) sync --quiet --locked --all-groups --all-extras --no-install-workspace

@@ -133,11 +133,11 @@ def tests_of(path: Path) -> list[str]:
     """The test files of a module, and its doctests."""
     stem = path.stem
     if path.parent.name == "metrics":
-        files = [f"tests/test_metrics_{name}.py" for name in (*SHARED_TESTS.get(stem, (stem,)), "tables")]
-        files.append(f"tests/test_{stem}.py")
+        names = [f"metrics_{name}" for name in (*SHARED_TESTS.get(stem, (stem,)), "tables")] + [stem]
     else:
-        files = [f"tests/test_{name}.py" for name in READERS[str(path)]]
-    return [name for name in files if (ROOT / name).exists()]
+        names = READERS[str(path)]
+    found = (sorted((ROOT / "tests").rglob(f"test_{name}.py")) for name in names)
+    return [str(file.relative_to(ROOT)) for files in found for file in files]
 
 
 def try_one(constant: Constant | None, path: Path) -> int:

@@ -2,8 +2,9 @@
 
     python benchmarks/page_numbers.py [TEMPLATE ...]
 
-Renders each page of tests/test_page_oracle.py (half an hour) and prints a Markdown table, a row per page and a sum per
-template or shape of study. Without a template it writes the section of RESULTS.md. On stderr: what is left open.
+Renders each page of tests/published/test_page_oracle.py (half an hour) and prints a Markdown table, a row per page and
+a sum per template or shape of study. Without a template it writes the section of RESULTS.md. On stderr: what is left
+open.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ RESPONSIBLE: Final[dict[str, list[str]]] = tomllib.loads(
     (Path(__file__).parent / "responsible.toml").read_text(encoding="utf-8")
 )
 REACHED: Final = MUTANTS / "reached"
-PAGES: Final = "tests/test_golden_pages.py::test_the_report_of_"
+PAGES: Final = "tests/published/test_golden_pages.py::test_the_report_of_"
 WORKERS: Final = int(os.environ.get("MUTANT_WORKERS", "2"))
 MOST_S: Final = 40.0
 """Processor seconds of tests, measured with coverage, that a mutant is tried against: of slower ones nobody knows."""
@@ -65,9 +65,14 @@ def _is_page(name: str) -> bool:
     return name.partition("[")[0] in {"recordings", "a_study", "a_lake"}
 
 
+def file_named(name: str) -> str:
+    """The path of a test file, whatever its folder in tests/ is."""
+    return str(next((ROOT / "tests").rglob(f"test_{name}.py")).relative_to(ROOT))
+
+
 def files_of(paths: Iterable[Path]) -> list[str]:
     """The test files that are responsible for modules."""
-    return sorted({f"tests/test_{one}.py" for path in paths for one in _listed(path) if not _is_page(one)})
+    return sorted({file_named(one) for path in paths for one in _listed(path) if not _is_page(one)})
 
 
 def pages_of(path: Path) -> list[str]:

@@ -2,9 +2,9 @@
 
     python fuzz/reader.py --seconds 600
 
-Captures and damage come from `tests/strategies.py`, what has to hold from `tests/test_fuzz_reader.py`. A failure is
-printed as hypothesis has shrunk it; the other properties are tried on, and the run ends with status 1. What was found
-belongs into a test.
+Captures and damage come from `tests/strategies.py`, what has to hold from `tests/formats/test_fuzz_reader.py`. A
+failure is printed as hypothesis has shrunk it; the other properties are tried on, and the run ends with status 1. What
+was found belongs into a test.
 """
 
 from __future__ import annotations

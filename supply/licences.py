@@ -1,4 +1,4 @@
-"""Licences of everything in the lock files: writes docs/licences.md, which tests/test_supply.py checks.
+"""Licences of everything in the lock files: writes docs/licences.md, which tests/project/test_supply.py checks.
 
     python supply/licences.py ENVIRONMENT > docs/licences.md
 

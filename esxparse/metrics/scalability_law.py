@@ -89,8 +89,8 @@ def fit(
     Intervals are Student's for a, with rows - 3 degrees of freedom, and Fieller's for the two ratios, cut off at 0;
     unbounded with three rows. 95 % intervals held the truth in 94.1 to 95.9 % of 4,000 sweeps each of 7, 10, 12 and
     18 rows with relative noise of 1, 3 and 5 %; that of a coherency of 0, which is cut off there, in 97.0 to 97.8 %
-    (`tests/test_metrics_scalability_law.py` repeats a part of it). Rows of the same units are repetitions. Residuals
-    are no smaller than half a unit of the last decimal printed makes them.
+    (`tests/metrics/test_metrics_scalability_law.py` repeats a part of it). Rows of the same units are repetitions.
+    Residuals are no smaller than half a unit of the last decimal printed makes them.
 
     `units`: hosts, VMs, threads. `values`: what they did, higher is better. `confidence`: of the intervals. `noise`:
     `relative`: it grows with the value, as a percentage of it; `absolute`: it is as large for all.

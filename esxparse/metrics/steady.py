@@ -11,7 +11,7 @@ sample is one observation of them, whatever its length.
 Samples that follow on each other resemble each other, so that n of them tell as much as `n (1 - phi) / (1 + phi)` that
 do not, phi being the correlation of neighbours (an AR(1) process, the standard formula). How much they do has to be
 estimated from the same samples, and is taken larger than it looks. Measured coverage of the 95 % interval of the drift,
-in 8,000 series each (4,000 of 240) without one, by phi (`tests/test_metrics_steady.py` holds a part of it):
+in 8,000 series each (4,000 of 240) without one, by phi (`tests/metrics/test_metrics_steady.py` holds a part of it):
 
 samples   0       0.3     0.5     0.7     0.8     0.9     0.95
 5         98.6 %  96.9 %  95.6 %  94.1 %  93.0 %  92.2 %  91.6 %

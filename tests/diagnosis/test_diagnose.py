@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import jsonschema
 import numpy as np
 import pytest
+from checkout import DOCS
 from compose import real_data
 from fault_hosts import seen
 
@@ -23,7 +23,7 @@ from esxparse.diagnosis.series import Series
 from esxparse.diagnosis.symptoms import symptoms, values
 from esxparse.errors import EsxparseError
 
-SCHEMA = json.loads((Path(__file__).parents[1] / "docs" / "diagnosis.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads((DOCS / "diagnosis.schema.json").read_text(encoding="utf-8"))
 
 
 def capture(path, columns, samples=40):
@@ -239,7 +239,7 @@ def test_a_wrong_case_is_refused_where_it_is_wrong(change, message):
 
 
 def test_every_trouble_of_the_docs_has_a_case():
-    text = (Path(__file__).parents[1] / "docs" / "faults.md").read_text(encoding="utf-8")
+    text = (DOCS / "faults.md").read_text(encoding="utf-8")
     named = set(re.findall(r"^\| `[\w-]+` \| `([a-z_]+\.[a-z_]+)`", text, re.MULTILINE))
     assert len(named) >= 37
     assert named <= {one.trouble for one in cases.load()}

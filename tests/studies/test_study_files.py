@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import re
 import shutil
-from pathlib import Path
 
 import polars as pl
 import pytest
 import studies
+from checkout import DOCS
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,7 +24,7 @@ from esxparse.studies.roles import ROLES
 from esxparse.studies.study_file import load
 from esxparse.toml import lines
 
-DOCS = Path(__file__).parents[1] / "docs" / "study.md"
+DOCS = DOCS / "study.md"
 TEXT = """title = "Mean & <max>"
 baseline = { filter = "default" }
 axis = "vms"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from checkout import DOCS
 
 import esxparse as ex
 from esxparse.cli import main
@@ -12,7 +11,6 @@ from esxparse.formats.catalogue import page
 from esxparse.formats.kit.tables import tables_in
 from esxparse.formats.registry import readers
 
-DOCS = Path(__file__).parents[1] / "docs"
 SAMPLES = [path for path in sorted((ex.datasets_dir() / "formats").iterdir()) if path.suffix != ".pcapng"]
 
 

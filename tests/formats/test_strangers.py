@@ -9,6 +9,7 @@ from itertools import cycle, islice
 from pathlib import Path
 
 import pytest
+from checkout import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,10 +17,9 @@ import esxparse as ex
 from esxparse.formats.enclosed import is_enclosed
 from esxparse.formats.kit.head import Head
 
-ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "fuzz"))
 
-import strangers  # noqa: E402  stands beside the tests
+import strangers
 
 SOURCE = (ROOT / "esxparse" / "formats" / "registry.py").read_text().splitlines()
 MANUAL = [line for line in (ROOT / "README.md").read_text().splitlines() if line and "|" not in line]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import hosts
 import pytest
+from checkout import ROOT
 
 from esxparse.cli import main
 
@@ -169,7 +170,7 @@ def small_disk(tmp_path):
     return tmp_path / "small"
 
 
-BUSY = Path(__file__).parent.parent / "datasets/busy-host/busy-host.csv"
+BUSY = ROOT / "datasets/busy-host/busy-host.csv"
 
 
 @pytest.mark.needs("unshare", "obstore")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import UTC, date, datetime
-from pathlib import Path
 
 import hosts
 import polars as pl
 import pytest
+from checkout import ROOT
 
 import esxparse as ex
 from esxparse.cli import main
@@ -126,7 +126,7 @@ def test_vms_are_ranked_by_what_no_limit_withheld(tmp_path):
 
 
 def test_a_host_without_a_capture_to_diagnose_is_not_said_to_be_well(tmp_path):
-    readings = Path(__file__).parents[1] / "datasets" / "formats" / "ipmi-sensor-loop.txt"
+    readings = ROOT / "datasets" / "formats" / "ipmi-sensor-loop.txt"
     lake = ex.lake(tmp_path / "lake")
     lake.add([healthy(tmp_path, "esx-01")])
     lake.add([readings], host="esx-09")
@@ -174,7 +174,7 @@ def test_a_trouble_in_several_captures_of_a_host_is_one(tmp_path):
 def test_releases_have_the_hosts_troubles_and_waits_of_their_time(tmp_path):
     """A host that was well before its update; power readings have no release, and unjudged captures no share."""
     where = tmp_path / "lake"
-    readings = Path(__file__).parents[1] / "datasets" / "formats" / "ipmi-sensor-loop.txt"
+    readings = ROOT / "datasets" / "formats" / "ipmi-sensor-loop.txt"
     old = hosts.capture(tmp_path, "esx-01", (40,) * 30)
     new = hosts.capture(tmp_path, "esx-01", (1,) * 30, day="03/10/2026")
     new.write_text(new.read_text().replace("Free MBytes", "Console MBytes"))
@@ -339,7 +339,7 @@ def test_queries_on_ready_time_in_the_documents_ask_vcpus(tmp_path):
     waits = (
         lake["vcpu"].filter(pl.col("world").str.starts_with("vmx-vcpu-")).select(pl.col("pct_ready").max()).collect()
     )
-    root = Path(__file__).parents[1]
+    root = ROOT
     texts = "\n".join((root / name).read_text() for name in ("README.md", "docs/lake.md"))
     queries = re.findall(r"[(\s][\"'](SELECT host, [^\n]*pct_ready[^\n]*?GROUP BY host)[\"']", texts)
     assert len(queries) == 3

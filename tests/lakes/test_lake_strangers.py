@@ -11,6 +11,7 @@ from pathlib import Path
 
 import hosts
 import pytest
+from checkout import ROOT
 
 import esxparse as ex
 from esxparse.cli import main
@@ -232,7 +233,7 @@ def test_questions_are_asked_in_any_case_and_wrong_ones_are_one_line(tmp_path):
 @pytest.mark.parametrize(("name", "why"), [("fio-normal.txt", "without a date"), ("sar-guest.txt", "a column 'host'")])
 def test_what_a_lake_cannot_hold_is_said_and_leaves_nothing(tmp_path, name, why):
     told = []
-    file = Path(__file__).parents[1] / "datasets" / "formats" / name
+    file = ROOT / "datasets" / "formats" / name
     ex.lake(tmp_path / "lake").add([file], host="lab", told=lambda _, made: told.append(made))
     assert why in told[0]
     assert told[0].endswith("use esxparse convert for this recording")

@@ -11,15 +11,14 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
-from pathlib import Path
 
 import needs
 import pytest
+from checkout import ROOT
 
-ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "supply"))
-import licences  # noqa: E402  scripts beside the package
-import sbom  # noqa: E402
+import licences
+import sbom
 
 LOCKS = {"PyPI": "uv.lock", "crates.io": "native/Cargo.lock"}
 

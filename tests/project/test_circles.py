@@ -7,11 +7,10 @@ used and names it for type checkers, needs no exception: no module below imports
 import ast
 from graphlib import CycleError, TopologicalSorter
 from importlib.util import resolve_name
-from pathlib import Path
 
 import pytest
+from checkout import ROOT
 
-ROOT = Path(__file__).parents[1]
 PACKAGES = [ROOT / "esxparse", ROOT / "simulator" / "esxparse_simulator"]
 
 

@@ -6,15 +6,14 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from checkout import ROOT
 
 import esxparse as ex
 from esxparse.counters.catalogue import placed_counters
 from esxparse.diagnosis import cases
 
-ROOT = Path(__file__).parents[1]
 pytestmark = [pytest.mark.search, pytest.mark.needs("mkdocs")]
 
 

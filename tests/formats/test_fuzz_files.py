@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "fuzz"))
+from checkout import ROOT
+
+sys.path.insert(0, str(ROOT / "fuzz"))
 
 import files
 

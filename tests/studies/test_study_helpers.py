@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import json
 import re
-from pathlib import Path
 
 import nbformat
 import polars as pl
 import pytest
+from checkout import DOCS
 from studied import made
 from templated import cells, ran
 
@@ -20,7 +20,7 @@ from esxparse.reports import blocks, find, library
 from esxparse.reports.study import helpers, needs
 
 SWEEP = [({"hosts": hosts}, {"iops": iops}) for hosts, iops in ((4, 1000.0), (8, 2000.0), (16, 3000.0))]
-DOCS = Path(__file__).parents[1] / "docs" / "templates.md"
+DOCS = DOCS / "templates.md"
 
 
 @pytest.fixture

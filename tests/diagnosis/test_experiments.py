@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import jsonschema
 import polars as pl
 import pytest
+from checkout import DOCS
 
 import esxparse as ex
 from esxparse.cli import main
@@ -23,7 +24,7 @@ from esxparse.diagnosis.experiments.differences import MEASURES, NONE
 from esxparse.errors import EsxparseError
 from esxparse.studies.columns import COLUMNS
 
-SCHEMA = json.loads((Path(__file__).parents[1] / "docs" / "diagnosis.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads((DOCS / "diagnosis.schema.json").read_text(encoding="utf-8"))
 
 READ_AHEAD = """
 axis = ["size"]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+
+from checkout import DOCS
 
 from esxparse.diagnosis import cases, rules
-
-DOCS = Path(__file__).parents[1] / "docs"
 
 
 def test_every_trouble_of_a_case_is_in_the_docs():

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import hosts
 import pytest
+from checkout import TESTS
 from dask_cluster import cluster
 
 from esxparse.cli import main
 
-HERE = str(Path(__file__).parent)
+SEARCHED = (str(Path(__file__).parent), str(TESTS))
+"""Where a worker finds the modules of tests."""
 COMMANDS = {
     "diagnose": "diagnose INPUTS",
     "diagnose as JSON": "diagnose --format json INPUTS",
@@ -35,7 +37,7 @@ UNORDERED = ("lake add", "lake judge")
 @pytest.fixture(scope="module")
 def dask(tmp_path_factory):
     pytest.importorskip("distributed")
-    with cluster(tmp_path_factory.mktemp("dask"), path=(HERE,)) as made:
+    with cluster(tmp_path_factory.mktemp("dask"), path=SEARCHED) as made:
         yield made
 
 

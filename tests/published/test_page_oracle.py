@@ -14,6 +14,7 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
 import pytest
+from checkout import ROOT, TESTS
 from page_oracle import cases, draw, events, fleet, host_page, page, power, storage, study, troubles
 from page_oracle.compare import Expected, Result, compare, unlisted
 
@@ -23,11 +24,11 @@ from esxparse import cli
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ORACLE = Path(__file__).parent / "page_oracle"
+ORACLE = TESTS / "page_oracle"
 LISTED = tomllib.loads((ORACLE / "listed.toml").read_text(encoding="utf-8"))
 DATA = ex.datasets_dir()
 FORMATS = DATA / "formats"
-TEMPLATES = Path(__file__).parents[1] / "templates"
+TEMPLATES = ROOT / "templates"
 MOST_LISTED = {"every": 7, "host_health": 9, "study": 12, "case_study": 4, "troubleshooting": 8}
 """Entries of listed.toml: there may be fewer, never more."""
 SAMPLES = "60"

@@ -6,18 +6,17 @@ not compared. `make search` runs each in a kernel of its own, with nbval, and dr
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import nbclient
 import nbformat
 import pytest
+from checkout import ROOT
 from jupyter_client.manager import start_new_kernel
 from search import SEARCHING
 
-FOLDER = Path(__file__).parent.parent / "notebooks"
+FOLDER = ROOT / "notebooks"
 NOTEBOOKS = sorted(FOLDER.rglob("[!.]*.ipynb"))
 VARIES = "nbval-ignore-output"
-# Their studies take longest: tests/test_dataset_*.py hold the numbers, and `make search` the notebooks.
+# Their studies take longest: tests/published/test_dataset_*.py hold the numbers, and `make search` the notebooks.
 LONG = {"baseline", "case-alignment", "case-readahead", "dense", "iser", "pmem", "power", "protocols", "raid-pool"}
 LONG |= {"vaio", "vsan"}
 # These make reports, each in a kernel of its own.

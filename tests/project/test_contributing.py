@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from checkout import ROOT
 
-ROOT = Path(__file__).parents[1]
 CODE = """
 import doctest, sys
 import esxparse as ex

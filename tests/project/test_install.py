@@ -16,11 +16,11 @@ from pathlib import Path
 
 import needs
 import pytest
+from checkout import ROOT
 
 # A machine has to reach the package registries for it; `.ci/run` does.
 pytestmark = pytest.mark.search
 
-ROOT = Path(__file__).parents[1]
 RECORDING = "import esxparse as ex; rec = ex.open(ex.datasets_dir() / 'busy-host' / 'busy-host.csv')"
 COMPILED = "from esxparse.formats.esxtop import scan; assert scan.COMPILED is {}"
 EXTRAS = {

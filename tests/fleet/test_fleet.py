@@ -17,6 +17,7 @@ from pathlib import Path
 import fleet_work
 import hosts
 import pytest
+from checkout import TESTS
 from dask_cluster import cluster
 from polars.testing import assert_frame_equal
 from s3_server import s3
@@ -28,12 +29,13 @@ from esxparse.errors import EsxparseError
 from esxparse.fleet import Crew, in_order
 from esxparse.lakes import upkeep
 
-HERE = str(Path(__file__).parent)
+SEARCHED = (str(Path(__file__).parent), str(TESTS))
+"""Where a worker finds the modules of tests."""
 
 
 @pytest.fixture(scope="module")
 def dask(tmp_path_factory):
-    with cluster(tmp_path_factory.mktemp("dask"), path=(HERE,)) as made:
+    with cluster(tmp_path_factory.mktemp("dask"), path=SEARCHED) as made:
         yield made
 
 
@@ -119,7 +121,7 @@ def test_what_a_process_leaves_that_does_not_end_in_time_is_removed(tmp_path):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     words = [sys.executable, "-c", f"import sys, fleet_work; sys.exit(fleet_work.ended_by({str(tmp_path)!r}))"]
-    environment = {**os.environ, "PYTHONPATH": HERE, "TMPDIR": str(temporary)}
+    environment = {**os.environ, "PYTHONPATH": str(TESTS), "TMPDIR": str(temporary)}
     with subprocess.Popen(words, env=environment, start_new_session=True) as asking:
         begun(tmp_path, 2)
         assert len(list(temporary.glob("esxparse-*"))) == 2
@@ -139,7 +141,7 @@ def begun(folder: Path, count: int) -> list[int]:
 
 @pytest.mark.needs("distributed")
 def test_a_worker_that_is_killed_loses_nothing(tmp_path):
-    with cluster(tmp_path / "dask", path=(HERE,)) as made:
+    with cluster(tmp_path / "dask", path=SEARCHED) as made:
         work = tmp_path / "work"
         work.mkdir()
         found = []
@@ -155,7 +157,7 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path):
 
 @pytest.mark.needs("distributed")
 def test_an_item_that_takes_too_much_memory_is_its_own_error(tmp_path):
-    with cluster(tmp_path / "dask", path=(HERE,), limit="400MB") as made:
+    with cluster(tmp_path / "dask", path=SEARCHED, limit="400MB") as made:
         found = {one.place: one for one in fleet.run(fleet_work.greedy, range(5), Crew(on=made.on))}
     assert [found[place].result for place in (0, 1, 3, 4)] == [0, 1, 3, 4]
     assert found[2].why_of("esx-02.csv") == "esx-02.csv: its worker was killed 4 times, perhaps for lack of memory"
@@ -194,7 +196,7 @@ def test_a_cluster_has_no_tasks_left_of_who_was_interrupted(dask, tmp_path, end,
 
 @pytest.mark.needs("distributed")
 def test_a_scheduler_that_is_killed_is_said(tmp_path):
-    with cluster(tmp_path / "dask", workers=1, path=(HERE,)) as made:
+    with cluster(tmp_path / "dask", workers=1, path=SEARCHED) as made:
         work = tmp_path / "work"
         work.mkdir()
         said = []
@@ -248,7 +250,7 @@ def test_a_cluster_that_wants_certificates_works_with_them_and_says_that_it_want
     known = pytest.importorskip("dask").config.set(
         {f"distributed.comm.tls.{name}": one for name, one in settings.items()}
     )
-    with known, cluster(tmp_path / "dask", workers=1, path=(HERE,), tls=tls) as made:
+    with known, cluster(tmp_path / "dask", workers=1, path=SEARCHED, tls=tls) as made:
         assert made.on.startswith("tls://127.0.0.1:")
         assert [done.result for done in in_order(fleet.run(fleet_work.square, range(3), Crew(on=made.on)))] == [0, 1, 4]
     with pytest.raises(EsxparseError, match=r"asks for certificates: name them in the settings of Dask \(distributed"):
@@ -276,7 +278,7 @@ def test_a_notebook_whose_thread_has_a_loop_uses_a_cluster(dask):
 @pytest.mark.needs("distributed")
 def test_a_cluster_whose_workers_are_all_gone_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr("esxparse.fleet.cluster._PATIENCE_S", 2)
-    with cluster(tmp_path / "dask", path=(HERE,)) as made:
+    with cluster(tmp_path / "dask", path=SEARCHED) as made:
         jobs = [(str(tmp_path), 2)]
         with pytest.raises(EsxparseError, match="has had no worker for 6 s: start some and run it again"):
             list(fleet.run(fleet_work.deadly, jobs, Crew(on=made.on)))
@@ -290,7 +292,7 @@ def test_a_cluster_whose_workers_are_all_gone_is_said(tmp_path, monkeypatch):
 )
 def test_a_scheduler_without_this_esxparse_is_said_once(tmp_path, module, has):
     with (
-        cluster(tmp_path / "dask", workers=1, path=(HERE,), first=elsewhere(tmp_path, module)) as made,
+        cluster(tmp_path / "dask", workers=1, path=SEARCHED, first=elsewhere(tmp_path, module)) as made,
         pytest.raises(EsxparseError, match=f"the scheduler at .* has {has}"),
     ):
         list(fleet.run(fleet_work.square, [1, 2], Crew(on=made.on)))
@@ -381,7 +383,7 @@ def test_a_cluster_fills_a_lake_on_s3_whoever_dies(tmp_path, monkeypatch):
         for name, value in server.env.items():
             monkeypatch.setenv(name, value)
         for death, uri in (("worker", "s3://lake/one"), ("scheduler", "s3://lake/two")):
-            with cluster(tmp_path / death, path=(HERE,)) as made:
+            with cluster(tmp_path / death, path=SEARCHED) as made:
                 done = []
 
                 def told(capture, _, made=made, death=death, done=done):
@@ -393,7 +395,7 @@ def test_a_cluster_fills_a_lake_on_s3_whoever_dies(tmp_path, monkeypatch):
                     ex.lake(uri).add(files, crew=Crew(on=made.on), told=told)
             if death == "scheduler":
                 assert len(ex.lake(uri).captures) < len(files)
-                with cluster(tmp_path / "again", path=(HERE,)) as made:
+                with cluster(tmp_path / "again", path=SEARCHED) as made:
                     again = ex.lake(uri).add(files, crew=Crew(on=made.on))
                     assert sum(one.skipped for one in again) >= 4
             lake = ex.lake(uri)
