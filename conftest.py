@@ -9,7 +9,7 @@ import browser
 import needs
 import pytest
 from hypothesis import Phase, settings
-from search import examples
+from search import LARGE_STUDIES, examples
 from sheet import Sheet
 
 import esxparse as ex
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from playwright.sync_api import Browser
-
-LARGE = {"case-readahead", "protocols", "raid-pool", "vaio", "vsan"}
-"""Datasets whose study takes as long as all the others together: `make search` computes them."""
 
 FAULT_HOSTS = {"test_charts_findings", "test_diagnose_faults", "test_simulate_faults", "test_simulate_faults_library"}
 """Tests of the same simulated hosts: in one process each is simulated once."""
@@ -54,7 +51,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "busy_host_report" in getattr(item, "fixturenames", ()):
             name = "busy-host-report"
         item.add_marker(pytest.mark.xdist_group(name))
-        if name in LARGE:
+        if name in LARGE_STUDIES:
             item.add_marker(pytest.mark.search)
 
 

@@ -7,8 +7,22 @@ searches, whole sweeps, and single tests of seconds for one case more. `make tes
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Iterable
+from typing import Any
 
+import pytest
+
+LARGE_STUDIES = frozenset(
+    {"baseline", "case-alignment", "case-readahead", "dense", "iser", "monster"}
+    | {"pmem", "protocols", "raid-pool", "vaio", "vsan"}
+)
+"""Datasets whose study takes more than three seconds: `make search` computes them."""
 SEARCHING = os.environ.get("ESXPARSE_SEARCH") == "1"
+
+
+def routine_of(values: Iterable[Any], routine: Collection[Any]) -> list[Any]:
+    """Parameters of a test: `make test` runs the routine ones, `make search` the others."""
+    return [value if value in routine else pytest.param(value, marks=pytest.mark.search) for value in values]
 
 
 def examples(count: int) -> int:

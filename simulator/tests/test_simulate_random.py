@@ -100,6 +100,7 @@ def test_a_severe_trouble_shows_in_what_is_written(tmp_path: Path, name: str) ->
     assert sum(shown) >= 2
 
 
+@pytest.mark.search
 def test_a_vm_comes_or_leaves_by_vmotion(tmp_path: Path) -> None:
     how: dict[str, Any] = {"troubles": ["network.vmotion"], "severity": 0.9, "background": 0}
     seeds = {}

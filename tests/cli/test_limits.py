@@ -85,6 +85,7 @@ def assert_works_or_is_one_line(done: subprocess.CompletedProcess[str], what: ob
         assert "ulimit -v allows" in done.stderr or "needs more memory than there is" in done.stderr, what
 
 
+@pytest.mark.search
 def test_native_code_that_gets_no_memory_is_one_line(tmp_path):
     done = limited(_MEMORY.format(1300), "check", hosts.wide(tmp_path, "esx-01", 200_000))
     assert done.returncode == 1
@@ -140,6 +141,7 @@ def test_only_what_a_command_prints_itself_is_shown(ending, code, told):
     assert (done.returncode, done.stderr) == (code, told)
 
 
+@pytest.mark.search
 def test_a_soft_limit_is_raised_as_far_as_it_may(tmp_path):
     limit = "resource.setrlimit(resource.RLIMIT_NOFILE, (32, 1024))"
     done = limited(limit, "report", hosts.capture(tmp_path), "-o", tmp_path / "page.html")
@@ -188,8 +190,8 @@ def test_a_full_disk_for_temporary_files_is_named(small_disk, tmp_path):
         ["slice", BUSY, "-o", "{}/part.csv"],
         ["convert", BUSY, "-o", "{}/converted"],
         ["lake", "add", BUSY, "--lake", "{}/lake"],
-        ["report", BUSY, "-o", "{}/page.html"],
-        ["report", BUSY, "-o", "{}/page.md"],
+        pytest.param(["report", BUSY, "-o", "{}/page.html"], marks=pytest.mark.search),
+        pytest.param(["report", BUSY, "-o", "{}/page.md"], marks=pytest.mark.search),
     ],
     ids=lambda words: f"{words[0]} {Path(words[-1]).name}",
 )

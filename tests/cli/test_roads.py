@@ -117,6 +117,7 @@ def test_one_damaged_stamp_makes_no_new_day_and_two_midnights_make_two(tmp_path)
         times(capture(tmp_path, CLOCKS), date="9999-12-31")
 
 
+@pytest.mark.search
 def test_an_option_that_a_recording_has_no_use_for_is_refused_everywhere(tmp_path, busy_host_file, capsys):
     for flags, name in ((["--time-column", "x"], "time_column"), (["--format", "fio"], "format")):
         for command in (

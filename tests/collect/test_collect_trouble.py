@@ -38,6 +38,7 @@ def esx(tmp_path):
         yield machine
 
 
+@pytest.mark.search
 def test_a_connection_that_stays_lost_is_a_gap_up_to_the_end(esx, tmp_path):
     run = Collecting(esx, tmp_path / "out", duration=6)
     until(lambda: len(run.samples()) >= 1)
@@ -211,6 +212,7 @@ def test_a_signal_ends_a_capture_in_order(esx, tmp_path, number):
     assert end["why"] == "done"
 
 
+@pytest.mark.search
 def test_words_without_end_are_no_samples(esx, tmp_path):
     esx.install("esxtop", "#!/bin/sh\nwhile :; do echo no sample; done\n")
     with pytest.raises(ex.EsxparseError, match="no sample came for 8 s"):
@@ -265,6 +267,7 @@ def test_a_key_of_the_host_that_changes_meanwhile_ends_it_and_keeps_what_there_i
     assert end["samples"] == len(run.samples()) == ex.open(run.file).meta["samples"]
 
 
+@pytest.mark.search
 def test_an_esxtop_that_stalls_is_started_again(esx, tmp_path):
     run = Collecting(esx, tmp_path / "out", patience=1)
     until(lambda: len(run.samples()) >= 2)

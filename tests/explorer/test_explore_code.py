@@ -21,9 +21,9 @@ FILES = [
     FORMATS / "vcenter-aria.csv",
     FORMATS / "turbostat-samples.txt",
     FORMATS / "pidstat-tasks.txt",
-    pytest.param(FORMATS / "packets-iscsi-queue.pcapng", marks=pytest.mark.needs("tshark")),
+    pytest.param(FORMATS / "packets-iscsi-queue.pcapng", marks=[pytest.mark.needs("tshark"), pytest.mark.search]),
     FORMATS / "iometer-1.1.0.csv",
-    ex.datasets_dir() / "busy-host" / "busy-host.csv",
+    pytest.param(ex.datasets_dir() / "busy-host" / "busy-host.csv", marks=pytest.mark.search),
 ]
 STATES = 12
 

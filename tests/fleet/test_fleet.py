@@ -155,6 +155,7 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path):
         assert sorted((one.place, one.result) for one in found) == [(n, n) for n in range(6)]
 
 
+@pytest.mark.search
 @pytest.mark.needs("distributed")
 def test_an_item_that_takes_too_much_memory_is_its_own_error(tmp_path):
     with cluster(tmp_path / "dask", path=SEARCHED, limit="400MB") as made:
@@ -275,6 +276,7 @@ def test_a_notebook_whose_thread_has_a_loop_uses_a_cluster(dask):
     assert asyncio.run(cell()) == [0, 1, 4]
 
 
+@pytest.mark.search
 @pytest.mark.needs("distributed")
 def test_a_cluster_whose_workers_are_all_gone_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr("esxparse.fleet.cluster._PATIENCE_S", 2)

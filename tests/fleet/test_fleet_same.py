@@ -11,6 +11,7 @@ import hosts
 import pytest
 from checkout import TESTS
 from dask_cluster import cluster
+from search import routine_of
 
 from esxparse.cli import main
 
@@ -29,7 +30,6 @@ COMMANDS = {
     "lake judge": "lake judge --lake OUT/lake",
     "lake compact": "lake compact --merge --lake OUT/lake",
 }
-OFTEN = ("convert", "study", "lake add")
 UNORDERED = ("lake add", "lake judge")
 """What tells of each item as it ends."""
 
@@ -108,9 +108,7 @@ def written(out: Path) -> dict[str, str]:
 
 
 @pytest.mark.needs("distributed", "obstore")
-@pytest.mark.parametrize(
-    "command", [one if one in OFTEN else pytest.param(one, marks=pytest.mark.search) for one in COMMANDS]
-)
+@pytest.mark.parametrize("command", routine_of(COMMANDS, {"lake add"}))
 def test_whoever_works_says_and_writes_the_same(command, inputs, dask, tmp_path, capsys):
     crews = {"here": [], "processes": ["--jobs", "2"], "cluster": ["--on", dask.on]}
     if command in {"lake judge", "lake compact"}:

@@ -95,6 +95,7 @@ def test_what_is_taken_out_added_or_replaced_is_so_in_every_answer(small, tmp_pa
     assert rows(small)["pct_ready"].to_list() == wanted
 
 
+@pytest.mark.search
 def test_what_stands_for_less_goes_and_all_goes_when_asked(small, tmp_path):
     assert compact(small, "--merge", "-q") == 0
     first = set(merged.load(Store.of(small)))

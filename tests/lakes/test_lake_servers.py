@@ -13,6 +13,7 @@ import hosts
 import pytest
 from polars.testing import assert_frame_equal
 from s3_server import s3
+from search import routine_of
 from tcp_proxy import proxy
 
 import esxparse as ex
@@ -103,6 +104,7 @@ def test_a_bucket_that_is_not_there_is_one_line(tmp_path):
         _ = ex.lake("s3://other/x").captures
 
 
+@pytest.mark.search
 @pytest.mark.needs("moto", "duckdb")
 def test_every_command_asks_a_busy_server_again_and_gives_up_in_one_line(server, monkeypatch, tmp_path, capsys):
     where = f"s3://lake/{tmp_path.name}"
@@ -180,7 +182,7 @@ def test_a_request_that_breaks_once_is_sent_again(between, tmp_path, action, req
 
 
 @pytest.mark.needs("moto", "duckdb", "fsspec")
-@pytest.mark.parametrize("action", ["reset", "cut", "stall"])
+@pytest.mark.parametrize("action", routine_of(["reset", "cut", "stall"], {"reset"}))
 def test_a_connection_that_always_breaks_is_one_line_in_time(between, tmp_path, capsys, action):
     where = f"s3://lake/{tmp_path.name}"
     file = hosts.capture(tmp_path)

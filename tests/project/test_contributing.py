@@ -69,6 +69,7 @@ def copy(tmp_path):
     return tmp_path
 
 
+@pytest.mark.search
 def test_a_reader_a_metric_a_rule_a_derived_column_one_of_studies_and_a_template_are_a_few_lines_each(copy):
     capture = ROOT / "datasets" / "busy-host" / "busy-host.csv"
     (copy / "study.toml").write_text(f"[[run]]\nesxtop = '{capture}'\n")

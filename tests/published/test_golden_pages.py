@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from golden import kept, texts
 from page_oracle import page
+from search import routine_of
 
 import esxparse as ex
 from esxparse import cli
@@ -14,9 +15,7 @@ FORMATS = DATA / "formats"
 STUDIES = sorted(
     (path.parent.name for path in DATA.glob("*/study.toml")), key=lambda name: len(list((DATA / name).iterdir()))
 )
-LARGE = {"baseline", "case-alignment", "case-readahead", "dense", "iser", "monster", "pmem", "protocols", "raid-pool"}
-LARGE |= {"vaio", "vsan"}
-"""Studies of more than three seconds: `make search` computes them."""
+ROUTINE = {"mmu", "numa", "remote", "spark", "vdi", "vpmc"}
 FILES = {
     "busy-host": ([DATA / "busy-host" / "busy-host.csv"], "auto"),
     "busy-host-power": ([DATA / "busy-host" / "busy-host.csv"], "power_profile"),
@@ -48,9 +47,7 @@ def test_the_report_of_recordings(name, tmp_path):
     check_page(name, tmp_path, files, "-t", template)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.search] if name in LARGE else []) for name in STUDIES]
-)
+@pytest.mark.parametrize("name", routine_of(STUDIES, ROUTINE))
 def test_the_report_of_a_study(name, tmp_path):
     check_page(name, tmp_path, [DATA / name / "study.toml"])
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import polars as pl
 import pytest
 from golden import kept, texts
+from search import routine_of
 
 import esxparse as ex
 from esxparse.errors import EsxparseError
 
 DATA = ex.datasets_dir()
 STUDIES = sorted(path.parent.name for path in DATA.glob("*/study.toml"))
-LARGE = {"baseline", "case-alignment", "case-readahead", "dense", "iser", "monster", "pmem", "protocols", "raid-pool"}
-LARGE |= {"vaio", "vsan"}
-"""Studies of more than three seconds: `make search` computes them."""
+ROUTINE = {"numa", "replication", "sapiq", "spark", "vcenter", "vpmc", "zephyr"}
 
 
 def of_call(title, call):
@@ -57,8 +56,6 @@ def of_study(study):
             yield from of_call(f"most {load}", lambda load=load, limits=limits: study.consolidation(load, limits))
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.search] if name in LARGE else []) for name in STUDIES]
-)
+@pytest.mark.parametrize("name", routine_of(STUDIES, ROUTINE))
 def test_the_tables_and_charts_of_a_study(name):
     kept.check("studies", name, of_study(ex.study(DATA / name)))

@@ -1,7 +1,7 @@
-"""The notebooks run from top to bottom, without any optional program, and give the outputs that are stored in them.
+"""Notebooks run from top to bottom, without any optional program, and give the outputs that are stored in them.
 
-One kernel runs them, cleared between two, so that libraries are imported once. It draws no pictures: their bytes are
-not compared. `make search` runs each in a kernel of its own, with nbval, and draws.
+One kernel runs some of them, cleared between two, so that libraries are imported once. It draws no pictures: their
+bytes are not compared. `make search` runs all of them with nbval, each in a kernel of its own, and draws.
 """
 
 from __future__ import annotations
@@ -11,18 +11,12 @@ import nbformat
 import pytest
 from checkout import ROOT
 from jupyter_client.manager import start_new_kernel
-from search import SEARCHING
 
 FOLDER = ROOT / "notebooks"
 NOTEBOOKS = sorted(FOLDER.rglob("[!.]*.ipynb"))
 VARIES = "nbval-ignore-output"
-# Their studies take longest: tests/published/test_dataset_*.py hold the numbers, and `make search` the notebooks.
-LONG = {"baseline", "case-alignment", "case-readahead", "dense", "iser", "pmem", "power", "protocols", "raid-pool"}
-LONG |= {"vaio", "vsan"}
-# These make reports, each in a kernel of its own.
-LONG |= {"07-batch-reports", "08-your-own-reader-rule-and-template"}
-# This one works in processes of its own, and starts a Dask cluster.
-LONG |= {"09-scaling-out"}
+ROUTINE = {"01-first-look", "04-ready-and-co-stop", "docker"}
+"""What `make test` runs."""
 # Pictures differ with the fonts of a machine.
 PICTURES = {"image/png", "image/svg+xml"}
 
@@ -66,9 +60,7 @@ def shown(cell):
     return printed, results
 
 
-@pytest.mark.parametrize(
-    "path", [pytest.param(path, id=path.stem) for path in NOTEBOOKS if SEARCHING or path.stem not in LONG]
-)
+@pytest.mark.parametrize("path", [path for path in NOTEBOOKS if path.stem in ROUTINE], ids=lambda path: path.stem)
 def test_a_notebook_gives_the_outputs_that_are_stored_in_it(path, kernel):
     stored = nbformat.read(path, as_version=4).cells
     for before, after in zip(stored, executed(path, kernel), strict=True):

@@ -178,9 +178,8 @@ ROUTINE |= {
     "troubleshooting-busy",
     "hardware_events-perf-plain",
     "hardware_events-drawn",
-    "case_study-alignment",
 }
-ROUTINE |= {"study-power", "study-replication", "study-mmu", "study-remote"}
+ROUTINE |= {"study-replication", "study-mmu", "study-remote"}
 """What `make test` renders; `make search` renders all."""
 
 

@@ -35,6 +35,7 @@ def threads(code, *words):
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout.strip()
 
 
+@pytest.mark.search
 def test_no_import_runs_polars():
     assert threads(_EVERY) == "[]"
 

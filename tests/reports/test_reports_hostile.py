@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 import browser
 import compose
 import pytest
+from search import routine_of
 
 import esxparse as ex
 from esxparse.charts import theme
@@ -267,7 +268,7 @@ def test_nothing_is_left_beside_the_report(hostile):
 UNPRINTABLE = ["bell\x07", "escape\x1b[31m", "null\x01", "delete\x7f", "last\ufffe", "none\uffff", "right\u202eleft"]
 
 
-@pytest.mark.parametrize("form", ["html", "md", "ipynb"])
+@pytest.mark.parametrize("form", routine_of(["html", "md", "ipynb"], {"html"}))
 def test_no_page_holds_control_characters_of_a_name(tmp_path, form):
     page = ex.report(hostile_capture(tmp_path, UNPRINTABLE), output=tmp_path / f"page.{form}")
     text = page.read_text(encoding="utf-8")
@@ -287,6 +288,7 @@ def test_json_of_a_chart_is_cleaned_as_the_chart(part):
     assert json.loads(theme.drawable_json(json.dumps(part, ensure_ascii=False))) == theme.drawable(part)
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("name", UNPRINTABLE)
 def test_a_notebook_that_draws_pictures_goes_on(name):
     code = """

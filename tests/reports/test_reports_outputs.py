@@ -155,6 +155,7 @@ def test_forms_that_contradict_are_refused():
         forms.asked("md", {"format": "pdf"})
 
 
+@pytest.mark.search
 def test_several_reports_go_into_a_directory_that_is_made_and_equal_names_are_told_apart(
     tmp_path, small, busy_host_file, capsys, monkeypatch
 ):
@@ -173,6 +174,7 @@ def test_several_reports_go_into_a_directory_that_is_made_and_equal_names_are_to
     assert capsys.readouterr().err.splitlines()[-1] == "1 of 3 failed: bad.ipynb"
 
 
+@pytest.mark.search
 def test_a_batch_writes_the_form_that_is_asked_for(tmp_path, small, busy_host_file):
     done = ex.batch(busy_host_file, tmp_path / "out", template=small, to="ipynb", jobs=1)
     assert done.summary["page"].to_list() == ["busy-host.ipynb"]
@@ -189,6 +191,7 @@ def test_power_without_watts_is_refused_and_writes_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.search
 def test_markdown_that_does_not_fit_the_disk_leaves_nothing_behind(tmp_path, busy_host_file):
     """A bound on the size of files stands for a full disk."""
     command = [sys.executable, "-m", "esxparse", "report", str(busy_host_file), "-o", "r.md", "-q"]

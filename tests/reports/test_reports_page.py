@@ -13,6 +13,7 @@ import browser
 import nbformat
 import polars as pl
 import pytest
+from search import routine_of
 
 from esxparse.reports import blocks
 from esxparse.reports.export import to_html
@@ -55,6 +56,7 @@ def strokes(chart):
     )
 
 
+@pytest.mark.search
 def test_pointing_at_a_chart_tells_every_series_and_draws_a_line_through_all_charts(wide):
     pointed(wide, figure(wide, "Ready per vCPU over time"), 0.25)
     rows = wide.page.eval_on_selector_all(".ex-tip tr", "all => all.map(r => [...r.cells].map(c => c.innerText))")
@@ -137,7 +139,7 @@ def test_tables_sort_by_key_and_search_and_fold(wide):
     assert visible.count() > 30
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", routine_of(["light", "dark"], {"light"}))
 def test_nothing_hinders_readers_with_assistive_technology(wide, scheme):
     with in_scheme(wide, scheme):
         wide.page.evaluate((Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8"))
@@ -172,6 +174,7 @@ def test_light_and_dark_differ_and_keep_text_readable(wide):
     assert pairs["dark"][1] != pairs["light"][1]
 
 
+@pytest.mark.search
 def test_charts_follow_the_window(wide):
     before = wide.charts()[0][0]
     wide.page.set_viewport_size({"width": 390, "height": 900})
@@ -208,6 +211,7 @@ def test_sections_are_linked_and_the_figures_named(wide):
     assert wide.page.get_attribute("html", "lang") == "en"
 
 
+@pytest.mark.search
 @pytest.mark.parametrize(
     "minutes", [[0, 60_000, 120_000], ["2026-01-01T00:00", "2026-01-01T00:01", "2026-01-01T00:02"]]
 )

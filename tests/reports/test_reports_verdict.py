@@ -142,6 +142,7 @@ def test_what_was_not_judged_is_listed_with_its_reason(busy_host, tmp_path):
     assert "taken without -a" in words
 
 
+@pytest.mark.search
 def test_the_report_lists_what_it_did_not_judge(busy_host_file, tmp_path):
     own = str(profile(tmp_path, "congestion", "vsan"))
     page = report(busy_host_file, "host_health", tmp_path / "r.html", {"profile": own})
@@ -150,6 +151,7 @@ def test_the_report_lists_what_it_did_not_judge(busy_host_file, tmp_path):
     assert "no values of congestion" in words
 
 
+@pytest.mark.search
 def test_a_profile_may_be_named_relative_to_the_working_directory(busy_host_file, tmp_path, monkeypatch):
     own = profile(tmp_path, "util_pct")
     monkeypatch.chdir(tmp_path)

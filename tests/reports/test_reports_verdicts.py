@@ -103,6 +103,7 @@ def test_the_troubleshooting_report_leads_from_its_first_screen_to_charts(busy_h
     assert page.count("<figure data-spec") >= 8
 
 
+@pytest.mark.search
 def test_the_case_study_report_has_the_published_verdict(tmp_path):
     folder = ex.datasets.folder("case-alignment")
     page = report(folder / "study.toml", "case_study", tmp_path / "r.html").read_text(encoding="utf-8")
@@ -125,6 +126,7 @@ def test_a_study_without_slow_runs_shows_what_differs():
     assert re.search(r"Runs: +\d", case_study.question(study, told).text)
 
 
+@pytest.mark.search
 def test_a_spell_past_midnight_says_both_days_in_every_place(tmp_path):
     scenario = seen("cpu-limit").scenario
     path = tmp_path / "night.csv"

@@ -145,6 +145,7 @@ def test_a_host_is_not_said_to_be_well_by_the_few_rules_that_its_capture_lets_ju
     assert "1 judged by less than half of the rules" in tables.verdict(found).text
 
 
+@pytest.mark.search
 def test_a_capture_that_is_not_judged_is_not_hidden_by_one_that_warns(tmp_path):
     where = tmp_path / "lake"
     capture = healthy(tmp_path, "esx-01")
@@ -288,6 +289,7 @@ def test_the_command_writes_the_page(lake, tmp_path, capsys):
     assert "there is no lake at" in capsys.readouterr().err
 
 
+@pytest.mark.search
 def test_a_host_whose_capture_cannot_be_believed_is_not_said_to_be_well(tmp_path):
     where = tmp_path / "lake"
     good = healthy(tmp_path, "esx-02")

@@ -40,6 +40,7 @@ def modes(tmp_path_factory):
     return nested, shadow
 
 
+@pytest.mark.search
 def test_two_recordings_are_compared_by_counts_and_by_rates(modes, tmp_path):
     page = text_of(report(modes, "hardware_events", tmp_path / "report.html"))
     first, second = 68456568 / 60.07, 38750437 / 59.12
@@ -104,6 +105,7 @@ def test_an_interval_without_a_count_breaks_the_line_and_is_not_zero():
     assert gather.measured_s(found.subjects[0]) == pytest.approx(0.201336)
 
 
+@pytest.mark.search
 def test_vmkperf_names_the_pcpu_that_differs(tmp_path):
     page = text_of(report(FORMATS / "vmkperf-poll.txt", "hardware_events", tmp_path / "report.html"))
     polls = ex.open(FORMATS / "vmkperf-poll.txt")["events"].collect()

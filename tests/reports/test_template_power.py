@@ -62,6 +62,7 @@ def samples(busy_host):
     return host_samples(busy_host)
 
 
+@pytest.mark.search
 def test_a_capture_alone_tells_power_energy_and_power_per_work(busy_host_file, samples, tmp_path):
     page = text_of(report(busy_host_file, "power_profile", tmp_path / "report.html"))
     watts = [one[1] for one in samples]
@@ -79,6 +80,7 @@ def test_a_capture_alone_tells_power_energy_and_power_per_work(busy_host_file, s
     assert "Error" not in page
 
 
+@pytest.mark.search
 def test_a_meter_beside_the_capture_with_a_gap_and_a_price(busy_host_file, samples, tmp_path):
     meter, points = meter_file(tmp_path, samples, skip=range(40, 56))
     page = text_of(
@@ -182,6 +184,7 @@ def test_a_sensor_has_one_mean_on_the_page(tmp_path):
         assert f" {mean:.1f}" in block.text
 
 
+@pytest.mark.search
 def test_readings_without_times_have_no_energy_and_say_so(tmp_path):
     page = text_of(report(FORMATS / "redfish-ilo5-power.json", "power_profile", tmp_path / "report.html"))
     assert "Power 308 W PowerControl 0, once, at an unknown time" in page

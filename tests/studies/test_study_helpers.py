@@ -223,9 +223,8 @@ PLAIN = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name == "mmu" else [pytest.mark.search]) for name in PLAIN]
-)
+@pytest.mark.search
+@pytest.mark.parametrize("name", PLAIN)
 def test_a_template_runs_by_papermill_in_a_plain_kernel(name, tmp_path):
     import papermill  # noqa: PLC0415  half a second
 

@@ -122,6 +122,7 @@ def test_commands_that_read_one_segment_warn_of_the_others(capture, tmp_path, ca
     assert "segment=2" in printed.err
 
 
+@pytest.mark.search
 def test_a_report_warns_of_the_other_segments_on_the_terminal_and_on_the_page(capture, tmp_path, capsys):
     page = tmp_path / "page.html"
     assert main(["report", str(capture), "-o", str(page), "-q"]) == 0
