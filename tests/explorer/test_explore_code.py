@@ -14,6 +14,7 @@ from esxparse.explorer.held import held
 from esxparse.explorer.panel import Asked, Values, panel
 
 FORMATS = ex.datasets_dir() / "formats"
+BUSY_HOST = ex.datasets_dir() / "busy-host" / "busy-host.csv"
 # Names of series in several columns, names that are numbers, events of one moment, weighted means, one sample a minute.
 FILES = [
     FORMATS / "vcenter-chart.csv",
@@ -23,7 +24,7 @@ FILES = [
     FORMATS / "pidstat-tasks.txt",
     pytest.param(FORMATS / "packets-iscsi-queue.pcapng", marks=[pytest.mark.needs("tshark"), pytest.mark.search]),
     FORMATS / "iometer-1.1.0.csv",
-    pytest.param(ex.datasets_dir() / "busy-host" / "busy-host.csv", marks=pytest.mark.search),
+    pytest.param(BUSY_HOST, marks=pytest.mark.search),
 ]
 STATES = 12
 
@@ -84,14 +85,14 @@ def test_copied_code_has_the_numbers_of_the_panel_in_any_state(path):
 
 @pytest.mark.parametrize("counter", ["DAVG/cmd", "GAVG/rd"])
 def test_weighted_means_of_differences_are_those_of_the_panel(counter):
-    rec = ex.open(FILES[-1])
+    rec = ex.open(BUSY_HOST)
     state = {"counter": counter, "table": "physical_disk_scsi_device", "n": 8, "buckets": 20, "difference": True}
     assert compared([rec], state)["weighted"]
 
 
 def rewritten(path, change):
     """busy-host with other rows: `change` takes their place, the header and their cells; None leaves one out."""
-    header, *rows = csv.reader(FILES[-1].read_text(encoding="utf-8").splitlines())
+    header, *rows = csv.reader(BUSY_HOST.read_text(encoding="utf-8").splitlines())
     changed = [change(place, header, row) for place, row in enumerate(rows)]
     with path.open("w", encoding="utf-8", newline="") as out:
         csv.writer(out, quoting=csv.QUOTE_ALL).writerows([header, *(row for row in changed if row is not None)])
@@ -119,7 +120,7 @@ def test_copied_lines_end_where_those_of_the_panel_do(tmp_path, buckets, differe
     state = {"counter": "%RDY", "table": "group_cpu", "n": 3, "buckets": buckets, "difference": difference}
     answer = compared([rec], state)
     assert {max(filter(None, one["piece"])) for one in answer["series"]} == {2}
-    whole = ex.open(FILES[-1])
+    whole = ex.open(BUSY_HOST)
     assert not any("piece" in one for one in compared([whole], state)["series"])
     compared([rec, whole], state)
 
@@ -132,7 +133,7 @@ def test_copied_code_counts_samples_by_the_time_they_cover(tmp_path, counter, di
         tmp_path / "slower.csv",
         lambda place, header, row: None if place > 60 and place % 6 else row,  # noqa: ARG005
     )
-    whole = ex.open(FILES[-1])
+    whole = ex.open(BUSY_HOST)
     state = {"counter": counter[0], "table": counter[1], "n": 3, "buckets": 20, "difference": difference}
     assert compared([slower], state)["by_time"]
     assert compared([slower, whole], state)["by_time"]
