@@ -78,6 +78,7 @@ def test_a_form_of_a_file_has_these_cells(form):
         try:
             yield from texts.of_small_recording(ex.open(FORMS / form, **OPTIONS.get(form, {})))
         except EsxparseError as error:
-            yield f"{type(error).__name__}: {texts.value(str(error))}"
+            message = str(error).replace(f"{FORMS}/", "")
+            yield f"{type(error).__name__}: {message}"
 
     kept.check("forms", form, lines())
