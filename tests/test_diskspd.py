@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from compose import write
+from compose import opened, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
 from strategies_of_text import reads_or_refuses, spliced
-
-import esxparse as ex
 
 HEAD = """<System>
 <ComputerName>win-01</ComputerName>
@@ -177,10 +175,6 @@ thread count:\t\t{len(threads)}
 9-nines |      7.500 |     15.000 |     11.250
     max |      8.000 |     16.000 |     12.000
 """
-
-
-def opened(tmp_path, content):
-    return ex.open(write(tmp_path, content, "diskspd.out"))
 
 
 def rows(rec, table, *columns, **where):

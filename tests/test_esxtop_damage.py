@@ -8,6 +8,7 @@ import re
 import compose
 import polars as pl
 import pytest
+from compose import opened
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
@@ -18,10 +19,6 @@ from esxparse.formats.esxtop import body
 COLUMNS = [("Memory", "Free MBytes"), ("Group Cpu(1:a)", "% Used"), ("Group Cpu(2:b)", "% Used")]
 ROWS = [["100", "1.25", "2.00"], ["200", "1.50", "2.25"], ["300", "1.75", "2.50"]]
 WHOLE = compose.text(COLUMNS, ROWS)
-
-
-def opened(tmp_path, content):
-    return ex.open(compose.write(tmp_path, content))
 
 
 def values(rec):

@@ -8,6 +8,7 @@ import compose
 import numpy as np
 import polars as pl
 import pytest
+from compose import opened
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
@@ -34,10 +35,6 @@ HOSTILE = [
     "5:6:7",
     "' or 1=1",
 ]
-
-
-def opened(tmp_path, content, name="capture.csv"):
-    return ex.open(compose.write(tmp_path, content, name))
 
 
 def table(rec, name):

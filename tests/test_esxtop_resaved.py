@@ -7,6 +7,7 @@ from itertools import cycle
 
 import compose
 import pytest
+from compose import opened
 
 import esxparse as ex
 
@@ -24,10 +25,6 @@ def saved(stamps, separator=",", point=".", end="\n"):
         *([stamp, *(n.replace(".", point) for n in pair)] for stamp, pair in zip(stamps, cycle(NUMBERS), strict=False)),
     ]
     return end.join(separator.join(cell(text) for text in row) for row in rows) + end
-
-
-def opened(tmp_path, content, **options):
-    return ex.open(compose.write(tmp_path, content), **options)
 
 
 def check(rec, *times):

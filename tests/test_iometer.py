@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import polars as pl
 import pytest
-from compose import real_data, write
+from compose import opened, real_data, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
@@ -125,10 +125,6 @@ def document(release, *tests, specs=((SPEC, "4096,100,75,100,0,1,0,0"),)):
     head = ["'Test Type,Test Description", "0,night, first", "'Version", f"{release} ", "'Time Stamp"]
     lines = [*head, "2026-03-02 08:34:56:007", *specs_block(*specs)]
     return "\n".join([*lines, *(line for one in tests for line in one)]) + "\n"
-
-
-def opened(tmp_path, content):
-    return ex.open(write(tmp_path, content, "results.csv"))
 
 
 def warnings(rec):

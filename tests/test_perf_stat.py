@@ -6,12 +6,12 @@ import json
 
 import compose
 import pytest
+from compose import opened
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from search import examples
 from strategies_of_text import damaged, reads_or_refuses
 
-import esxparse as ex
 from esxparse.formats import perf_stat as reader
 from esxparse.formats.kit.head import Head
 
@@ -31,10 +31,6 @@ TEXT = """
             6.1789 +- 0.0130 seconds time elapsed  ( +-  0.21% )
 
 """
-
-
-def read(folder, text, name="perf.txt"):
-    return ex.open(compose.write(folder, text, name))
 
 
 def events(rec):
@@ -58,8 +54,8 @@ def events(rec):
 def test_numbers_of_any_locale_are_the_same(tmp_path, group, decimal):
     signs = str.maketrans({",": group, ".": decimal})
     lines = [line if "stats for" in line else line.translate(signs) for line in TEXT.split("\n")]
-    rec = read(tmp_path, "\n".join(lines))
-    plain = events(read(tmp_path, TEXT, "plain.txt"))
+    rec = opened(tmp_path, "\n".join(lines))
+    plain = events(opened(tmp_path, TEXT, "plain.txt"))
     names = ("event", "value", "unit", "counted_pct", "stddev_pct", "metric_value")
     assert [[row[name] for name in names] for row in events(rec)] == [[row[name] for name in names] for row in plain]
     assert ["decimal comma" in str(note) for note in rec.notes] == ([True] if decimal == "," else [])
@@ -74,11 +70,11 @@ def test_every_unit_of_aggregation_is_told(tmp_path, prefix):
     aggregate = prefix.removesuffix(f" {cpus}") if cpus else prefix
     wide = f"{aggregate:<12} {cpus or '':>4}"
     text = f" Performance counter stats for 'system wide':\n\n{wide}     1,234,567      cycles   #  1.0 GHz  (50.00%)\n"
-    (row,) = events(read(tmp_path, text + f"{wide}          # 0.5 other metric\n\n 1.5 seconds time elapsed\n"))
+    (row,) = events(opened(tmp_path, text + f"{wide}          # 0.5 other metric\n\n 1.5 seconds time elapsed\n"))
     assert (row["aggregate"], row["cpus"], row["value"]) == (aggregate, int(cpus) if cpus else None, 1234567)
     sep = ","
     line = sep.join([aggregate, *([cpus] if cpus else []), "1234567", "", "cycles", "500", "50.00", "1.0", "GHz"])
-    rec = read(tmp_path, f"{line}\n1.0,msec,task-clock,1,100.00,,\n".split("\n")[0] + "\n")
+    rec = opened(tmp_path, f"{line}\n1.0,msec,task-clock,1,100.00,,\n".split("\n")[0] + "\n")
     (row,) = events(rec)
     assert (row["aggregate"], row["cpus"], row["value"], row["counted_pct"]) == (
         aggregate, int(cpus) if cpus else None, 1234567, 50.0,
@@ -101,7 +97,7 @@ def test_csv_of_every_field_count(tmp_path, sep, interval, aggregate, stddev):
         line("987654321", "", "instructions:u", ["1.25", "insn per cycle"]),
         line("<not supported>", "", "LLC-loads", ["", ""]),
     ])  # fmt: skip
-    rec = read(tmp_path, text + "\n", "perf.csv")
+    rec = opened(tmp_path, text + "\n", "perf.csv")
     clock, instructions, loads = events(rec)
     assert (clock["value"], clock["unit"], clock["runtime_ms"], clock["counted_pct"]) == (12.5, "msec", 2.0, 83.31)
     assert (instructions["value"], instructions["metric_value"]) == (987654321, 1.25)
@@ -168,7 +164,7 @@ def test_what_is_written_is_read_back(tmp_path, counts, signs, form):
     else:
         keys = ({"counter-value": f"{value}.000000", "event": name, "pcnt-running": 83.31} for name, value in counts)
         text = "".join(json.dumps(one) + "\n" for one in keys)
-    rows = events(read(tmp_path, text))
+    rows = events(opened(tmp_path, text))
     assert [(row["event"], row["value"], row["counted_pct"]) for row in rows] == [
         (name, float(value), 83.31) for name, value in counts
     ]

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import compose
 import polars as pl
 import pytest
+from compose import opened
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
@@ -35,10 +36,6 @@ def chunked(text, size):
     pieces = [content[at : at + size] for at in range(0, len(content), size)]
     head = b"HTTP/1.1 200 OK\r\nDate: Mon, 02 Mar 2026 12:00:00 GMT\r\nExpires: Thu, 26 Oct 1995 00:00:00 GMT\r\n\r\n"
     return head + b"".join(b"%03x\r\n%s\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
-
-
-def opened(folder, content, name="power.txt", **options):
-    return ex.open(compose.write(folder, content, name), **options)
 
 
 def test_the_real_readings_of_an_ilo_3():

@@ -12,6 +12,7 @@ from pathlib import Path
 import compose
 import needs
 import pytest
+from compose import opened
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from search import examples
@@ -21,10 +22,6 @@ import esxparse as ex
 
 MANY = settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 SAMPLES = {path.name: path.read_text() for path in (ex.datasets_dir() / "formats").glob("*-*") if path.suffix == ".txt"}
-
-
-def opened(folder, text, name="topology.txt"):
-    return ex.open(compose.write(folder, text, name))
 
 
 def rows(rec, table):

@@ -8,6 +8,7 @@ import json
 
 import compose
 import pytest
+from compose import opened
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from search import examples
@@ -17,10 +18,6 @@ import esxparse as ex
 
 MANY = settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 FORMATS = ex.datasets_dir() / "formats"
-
-
-def opened(folder, content, name="host.txt"):
-    return ex.open(compose.write(folder, content, name))
 
 
 def rows(rec, table):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import compose
+from compose import opened
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from search import examples
 from strategies_of_text import damaged, reads_or_refuses
 
-import esxparse as ex
 from esxparse.formats.kit.head import Head
 from esxparse.formats.registry import reader_of
 
@@ -24,10 +24,6 @@ def block(event, polls, *, title="{} per second per cpu", command=""):
         *(" ".join(f"{value:.2f}" for value in poll) + " " for poll in polls),
     ]
     return (f"{command}\n" if command else "") + "\n".join(lines) + "\n"
-
-
-def opened(folder, text):
-    return ex.open(compose.write(folder, text, "vmkperf.txt"))
 
 
 def rows(rec, *columns):

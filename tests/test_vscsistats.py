@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from compose import real_data, write
+from compose import opened, real_data, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
@@ -45,10 +45,6 @@ def printed(title, counts, limits=LIMITS, disk="8194 (scsi0:1)", world=77):
     lines += [f"      {count:<15} (<= {limit:>18})" for count, limit in zip(counts[:-1], limits, strict=True)]
     lines += [f"      {counts[-1]:<15} (> {limits[-1]:>19})", "   }", "}"]
     return "\n".join(lines) + "\n"
-
-
-def opened(tmp_path, content):
-    return ex.open(write(tmp_path, content, "vscsi.out"))
 
 
 def test_every_number_of_a_real_file():
