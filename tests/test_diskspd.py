@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from compose import opened, write
+from compose import opened
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
-from strategies_of_text import reads_or_refuses, spliced
 
 HEAD = """<System>
 <ComputerName>win-01</ComputerName>
@@ -230,11 +229,3 @@ def test_numbers_written_are_read_back(tmp_path_factory, seconds, threads, size)
         assert got == [(count, count * size) for count in [*threads, sum(threads)]]
         rate = rows(rec, "jobs", "iops", level="total", direction="all")[0][0]
         assert rate == pytest.approx(sum(threads) / seconds, abs=0.006)
-
-
-@settings(max_examples=examples(150), deadline=None)
-@given(st.data())
-def test_damage_gives_a_recording_or_one_clear_error(tmp_path_factory, data):
-    whole = data.draw(st.sampled_from([xml(xml_span(60, [600, 5])), text(), text(release="2.2")])).encode()
-    file = write(tmp_path_factory.mktemp("damage"), data.draw(spliced(whole)))
-    assert reads_or_refuses(file, "diskspd")

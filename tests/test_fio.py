@@ -171,53 +171,6 @@ def test_numbers_that_are_written_are_read_back(tmp_path, ios, mean, new):
     assert frame["iops"].to_list() == pytest.approx([count / 2 for count in ios])
 
 
-SAMPLES = [
-    fio.document(fio.job("a", options={"rw": "read"}, read=fio.direction(3, bins={900: 3})), fio.job("b")).encode(),
-    fio.NORMAL_2.encode(),
-    "\n".join([fio.terse("t", [fio.terse_direction(9), fio.terse_direction(0)])] * 3).encode(),
-]
-
-
-def opened(file):
-    """The recording, or the message of the error."""
-    try:
-        return ex.open(file, format="fio")
-    except ex.EsxparseError as error:
-        return str(error)
-
-
-@MANY
-@given(data=st.data())
-def test_whatever_the_damage_there_is_a_recording_or_one_error(tmp_path, data):
-    content = bytearray(data.draw(st.sampled_from(SAMPLES)))
-    for _ in range(data.draw(st.integers(1, 4))):
-        place = data.draw(st.integers(0, len(content)))
-        kind = data.draw(st.sampled_from(["cut", "nul", "bytes", "delete", "repeat"]))
-        length = data.draw(st.integers(1, 200))
-        if kind == "cut":
-            del content[place:]
-        elif kind == "nul":
-            content[place:place] = bytes(length)
-        elif kind == "bytes":
-            content[place : place + 3] = data.draw(st.binary(max_size=20))
-        elif kind == "delete":
-            del content[place : place + length]
-        else:
-            content[place:place] = content[place : place + length]
-    rec = opened(compose.write(tmp_path, bytes(content)))
-    if isinstance(rec, str):
-        assert "\n" not in rec
-        return
-    assert rec["jobs"].collect().height > 0
-    assert all(frame.collect().height for frame in rec.tables.values())
-
-
-@MANY
-@given(st.binary(max_size=300))
-def test_recognising_never_fails(head):
-    assert reader_of("fio").recognise(Head(head)) in (True, False)
-
-
 def test_other_formats_are_not_claimed():
     for head in (
         b"",

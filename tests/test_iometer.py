@@ -6,11 +6,10 @@ from datetime import UTC, datetime
 
 import polars as pl
 import pytest
-from compose import opened, real_data, write
+from compose import opened, real_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
-from strategies_of_text import reads_or_refuses, spliced
 
 import esxparse as ex
 from esxparse.metrics.workers import median_read_latency
@@ -260,12 +259,3 @@ def test_numbers_written_are_read_back(tmp_path_factory, release, numbers, count
     rec = opened(tmp_path_factory.mktemp("round"), document(release, results_block(release, [line])))
     got = rec["results"].collect().select("iops", "latency_mean_ms", "cpu_pct", "read_bytes").row(0)
     assert got == (*(pytest.approx(number, abs=1e-6) for number in numbers), count)
-
-
-@settings(max_examples=examples(150), deadline=None)
-@given(st.data())
-def test_damage_gives_a_recording_or_one_clear_error(tmp_path_factory, data):
-    release = data.draw(st.sampled_from(RELEASES))
-    whole = document(release, results_block(release, rows_of_a_test(release))).encode()
-    file = write(tmp_path_factory.mktemp("damage"), data.draw(spliced(whole)))
-    assert reads_or_refuses(file, "iometer")

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 
-import compose
 import pytest
 from compose import opened
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from search import examples
-from strategies_of_text import damaged, reads_or_refuses
 
 from esxparse.formats import perf_stat as reader
 from esxparse.formats.kit.head import Head
@@ -131,13 +129,6 @@ JSON = "".join(
     + "\n"
     for n in range(9)
 )
-
-
-@MANY
-@given(damage=st.sampled_from([TEXT, TEXT.replace(",", "."), CSV, JSON]).flatmap(damaged))
-def test_damage_gives_a_recording_or_one_clear_line(tmp_path, damage):
-    assert reader.recognise(Head(damage)) in {True, False}
-    assert reads_or_refuses(compose.write(tmp_path, damage, "damaged"), "perf_stat")
 
 
 NAMES = st.from_regex(r"[a-z][a-z0-9_.-]{0,20}[a-z](:[uk]{1,2})?", fullmatch=True).filter(

@@ -120,34 +120,6 @@ def test_numbers_written_are_numbers_read(tmp_path_factory, pairs):
     assert table["watts"].to_list() == [watts for _, watts in sorted(pairs)]
 
 
-def read_or_refused(file, form):
-    try:
-        return ex.open(file, format=form)
-    except ex.EsxparseError as error:
-        said = str(error)
-    assert "\n" not in said
-    return None
-
-
-SAMPLES = sorted(path.name for path in (ex.datasets_dir() / "formats").glob("redfish-*"))
-
-
-@settings(max_examples=examples(120), deadline=None)
-@given(st.sampled_from(SAMPLES), st.data())
-def test_whatever_the_damage_it_is_read_or_refused(tmp_path_factory, name, data):
-    content = (ex.datasets_dir() / "formats" / name).read_bytes()
-    where = data.draw(st.integers(0, len(content)))
-    length = data.draw(st.integers(0, 400))
-    how = data.draw(st.sampled_from(["cut", "nul", "lose", "twice", "noise"]))
-    middle = {"cut": b"", "nul": b"\0" * length, "lose": b"", "twice": content[where : where + length] * 2}.get(
-        how, data.draw(st.binary(max_size=40))
-    )
-    tail = b"" if how == "cut" else content[where + length :]
-    file = compose.write(tmp_path_factory.mktemp("damage"), content[:where] + middle + tail, "damaged.json")
-    if rec := read_or_refused(file, "redfish"):
-        assert all(rec[table].collect().height for table in rec)
-
-
 def found_by(function, resource, *more):
     found = resources.Found()
     function(resource, "/redfish/v1/x", found, *more)

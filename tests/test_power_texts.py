@@ -7,12 +7,10 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import compose
-import polars as pl
 import pytest
 from compose import opened
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from search import examples
 
 import esxparse as ex
 from esxparse.formats.power.readings import stamp
@@ -153,39 +151,6 @@ def test_days_and_months_are_told_by_the_other_rows_or_asked_for(tmp_path):
     with pytest.raises(ex.EsxparseError, match="date_order"):
         opened(tmp_path, doubtful, "m.csv")
     assert opened(tmp_path, doubtful, "m.csv", date_order="mdy")["power"].collect()["time"][0] == NOON
-
-
-def read_or_refused(file, form):
-    try:
-        return ex.open(file, format=form)
-    except ex.EsxparseError as error:
-        said = str(error)
-    assert "\n" not in said
-    return None
-
-
-SAMPLES = sorted(
-    path.name for kind in ("ribcl", "ipmi", "power") for path in (ex.datasets_dir() / "formats").glob(f"{kind}-*")
-)
-
-
-@settings(max_examples=examples(150), deadline=None)
-@given(st.sampled_from(SAMPLES), st.data())
-def test_whatever_the_damage_it_is_read_or_refused(tmp_path_factory, name, data):
-    content = (ex.datasets_dir() / "formats" / name).read_bytes()
-    where, length = data.draw(st.integers(0, len(content))), data.draw(st.integers(0, 200))
-    how = data.draw(st.sampled_from(["cut", "nul", "lose", "twice", "noise", "utf-16"]))
-    middle = {"cut": b"", "nul": b"\0" * length, "lose": b"", "twice": content[where : where + length] * 2}.get(
-        how, data.draw(st.binary(max_size=40))
-    )
-    damaged = content[:where] + middle + (b"" if how == "cut" else content[where + length :])
-    if how == "utf-16":
-        damaged = content.decode().encode("utf-16")
-    file = compose.write(tmp_path_factory.mktemp("damage"), damaged, "damaged.txt")
-    form = {"ribcl": "ribcl", "ipmi": "ipmi", "power": "power_csv"}[name.partition("-")[0]]
-    if rec := read_or_refused(file, form):
-        assert all(rec[table].collect().height for table in rec)
-        assert how != "utf-16" or rec["power"].select(pl.len()).collect().item() >= 3
 
 
 def warned(rec):

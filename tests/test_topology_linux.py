@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -16,12 +15,10 @@ from compose import opened
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from search import examples
-from strategies_of_text import damaged, reads_or_refuses
 
 import esxparse as ex
 
 MANY = settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-SAMPLES = {path.name: path.read_text() for path in (ex.datasets_dir() / "formats").glob("*-*") if path.suffix == ".txt"}
 
 
 def rows(rec, table):
@@ -85,22 +82,6 @@ def test_what_numactl_writes_is_read_back(tmp_path, data, nodes, width):
     assert [row["distance"] for row in rows(rec, "distances")] == [one for row in distances for one in row]
 
 
-GERMAN = """Architektur:                     x86_64
-CPU Operationsmodus:             32-bit, 64-bit
-Byte-Reihenfolge:                Little Endian
-CPU(s):                          8
-Liste der Online-CPU(s):         0-7
-Thread(s) pro Kern:              2
-Kern(e) pro Sockel:              2
-Sockel:                          2
-NUMA-Knoten:                     1
-Modellname:                      Example CPU
-Maximale Taktfrequenz der CPU:   3500,0000
-L1d Cache:                       32K
-L3 Cache:                        6144K
-"""
-
-
 def output(folder, name, *command):
     program = shutil.which(command[0])
     done = subprocess.run([program, *command[1:]], capture_output=True, check=False, env={**os.environ, "LC_ALL": "C"})
@@ -126,23 +107,3 @@ def test_numactl_lscpu_and_cpuinfo_of_this_machine_agree(tmp_path):
     assert recordings["lscpu"].meta == recordings["lscpu-J"].meta
     assert rows(recordings["lscpu-e"], "processors") == rows(recordings["lscpu-J-e"], "processors")
     assert not [note for rec in recordings.values() for note in warnings(rec)]
-
-
-DAMAGED = {
-    "numactl": numactl([(range(9), 10, 5), ([], 7, 7)], [[10, 20], [20, 10]]),
-    "cpuinfo": SAMPLES["cpuinfo-guest.txt"],
-    "lscpu": SAMPLES["lscpu-host.txt"],
-}
-OTHER_LSCPU = [
-    GERMAN,
-    json.dumps({"lscpu": [{"field": "CPU(s):", "data": "4", "children": [{"field": "Model", "data": None}]}]}),
-    "# CPU,Core,Socket,Node,,L1d,L1i\n0,0,0,0,,0,0\n1,1,0,,,1,1\n",
-    "NAME ONE-SIZE ALL-SIZE WAYS TYPE\nL1d 32K 64K 8 Data\n",
-]
-
-
-@MANY
-@given(one=st.sampled_from([*DAMAGED.items(), *(("lscpu", text) for text in OTHER_LSCPU)]), data=st.data())
-def test_damage_gives_a_recording_or_one_clear_line(tmp_path, one, data):
-    form, text = one
-    assert reads_or_refuses(compose.write(tmp_path, data.draw(damaged(text)), "damaged"), form)

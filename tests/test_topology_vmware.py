@@ -6,13 +6,11 @@ import csv
 import io
 import json
 
-import compose
 import pytest
 from compose import opened
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from search import examples
-from strategies_of_text import damaged, reads_or_refuses
 
 import esxparse as ex
 
@@ -98,19 +96,3 @@ def test_every_formatter_says_the_same_as_text(tmp_path, form):
     ]
     assert (rec.meta["threads"], rec.meta["sockets"], rec.meta["numa_nodes"]) == (4, 2, 2)
     assert opened(tmp_path, form([MEMORY])).meta == {"memory_bytes": 137106546688, "numa_nodes": 2}
-
-
-DAMAGED = [
-    ("vmx", (FORMATS / "vmx-database.vmx").read_text()),
-    ("vmx", '.encoding = "GBK"\n' + vmx(a="b")),
-    ("esxcli", (FORMATS / "esxcli-host.txt").read_text()),
-    ("esxcli", (FORMATS / "esxcli-hosthardware.txt").read_text()),
-    *(("esxcli", form(CPUS)) for form in (json.dumps, as_csv, as_xml, as_keyvalue)),
-]
-
-
-@MANY
-@given(one=st.sampled_from(DAMAGED), data=st.data())
-def test_damage_gives_a_recording_or_one_clear_line(tmp_path, one, data):
-    form, text = one
-    assert reads_or_refuses(compose.write(tmp_path, data.draw(damaged(text)), "damaged"), form)

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import compose
 from compose import opened
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from search import examples
-from strategies_of_text import damaged, reads_or_refuses
-
-from esxparse.formats.kit.head import Head
-from esxparse.formats.registry import reader_of
 
 MANY = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -48,12 +43,3 @@ def test_what_is_written_is_read_back(tmp_path, polls, width):
         text = "\n".join([head, *words])
     rec = opened(tmp_path, text)
     assert [value for (value,) in rows(rec, "rate_per_s")] == [value for poll in polls for value in poll]
-
-
-@MANY
-@given(
-    damage=damaged(block("tlb", [(1, 2, 3)] * 3, command="# vmkperf poll tlb -i 2") + block("b", [(9, 8)], title="{}"))
-)
-def test_damage_gives_a_recording_or_one_clear_line(tmp_path, damage):
-    assert reader_of("vmkperf").recognise(Head(damage)) in {True, False}
-    assert reads_or_refuses(compose.write(tmp_path, damage, "damaged"), "vmkperf")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from compose import opened, real_data, write
+from compose import opened, real_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
-from strategies_of_text import reads_or_refuses, spliced
 
 import esxparse as ex
 
@@ -110,15 +109,6 @@ def test_numbers_written_are_read_back(tmp_path_factory, counts, title, world, f
     assert got["to"].to_list() == [*limits, None]
     assert got["from"].to_list() == [None, *limits]
     assert got.select("world_group_id", "histogram", "direction").unique().rows() == [(world, *title[0])]
-
-
-@settings(max_examples=examples(200), deadline=None)
-@given(st.data())
-def test_damage_gives_a_recording_or_one_clear_error(tmp_path_factory, data):
-    form = data.draw(st.sampled_from([csv, printed]))
-    whole = "".join(form(title, [1, 2, 3, 4, 5, 6]) for title in TITLES.values()).encode()
-    file = write(tmp_path_factory.mktemp("damage"), data.draw(spliced(whole)))
-    assert reads_or_refuses(file, "vscsistats")
 
 
 @pytest.mark.parametrize("form", [csv, printed])

@@ -1,9 +1,11 @@
-"""Whatever happens to a file of a benchmark: it is read, or there is one clear error."""
+"""Whatever happens to a file of any reader: it is read, or there is one clear error."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+from functools import cache
+from pathlib import Path
 
 import pumps
 import pytest
@@ -11,104 +13,47 @@ from compose import write
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from search import examples
+from strategies_of_text import damaged, reads_or_refuses
 
 import esxparse as ex
-from esxparse.formats import benchmarks, hcibench, turbostat, vcenter, vdbench
-from esxparse.formats.benchmarks import (
-    elbencho,
-    hpcc,
-    ioping,
-    iperf3,
-    linpack,
-    memtier,
-    netperf,
-    ntttcp,
-    redis_benchmark,
-    results,
-    stream,
-    sysbench,
-)
+from esxparse.formats import benchmarks
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.numbers import whole
-from esxparse.formats.registry import reader_of
+from esxparse.formats.registry import reader_of, readers
 from esxparse.studies.roles import BENCHMARKS
 
-READERS = {
-    "netperf": netperf,
-    "iperf3": iperf3,
-    "stream": stream,
-    "linpack": linpack,
-    "hpl": linpack,
-    "redis": redis_benchmark,
-    "memtier": memtier,
-    "sysbench": sysbench,
-    "results": results,
-    "ioping": ioping,
-    "hpcc": hpcc,
-    "elbencho": elbencho,
-    "ntttcp": ntttcp,
-    "turbostat": turbostat,
-    "vcenter": vcenter,
-    "vdbench": vdbench,
-    "hcibench": hcibench,
+SAMPLES = sorted(path for path in (ex.datasets_dir() / "formats").iterdir() if path.suffix not in {".md", ".pcapng"})
+FORMS = Path(__file__).parent / "golden" / "forms"
+FILES = {path.name: [path] for path in SAMPLES} | {
+    folder.name: sorted(folder.iterdir()) for folder in sorted(FORMS.iterdir()) if folder.is_dir()
 }
-SAMPLES = sorted(path for path in (ex.datasets_dir() / "formats").iterdir() if path.name.partition("-")[0] in READERS)
+"""Each bundled sample, and the forms of each tool."""
 
 
-def test_every_benchmark_is_damaged_and_has_a_role_in_studies():
+def test_every_benchmark_has_a_role_in_studies():
     modules = {one.name for one in pkgutil.iter_modules(benchmarks.__path__)}
     modules -= {"table", "printed", "iperf3_json", "netperf_omni", "netperf_text"}
-    forgotten = modules - {module.__name__.rpartition(".")[2] for module in READERS.values()}
-    assert not forgotten, f"add {forgotten} to READERS"
-    readers = (importlib.import_module(f"{benchmarks.__name__}.{name}") for name in modules)
-    assert {one.FORMAT for one in readers} <= BENCHMARKS, "add it to studies/roles.toml"
+    formats = {importlib.import_module(f"{benchmarks.__name__}.{name}").FORMAT for name in modules}
+    assert formats <= BENCHMARKS, "add it to studies/roles.toml"
 
 
-def damaged(content, draw):
-    """Bytes of a sample that something happened to."""
-    lines = content.split(b"\n")
-    for _ in range(draw(st.integers(1, 3))):
-        at = draw(st.integers(0, max(0, len(content) - 1)))
-        kind = draw(st.sampled_from(["cut", "nul", "drop", "twice", "splice", "number", "head"]))
-        if kind == "cut":
-            content = content[:at]
-        elif kind == "head":
-            content = content[at:]
-        elif kind == "nul":
-            content = content[:at] + b"\0" * draw(st.integers(1, 40)) + content[at + 10 :]
-        elif kind == "splice":
-            content = content[:at] + draw(st.binary(min_size=1, max_size=12)) + content[at:]
-        elif kind == "number":
-            odd = draw(
-                st.sampled_from(
-                    [b"nan", b"-inf", b"9" * 400, b"1e999", b"", b"-1", b"0x1f", b"1_0", b"null", b"{", b"[]"]
-                )
-            )
-            digit = next((place for place in range(at, len(content)) if content[place : place + 1].isdigit()), at)
-            content = content[:digit] + odd + content[digit + 1 :]
-        else:
-            lines = content.split(b"\n")
-            place = draw(st.integers(0, len(lines) - 1))
-            lines[place : place + 1] = [] if kind == "drop" else [lines[place]] * 2
-            content = b"\n".join(lines)
-    return content
+@cache
+def format_of(path):
+    """The format of a file; None of one that is refused as it is."""
+    try:
+        return ex.open(path).format
+    except ex.EsxparseError:
+        return None
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.name)
+@pytest.mark.parametrize("name", FILES)
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_damage_is_read_or_told(sample, data, tmp_path):
-    content = damaged(sample.read_bytes(), data.draw)
-    reader = READERS[sample.name.partition("-")[0]]
-    assert reader_of(reader.FORMAT).recognise(Head(content)) in (True, False)
-    try:
-        rec = ex.open(write(tmp_path, content), format=reader.FORMAT)
-    except ex.EsxparseError as error:
-        told = str(error)
-    else:
-        told = ""
-        assert all(rec[name].collect().height > 0 for name in rec)
-    assert "\n" not in told
+def test_damage_is_read_or_told(name, data, tmp_path):
+    sample = data.draw(st.sampled_from(FILES[name]))
+    content, form = data.draw(damaged(sample.read_bytes())), format_of(sample)
+    assert not form or reader_of(form).recognise(Head(content)) in (True, False)
+    assert reads_or_refuses(write(tmp_path, content, sample.name), form)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +66,7 @@ def test_line_ends_and_marks_of_other_systems_change_nothing(sample, tmp_path):
     text = sample.read_bytes().decode()
     plain = ex.open(sample)
     for content in (text.replace("\n", "\r\n").encode(), b"\xef\xbb\xbf" + text.encode(), text.encode("utf-16")):
-        other = ex.open(write(tmp_path, content))
+        other = ex.open(write(tmp_path, content, sample.name))
         assert other.format == plain.format
         for name in plain:
             assert other[name].collect().equals(plain[name].collect()), name
@@ -170,7 +115,7 @@ def test_a_value_of_another_kind_breaks_nothing(tmp_path, name, value, odd):
 
 @given(st.binary(max_size=400))
 def test_recognise_takes_any_bytes(head):
-    assert all(reader_of(reader.FORMAT).recognise(Head(head)) in (True, False) for reader in set(READERS.values()))
+    assert all(reader.recognise(Head(head)) in (True, False) for reader in readers())
 
 
 def values(rec, metric):
