@@ -78,7 +78,8 @@ def test_a_form_of_a_file_has_these_cells(form):
         try:
             yield from texts.of_small_recording(ex.open(FORMS / form, **OPTIONS.get(form, {})))
         except EsxparseError as error:
-            message = str(error).replace(f"{FORMS}/", "")
+            # Without the list of all formats, which every new reader changes.
+            message = str(error).replace(f"{FORMS}/", "").partition("; it reads: ")[0]
             yield f"{type(error).__name__}: {message}"
 
     kept.check("forms", form, lines())
