@@ -1,4 +1,4 @@
-"""Captures composed for tests, cell by cell."""
+"""Captures composed for tests, cell by cell, and files written and opened."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 
 import needs
 import pytest
+
+import esxparse as ex
 
 STAMP = "(PDH-CSV 4.0) (UTC)(0)"
 
@@ -32,6 +34,11 @@ def write(folder: Path, content: str | bytes, name: str = "capture.csv") -> Path
     file = folder / name
     file.write_bytes(content.encode() if isinstance(content, str) else content)
     return file
+
+
+def opened(folder: Path, content: str | bytes, name: str = "capture.csv", **options: object) -> ex.Recording:
+    """What is read of a file with this content."""
+    return ex.open(write(folder, content, name), **options)
 
 
 def real_data(*parts: str) -> Path:

@@ -1,4 +1,4 @@
-"""What happens to text files: cut, zeroed, lines lost and doubled, bytes of something else inside."""
+"""What happens to files: cut, zeroed, lines lost and doubled, bytes of something else inside."""
 
 from __future__ import annotations
 
@@ -6,37 +6,41 @@ from hypothesis import strategies as st
 
 import esxparse as ex
 
+NUMBERS = [b"nan", b"-inf", b"9" * 400, b"1e999", b"", b"-1", b"0x1f", b"1_0", b"null", b"{", b"[]"]
+
 
 @st.composite
-def damaged(draw, text):
-    """The bytes of a text after up to three accidents."""
-    content = text.encode(draw(st.sampled_from(["utf-8", "utf-8", "utf-16"])), errors="replace")
+def damaged(draw, content):
+    """The bytes of a file after up to three accidents."""
     for _ in range(draw(st.integers(1, 3))):
-        place = draw(st.integers(0, max(len(content) - 1, 0)))
-        kind = draw(st.sampled_from(["cut", "zeros", "lost", "doubled", "bytes", "digits"]))
-        if kind == "cut":
-            content = content[:place]
-        elif kind == "zeros":
-            content = content[:place] + b"\0" * draw(st.integers(1, 64)) + content[place + 16 :]
-        elif kind == "bytes":
-            content = content[:place] + draw(st.binary(max_size=16)) + content[place:]
-        elif kind == "digits":
-            content = content[:place] + b"9" * draw(st.integers(1, 400)) + content[place:]
-        else:
-            lines = content.split(b"\n")
-            line = place % len(lines)
-            lines[line : line + 1] = [] if kind == "lost" else [lines[line]] * 2
-            content = b"\n".join(lines)
+        at, length = draw(st.integers(0, max(len(content) - 1, 0))), draw(st.integers(1, 400))
+        piece = content[at : at + length]
+        match draw(
+            st.sampled_from(["cut", "head", "nul", "lose", "twice", "splice", "line", "lines", "number", "utf-16"])
+        ):
+            case "cut":
+                content = content[:at]
+            case "head":
+                content = content[at:]
+            case "nul":
+                content = content[:at] + b"\0" * min(length, 64) + content[at + 10 :]
+            case "lose":
+                content = content[:at] + content[at + length :]
+            case "twice":
+                content = content[:at] + piece * 2 + content[at + length :]
+            case "splice":
+                content = content[:at] + draw(st.binary(max_size=30)) + content[at:]
+            case "number":
+                digit = next((place for place in range(at, len(content)) if content[place : place + 1].isdigit()), at)
+                content = content[:digit] + draw(st.sampled_from(NUMBERS)) + content[digit + 1 :]
+            case "utf-16":
+                content = content.decode(errors="replace").encode("utf-16")
+            case kind:
+                lines = content.split(b"\n")
+                place = at % len(lines)
+                lines[place : place + 1] = [] if kind == "line" else [lines[place]] * 2
+                content = b"\n".join(lines)
     return content
-
-
-@st.composite
-def spliced(draw, document):
-    """A document of which a piece is cut out, doubled, or replaced by NULs or noise; or that ends there."""
-    begin = draw(st.integers(0, len(document)))
-    end = draw(st.integers(begin, min(len(document), begin + 400)))
-    splice = draw(st.sampled_from([b"", b"\0" * 40, document[begin:end] * 2]) | st.binary(max_size=30))
-    return document[:begin] + splice + (document[end:] if draw(st.booleans()) else b"")
 
 
 def reads_or_refuses(path, form):
@@ -45,4 +49,4 @@ def reads_or_refuses(path, form):
         rec = ex.open(path, format=form)
     except ex.EsxparseError as error:
         return "\n" not in str(error)
-    return rec.format == form and all(rec[name].collect().height > 0 for name in rec)
+    return form in (rec.format, None) and all(rec[name].collect().height > 0 for name in rec)

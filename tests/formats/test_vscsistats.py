@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from compose import real_data, write
+from compose import opened, real_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
-from strategies_of_text import reads_or_refuses, spliced
 
 import esxparse as ex
 
@@ -45,10 +44,6 @@ def printed(title, counts, limits=LIMITS, disk="8194 (scsi0:1)", world=77):
     lines += [f"      {count:<15} (<= {limit:>18})" for count, limit in zip(counts[:-1], limits, strict=True)]
     lines += [f"      {counts[-1]:<15} (> {limits[-1]:>19})", "   }", "}"]
     return "\n".join(lines) + "\n"
-
-
-def opened(tmp_path, content):
-    return ex.open(write(tmp_path, content, "vscsi.out"))
 
 
 def test_every_number_of_a_real_file():
@@ -98,78 +93,6 @@ def test_each_histogram_is_told_by_its_title(tmp_path, form):
     ]
 
 
-@pytest.mark.parametrize("form", [csv, printed])
-def test_the_last_bin_has_no_end(tmp_path, form):
-    rec = opened(tmp_path, form(TITLES["io_length", "read"], [1, 2, 3, 4, 5, 6]))
-    assert rec["histograms"].collect().select("from", "to", "count").rows() == [
-        (None, 512, 1),
-        (512, 1024, 2),
-        (1024, 4095, 3),
-        (4095, 4096, 4),
-        (4096, 8192, 5),
-        (8192, None, 6),
-    ]
-    assert rec["summaries"].collect().select("min", "max", "mean", "count").row(0) == (512, 8192, 4000.0, 21)
-
-
-def test_several_disks_and_several_samples(tmp_path):
-    one = csv(TITLES["latency", "all"], [1, 0, 0, 0, 0, 0])
-    other = csv(TITLES["latency", "all"], [5, 0, 0, 0, 0, 0], disk="8195")
-    rec = opened(tmp_path, one + other + one + other)
-    assert rec.meta == {"samples": 2, "disks": 2}
-    assert rec["summaries"].collect().select("sample", "handle_id", "disk", "count").rows() == [
-        (1, 8194, "scsi0:1", 1),
-        (1, 8195, None, 5),
-        (2, 8194, "scsi0:1", 1),
-        (2, 8195, None, 5),
-    ]
-
-
-def test_the_list_of_vms_names_them(tmp_path):
-    listed = (
-        "Virtual Machine worldGroupID: 77, Virtual Machine Display Name: web, two, "
-        "Virtual Machine Config File: /vmfs/volumes/a/web.vmx, {\n Virtual SCSI Disk handleID: 8194 (scsi0:1)\n}\n"
-    )
-    rec = opened(tmp_path, listed + printed(TITLES["latency", "all"], [1, 0, 0, 0, 0, 0]))
-    assert rec["histograms"].collect()["vm"].unique().to_list() == ["web, two"]
-    assert not rec.notes
-
-
-def test_a_histogram_not_known_is_kept(tmp_path):
-    rec = opened(tmp_path, csv(TITLES["latency", "all"], [1] * 6) + csv("zone resets (Write commands)", [1] * 6))
-    assert rec["summaries"].collect().select("histogram", "direction", "unit").row(1) == (
-        "zone_resets_write_commands",
-        "write",
-        None,
-    )
-    assert [note.severity for note in rec.notes] == ["info"]
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda text: text.replace("4,4096\n", ""), "hold 17 commands, its count says 21"),
-        (lambda text: text.replace("6,8192\n", ""), "its last bin"),
-        (lambda text: text.replace("3,4095\n4,4096\n", "4,4096\n3,4095\n"), "do not rise"),
-        (lambda text: text.replace("4,4096", "4,4o96"), "not understood, left out: '4,4o96'"),
-        (lambda text: text.replace("count,21\n", ""), "does not say how many"),
-        (lambda text: text.removesuffix("92\n"), "the file ends in this line"),
-        (lambda text: text + "vscsiStats: killed\n", "not understood"),
-        (lambda text: text.replace("4,4096", f"{10**25},4096"), "not understood"),
-    ],
-)
-def test_what_is_odd_is_said(tmp_path, change, message):
-    rec = opened(tmp_path, change(csv(TITLES["io_length", "all"], [1, 2, 3, 4, 5, 6])))
-    assert any(message in note.message and note.line for note in rec.notes)
-    assert {note.severity for note in rec.notes} == {"warning"}
-
-
-def test_nothing_collected_is_one_clear_error(tmp_path):
-    with pytest.raises(ex.DamagedError, match="no histogram with a bin") as caught:
-        opened(tmp_path, csv(TITLES["io_length", "all"], [0] * 6).split("Frequency")[0])
-    assert "\n" not in str(caught.value)
-
-
 NUMBERS = st.lists(st.integers(0, 10**12), min_size=3, max_size=12)
 
 
@@ -188,15 +111,6 @@ def test_numbers_written_are_read_back(tmp_path_factory, counts, title, world, f
     assert got.select("world_group_id", "histogram", "direction").unique().rows() == [(world, *title[0])]
 
 
-@settings(max_examples=examples(200), deadline=None)
-@given(st.data())
-def test_damage_gives_a_recording_or_one_clear_error(tmp_path_factory, data):
-    form = data.draw(st.sampled_from([csv, printed]))
-    whole = "".join(form(title, [1, 2, 3, 4, 5, 6]) for title in TITLES.values()).encode()
-    file = write(tmp_path_factory.mktemp("damage"), data.draw(spliced(whole)))
-    assert reads_or_refuses(file, "vscsistats")
-
-
 @pytest.mark.parametrize("form", [csv, printed])
 def test_a_bin_that_was_lost_widens_no_other(tmp_path, form):
     whole = [form(TITLES["io_length", direction], [1, 2, 0, 4, 5, 6]) for direction in ("all", "read", "write")]
@@ -212,18 +126,3 @@ def test_a_bin_that_was_lost_widens_no_other(tmp_path, form):
     (note,) = rec.notes
     assert note.severity == "warning"
     assert "1 of the 6 bins that others of its kind have are missing" in note.message
-
-
-def test_a_last_limit_without_its_pair_is_left_out(tmp_path):
-    whole = [csv(TITLES["io_length", direction], [1, 2, 3, 4, 5, 6]) for direction in ("all", "read", "write")]
-    rec = opened(tmp_path, whole[0] + whole[1].replace("5,8192\n", "") + whole[2])
-    counts = rec["histograms"].filter(direction="read").collect()["count"].to_list()
-    assert counts == [1, 2, 3, 4]
-    assert any("1 left out because their limits are unknown" in note.message for note in rec.notes)
-
-
-def test_a_limit_that_lost_a_digit_is_left_out(tmp_path):
-    whole = [csv(TITLES["io_length", direction], [1, 2, 3, 4, 5, 6]) for direction in ("all", "read", "write")]
-    rec = opened(tmp_path, whole[0] + whole[1].replace("3,4095", "3,409") + whole[2])
-    found = rec["histograms"].filter(direction="read").select("from", "to").collect().rows()
-    assert found == [(None, 512), (512, 1024), (4095, 4096), (4096, 8192), (8192, None)]

@@ -70,6 +70,14 @@ def of_frame(frame: pl.DataFrame | pl.LazyFrame, title: str = "") -> Iterator[st
         yield " | ".join(parts)
 
 
+def of_cells(frame: pl.DataFrame | pl.LazyFrame, title: str) -> Iterator[str]:
+    """A line for each column of a small table: type, and every cell."""
+    table = frame.lazy().collect()
+    yield f"{title}: {table.height} rows"
+    for column in table:
+        yield f"  {column.name} {column.dtype} | {' | '.join(map(value, column))}"
+
+
 def of_notes(rec: ex.Recording) -> Iterator[str]:
     """Severity, place and message of each note."""
     for note in rec.notes:
@@ -89,6 +97,15 @@ def of_recording(rec: ex.Recording) -> Iterator[str]:
     yield from of_notes(rec)
     for name in sorted(rec):
         yield from of_frame(rec[name], name)
+
+
+def of_small_recording(rec: ex.Recording) -> Iterator[str]:
+    """Facts, notes and every cell."""
+    yield f"format {rec.format}"
+    yield from of_meta(rec.meta)
+    yield from of_notes(rec)
+    for name in sorted(rec):
+        yield from of_cells(rec[name], name)
 
 
 def of_spec(spec: dict[str, Any]) -> Iterator[str]:

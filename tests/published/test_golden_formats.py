@@ -1,8 +1,14 @@
-"""Samples of every format, whole and damaged, compared with golden texts (`make golden` writes them again)."""
+"""Samples of every format, whole and damaged, and small files of one form each, compared with golden texts.
+
+`make golden` writes the texts again. A file below golden/forms is one form of a tool's output, written by hand.
+Its text has every cell.
+"""
 
 from __future__ import annotations
 
 import random
+import tomllib
+from pathlib import Path
 
 import pytest
 from golden import kept, texts
@@ -12,6 +18,9 @@ from esxparse.errors import EsxparseError
 
 FORMATS = ex.datasets_dir() / "formats"
 SAMPLES = sorted(path.name for path in FORMATS.iterdir() if path.is_file())
+FORMS = Path(__file__).parent / "golden" / "forms"
+OPTIONS = tomllib.loads((FORMS / "options.toml").read_text(encoding="utf-8"))
+"""Options of opening, for the few forms that need them."""
 CUTS = (0.2, 0.5, 0.8, 0.97)
 DAMAGES = 4
 
@@ -61,3 +70,16 @@ def test_a_sample_whole_cut_and_damaged(name, tmp_path):
             yield from of_variant(tmp_path / name, damaged(content, seed))
 
     kept.check("formats", name, lines())
+
+
+@pytest.mark.parametrize("form", sorted(str(path.relative_to(FORMS)) for path in FORMS.glob("*/*")))
+def test_a_form_of_a_file_has_these_cells(form):
+    def lines():
+        try:
+            yield from texts.of_small_recording(ex.open(FORMS / form, **OPTIONS.get(form, {})))
+        except EsxparseError as error:
+            # Without the list of all formats, which every new reader changes.
+            message = str(error).replace(f"{FORMS}/", "").partition("; it reads: ")[0]
+            yield f"{type(error).__name__}: {message}"
+
+    kept.check("forms", form, lines())

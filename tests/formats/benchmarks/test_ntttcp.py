@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from compose import write
 
@@ -65,38 +63,3 @@ def test_the_xml_of_linux_has_zeros_that_nobody_measured_and_no_mbit():
     assert rec["threads"].collect()["mbit_per_s"].to_list() == pytest.approx([4194.304, 3355.4432])
     assert dict(rec["parameters"].collect().select("name", "value").rows())["run_time"] == "60"
     assert rec.meta["host"] == "vm-03"
-
-
-def test_json_says_what_xml_says(tmp_path):
-    document = {
-        "-computername": "vm-03",
-        "-version": "5.33-linux",
-        "parameters": {"udp": "True"},
-        "thread": [{"-index": "0", "throughput": [{"-metric": "MB/s", "#text": "500.000 bps"}]}],
-        "throughput": [{"-metric": "MB/s", "#text": "899.985"}, {"-metric": "mbps", "#text": "7199.880"}],
-        "packets_sent": 7,
-        "cpu": {"-metric": "%", "#text": "71.204"},
-        "tcp_average_rtt metric": "512 us",
-    }
-    rec = ex.open(write(tmp_path, json.dumps({"ntttcpr": document}, indent=1), "x.json"))
-    found = results(rec)
-    assert found["udp_receive", "throughput"][0] == pytest.approx(899.985 * 2**20 * 8 / 1e6)
-    assert found["udp_receive", "rtt"] == (512.0, "us")
-    assert rec["threads"].collect()["mbit_per_s"].item() == pytest.approx(4194.304)
-
-
-def test_several_runs_and_a_cut_one(tmp_path):
-    text = (SAMPLES / "ntttcp-linux.xml").read_text()
-    rec = ex.open(write(tmp_path, text + text[: text.index("<total_bytes")], "x.xml"))
-    assert rec["totals"].collect().height == 1
-    assert rec["threads"].collect()["run"].to_list() == [1, 1, 2, 2]
-    told = [note.message for note in rec.notes if note.severity == "warning"]
-    assert len(told) == 2
-    assert told[0].startswith("not XML from here on")
-    assert told[1] == "run 2 has no throughput: it was stopped, or the file was cut"
-
-
-def test_a_declared_entity_is_refused(tmp_path):
-    text = '<ntttcps computername="a">\n<!DOCTYPE x>\n</ntttcps>\n'
-    with pytest.raises(ex.DamagedError):
-        ex.open(write(tmp_path, text, "x.xml"))

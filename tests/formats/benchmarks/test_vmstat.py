@@ -50,24 +50,12 @@ def test_disks_and_counters_of_the_real_tool(tmp_path):
     assert counters.row(0)[2] == "K"
 
 
-def test_zones_are_read(tmp_path):
-    frame = opened(tmp_path / "a", TITLES + rows(3))["vmstat"].collect()
-    assert frame["time"][0] == datetime(2026, 7, 1, 10, 0, 0, tzinfo=UTC)
-    assert frame["interval_s"].to_list() == [None, 1.0, 1.0]
-
-
 def test_titles_that_come_again_before_a_screen_is_full_begin_another_run(tmp_path):
     screens = opened(tmp_path / "a", TITLES + rows(21) + TITLES + rows(21) + TITLES + rows(3))["vmstat"].collect()
     assert screens["since_boot"].sum() == 1
     runs = opened(tmp_path / "a", TITLES + rows(12) + TITLES + rows(12))["vmstat"].collect()
     assert runs["since_boot"].sum() == 2
     assert runs["report"].to_list() == [*range(1, 13)] * 2
-
-
-def test_a_damaged_row_is_noted_and_left_out(tmp_path):
-    rec = opened(tmp_path / "a", TITLES + rows(2).replace("1714", "17x4", 1))
-    assert rec["vmstat"].collect().height == 1
-    assert [(note.line, note.severity) for note in rec.notes if "left out" in note.message] == [(3, "warning")]
 
 
 def test_the_zone_of_the_clock_can_be_given(tmp_path):
@@ -101,15 +89,6 @@ def test_titles_of_any_language_are_the_columns_in_their_places(tmp_path, titles
     assert not [note for note in rec.notes if note.severity == "warning"]
 
 
-def test_what_memory_is_split_into_is_left_open_where_no_title_says_it(tmp_path):
-    titles = "r b swpd vapaa puskuri kätkö si so bi bo in cs us sy id wa st"
-    rec = opened(tmp_path / "a", f"{GROUPS}\n{titles}\n{NUMBERS}\n")
-    frame = rec["vmstat"].collect()
-    assert frame.select("memory_4", "memory_5", "free_kib", "idle_pct").row(0) == (201292, 5128536, 18308524, 28)
-    assert "buffers_kib" not in frame.columns
-    assert [note.line for note in rec.notes if "another language" in note.message] == [2]
-
-
 @pytest.mark.needs("vmstat")
 @pytest.mark.parametrize("language", ["de", "fr", "ko", "pl", "ro", "sv", "uk", "vi", "zh_CN"])
 @pytest.mark.parametrize("option", ["-w", "-wt", "-a", "-d", "-s"])
@@ -133,21 +112,3 @@ def test_the_real_tool_in_its_languages(tmp_path, language, option):
         names = [*COLUMNS[:4], "inactive_kib", "active_kib", *COLUMNS[6:]] if option == "-a" else COLUMNS
         assert frame.select(names).row(0) == tuple(cells)
         assert ("time" in frame.columns) == (option == "-wt")
-
-
-def test_the_unit_of_counters_is_read_whatever_it_is(tmp_path):
-    names = ("total memory", "used memory", "active memory", "inactive memory", "free memory", "buffer memory")
-    lines = [f"{100 + n:>13} M {name}" for n, name in enumerate((*names, "swap cache", "total swap", "used swap"))]
-    frame = opened(tmp_path / "a", "\n".join([*lines, "        66409 non-nice user cpu ticks"]) + "\n")[
-        "counters"
-    ].collect()
-    assert frame.row(0) == ("total memory", 100.0, "M")
-    assert frame.row(-1) == ("non-nice user cpu ticks", 66409.0, "")
-
-
-def test_less_memory_than_any_machine_has_is_a_warning(tmp_path):
-    small = NUMBERS.replace("18308524 201292 5128536", "17879 196 5008")
-    rec = opened(tmp_path / "a", f"{GROUPS}\n{LANGUAGES['de']}\n{small}\n")
-    assert [note.severity for note in rec.notes if "points to -S m or -S M" in note.message] == ["warning"]
-    rec = opened(tmp_path / "b", f"{GROUPS}\n{LANGUAGES['de']}\n{NUMBERS}\n")
-    assert [note.severity for note in rec.notes if "in KiB" in note.message] == ["info"]

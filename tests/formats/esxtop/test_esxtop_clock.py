@@ -14,40 +14,10 @@ import esxparse as ex
 COLUMNS = [("Memory", "Free MBytes"), ("Group Cpu(1:a)", "% Used"), ("Group Cpu(2:b)", "% Used")]
 
 
-def perfmon(zone, bias, *stamps):
-    """A log of a Windows guest, as Perfmon writes it."""
-    names = [r"\\GUEST-7\Processor(_Total)\% Processor Time", r"\\GUEST-7\Memory\Available MBytes"]
-    header = ",".join(f'"{cell}"' for cell in [f"(PDH-CSV 4.0) ({zone})({bias})", *names])
-    rows = [f'"{stamp}","{number}.3456789012345","2048"' for number, stamp in enumerate(stamps)]
-    return "\r\n".join([header, *rows]) + "\r\n"
-
-
 def jumps(rec):
     """What is said of the clock, with the line."""
     said = [note for note in rec.notes if "clock" in note.message or "backward" in note.message]
     return [(note.line, note.message.partition(", as ")[0]) for note in said]
-
-
-def test_the_end_of_daylight_saving_is_said_and_nothing_is_shifted(tmp_path):
-    stamps = [f"11/04/2018 0{time}.482" for time in ("1:59:30", "1:59:45", "1:00:00", "1:00:15", "1:00:30")]
-    rec = ex.open(compose.write(tmp_path, perfmon("Pacific Daylight Time", 420, *stamps)))
-    assert jumps(rec) == [(4, "the clock was set back by an hour at line 4")]
-    (said,) = [note.message for note in rec.notes if "clock" in note.message]
-    assert "as at the end of daylight saving" in said
-    assert "kept in file order" in said
-    assert "as the file states a single bias, times from there on may be off by an hour" in said
-    times = rec["memory"].collect()["time"]
-    assert [f"{time:%H:%M:%S}" for time in times] == ["08:59:30", "08:59:45", "08:00:00", "08:00:15", "08:00:30"]
-
-
-def test_the_start_of_daylight_saving_is_said_and_nothing_is_shifted(tmp_path):
-    stamps = [f"03/11/2018 0{time}.017" for time in ("1:59:30", "1:59:45", "3:00:00", "3:00:15", "3:00:30")]
-    rec = ex.open(compose.write(tmp_path, perfmon("Pacific Standard Time", 480, *stamps)))
-    assert jumps(rec) == [(4, "the clock was set ahead by an hour at line 4")]
-    (said,) = [note.message for note in rec.notes if "clock" in note.message]
-    assert "as at the start of daylight saving, or samples are missing" in said
-    assert "may be off by an hour" in said
-    assert [time.hour for time in rec["memory"].collect()["time"]] == [9, 9, 11, 11, 11]
 
 
 def clocked(*seconds, stamp=compose.STAMP):

@@ -8,6 +8,7 @@ import re
 import compose
 import polars as pl
 import pytest
+from compose import opened
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
@@ -20,40 +21,10 @@ ROWS = [["100", "1.25", "2.00"], ["200", "1.50", "2.25"], ["300", "1.75", "2.50"
 WHOLE = compose.text(COLUMNS, ROWS)
 
 
-def opened(tmp_path, content):
-    return ex.open(compose.write(tmp_path, content))
-
-
 def values(rec):
     memory = rec["memory"].collect()["free_mbytes"].to_list()
     used = rec["group_cpu"].collect()["pct_used"].to_list()
     return memory, used
-
-
-def test_a_last_row_that_is_cut_is_left_out_and_said(tmp_path):
-    cut = WHOLE[: WHOLE.rindex('"2.50"') - 1]
-    rec = opened(tmp_path, cut)
-    assert values(rec) == ([100.0, 200.0], [1.25, 2.0, 1.5, 2.25])
-    (note,) = rec.notes
-    assert note.message == "the last row is cut after 3 of 4 cells: left out"
-    assert (note.line, note.column, note.severity) == (4, 3, "warning")
-
-
-def test_a_last_cell_that_is_cut_is_null_not_a_smaller_number(tmp_path):
-    rec = opened(tmp_path, WHOLE[: WHOLE.rindex('0"')])
-    assert values(rec) == ([100.0, 200.0, 300.0], [1.25, 2.0, 1.5, 2.25, 1.75, None])
-    (note,) = rec.notes
-    assert "not closed" in note.message
-    assert (note.line, note.column) == (4, 4)
-
-
-def test_a_bare_last_cell_without_a_line_end_may_be_cut_and_is_null(tmp_path):
-    names = [f'"{compose.path("PCPU Power State(PCPU 0)", "%C-State C0")}"']
-    content = (
-        f'"{compose.STAMP}",{names[0]},   -\n"04/24/2018 10:49:12","8.01",    68.5\n"04/24/2018 10:49:17","8.01",    7'
-    )
-    states = opened(tmp_path, content)["pcpu_power_state"].collect()
-    assert states["pct_of_aperf_per_mperf"].to_list() == [68.5, None]
 
 
 def open_or_error(file):
@@ -80,44 +51,6 @@ def test_cut_at_any_byte_no_number_is_wrong(tmp_path_factory, length):
         lost = len(memory) < len(whole_memory) or None in used
         cut_inside_a_line = "\n" not in WHOLE[length - 1 : length + 1]
         assert not (lost and cut_inside_a_line) or rec.notes
-
-
-def test_rows_with_too_few_or_too_many_cells_are_left_out_and_said(tmp_path):
-    lines = WHOLE.splitlines()
-    lines[2] = lines[2].rpartition(",")[0]
-    lines.insert(3, lines[3] + ',"9"')
-    rec = opened(tmp_path, "\n".join(lines) + "\n")
-    assert values(rec) == ([100.0, 300.0], [1.25, 2.0, 1.75, 2.5])
-    (note,) = rec.notes
-    assert "2 rows have 3, 5 cells where the header has 4" in note.message
-    assert "lines 3, 4" in note.message
-    assert (note.line, note.severity) == (3, "warning")
-
-
-def test_blank_lines_are_passed_over(tmp_path):
-    lines = WHOLE.splitlines()
-    rec = opened(tmp_path, "\n\n".join(lines) + "\n\n\n")
-    assert values(rec)[0] == [100.0, 200.0, 300.0]
-    (note,) = rec.notes
-    assert "blank lines" in note.message
-
-
-def test_a_row_whose_time_is_none_is_left_out(tmp_path):
-    lines = WHOLE.splitlines()
-    lines[2] = lines[2].replace("03/02/2026 08:00:05", "13/40/2026 08:00:05")
-    rec = opened(tmp_path, "\n".join(lines) + "\n")
-    assert values(rec)[0] == [100.0, 300.0]
-    (note,) = rec.notes
-    assert "13/40/2026" in note.message
-    assert note.line == 3
-
-
-def test_a_second_header_ends_the_capture(tmp_path):
-    rec = opened(tmp_path, WHOLE + compose.text(list(reversed(COLUMNS)), ROWS))
-    assert values(rec) == ([100.0, 200.0, 300.0], [1.25, 2.0, 1.5, 2.25, 1.75, 2.5])
-    (note,) = rec.notes
-    assert "another capture" in note.message
-    assert note.line == 5
 
 
 @pytest.mark.parametrize("left", [False, True])
@@ -169,19 +102,6 @@ def test_a_second_header_ends_the_capture_in_whatever_block_it_stands(tmp_path):
     assert any("another capture" in note.message and note.line == 802 for note in rec.notes)
 
 
-@pytest.mark.parametrize("cut", [1, 3, 8, 9, 13, 22, 40])
-def test_a_second_header_glued_to_a_cut_row_ends_the_capture(tmp_path, cut):
-    other = compose.text([("Memory", "Free MBytes"), ("Group Cpu(8:x)", "% Used"), ("Group Cpu(9:y)", "% Used")], ROWS)
-    rec = opened(tmp_path, WHOLE[:-cut] + other)
-    memory, used = values(rec)
-    whole = {1: [300.0, 1.75, 2.5], 3: [300.0, 1.75, None]}.get(cut, [])
-    assert memory == [100.0, 200.0, *whole[:1]]
-    assert used == [1.25, 2.0, 1.5, 2.25, *whole[1:]]
-    assert any("another capture" in note.message and note.line == 4 for note in rec.notes)
-    again = ex.open(tmp_path / "capture.csv", segment=2)
-    assert again["memory"].collect()["free_mbytes"].to_list() == [100.0, 200.0, 300.0]
-
-
 @pytest.mark.parametrize("lost", ["\n", '"\n', '0"\n'])
 def test_rows_around_a_header_that_is_glued_to_one_are_the_same_left_in_the_file(tmp_path, lost):
     """What is read of the file again ends with each row, not with its line."""
@@ -191,30 +111,6 @@ def test_rows_around_a_header_that_is_glued_to_one_are_the_same_left_in_the_file
     at_once, left = ex.open(file, lazy=False), ex.open(file, lazy=True)
     assert values(left) == values(at_once)
     assert values(at_once)[1][4:] == [1.75, 2.5 if lost == "\n" else None, 1.25, 2.0, 1.5, 2.25, 1.75, 2.5]
-
-
-def test_a_second_header_glued_beyond_the_last_cell_ends_the_capture(tmp_path):
-    """A bare A/MPERF cell (ESXi 6.5) that lost its line end takes the next capture's first cell with it."""
-    stamp = '"(PDH-CSV 4.0) (UTC)(0)"'
-    state = r'"\\h\PCPU Power State(PCPU 0)\%T-State T7",   -'
-    first = f'{stamp},{state}\n"01/15/2008 23:58:00","1.00",   -\n"01/15/2008 23:58:05","2.00",   -'
-    other = f'{stamp},"\\\\h\\Memory\\Free MBytes",{state}\n"01/18/2008 23:58:02","5.00","6.00",   -\n'
-    rec = opened(tmp_path, first + other)
-    states = rec["pcpu_power_state"].collect()
-    assert states["pct_t_state_t7"].to_list() == [1.0, 2.0]
-    assert any("another capture" in note.message and note.line == 3 for note in rec.notes)
-    last = ex.open(tmp_path / "capture.csv", segment=2)
-    assert last["memory"].collect()["free_mbytes"].to_list() == [5.0]
-
-
-def test_a_row_that_lost_a_cell_is_not_taken_for_one_with_a_trailing_comma(tmp_path):
-    lines = [line + "," for line in WHOLE.splitlines()]
-    lines[2] = lines[2].replace('"1.50",', "")
-    rec = opened(tmp_path, "\n".join(lines) + "\n")
-    assert values(rec) == ([100.0, 300.0], [1.25, 2.0, 1.75, 2.5])
-    assert any(
-        "1 row has 4 cells where the header has 4" in note.message or "left out" in note.message for note in rec.notes
-    )
 
 
 def test_short_lines_do_not_ask_for_memory(tmp_path):
@@ -268,57 +164,6 @@ def test_pieces_and_threads_do_not_matter(tmp_path, monkeypatch):
         assert again.notes == expected.notes
         for name in expected:
             assert again[name].collect().equals(expected[name].collect()), (name, piece)
-
-
-def test_a_column_of_texts_does_not_take_another_columns_name(tmp_path):
-    columns = [("Memory", "Foo"), ("Memory", "Foo Text")]
-    frame = opened(tmp_path, compose.text(columns, [["abc", "1"]]))["memory"].collect()
-    assert frame.drop("time", "instance").to_dicts() == [{"foo": None, "foo_text_2": "abc", "foo_text": 1.0}]
-
-
-def test_a_cut_cell_makes_no_column_of_texts(tmp_path):
-    rec = opened(tmp_path, WHOLE[: WHOLE.rindex('0"')])
-    assert "pct_used_text" not in rec["group_cpu"].collect_schema()
-
-
-def test_a_carriage_return_without_its_line_feed_ends_a_row_all_the_same(tmp_path):
-    content = WHOLE.replace("\n", "\r\n")[:-1]
-    rec = opened(tmp_path, content)
-    assert values(rec)[1] == [1.25, 2.0, 1.5, 2.25, 1.75, 2.5]
-    assert rec.notes == ()
-
-
-def test_times_that_repeat_or_go_backward_are_said(tmp_path):
-    lines = WHOLE.splitlines()
-    lines += [lines[3], lines[1]]
-    rec = opened(tmp_path, "\n".join(lines) + "\n")
-    assert rec.meta["samples"] == 5
-    assert [note.line for note in rec.notes] == [6, 5]
-
-
-def test_a_row_with_nul_bytes_is_left_out(tmp_path):
-    """A run of them may have swallowed a line end, and made one row of two."""
-    rec = opened(tmp_path, WHOLE.replace('"1.50"', '"\x00\x00\x00\x00"'))
-    memory, used = values(rec)
-    assert memory == [100.0, 300.0]
-    assert used == [1.25, 2.0, 1.75, 2.5]
-    (note,) = rec.notes
-    assert "NUL bytes in 1 row" in note.message
-    assert note.line == 3
-    joined = opened(tmp_path, WHOLE.replace('.50","2.25"\n"03/02/2026 08:00:10","300","1.75"', "\0" * 40))
-    assert values(joined)[0] == [100.0]
-
-
-@pytest.mark.parametrize("length", [8, 60])
-def test_a_row_with_nul_bytes_behind_its_time_stamp_is_left_out(tmp_path, length):
-    """They reach from there to the same place of the next row: its numbers do not belong to this time."""
-    lines = WHOLE.splitlines(keepends=True)
-    first_stamp, (_, _, numbers) = lines[1].partition(",")[0], lines[2].partition(",")
-    rec = opened(tmp_path, f'{lines[0]}{first_stamp}{chr(0) * length}",{numbers}{lines[3]}')
-    assert values(rec)[0] == [300.0]
-    (note,) = rec.notes
-    assert "NUL bytes in 1 row" in note.message
-    assert (note.line, note.severity) == (2, "warning")
 
 
 def test_more_rows_than_the_first_lines_let_expect(tmp_path):

@@ -66,13 +66,6 @@ def test_a_cell_that_no_tool_prints_spoils_the_rest_of_its_row(tmp_path, first, 
     assert late["alloc_max"].to_list() == [-1.0, *[None] * 7]
 
 
-def test_a_seam_that_makes_a_number_is_at_least_said(tmp_path):
-    rec = ex.open(compose.write(tmp_path, seam('"30.1', '5"')))
-    (note,) = rec.notes
-    assert "samples are missing there" in note.message
-    assert note.line == 13
-
-
 @pytest.mark.parametrize(
     "words", [("0,1", "0,1,2"), ("Yes", "no"), ("", "-"), ("vmnic4", "vmrdma0"), ("-nan", "inf"), ("-1", "7")]
 )
@@ -179,21 +172,3 @@ def test_gzip_cut_before_the_first_row_says_so(tmp_path):
     packed = gzip.compress(compose.text(columns, [["1.25"] * 3000]).encode())
     with pytest.raises(ex.DamagedError, match="gzip data is cut"):
         ex.open(compose.write(tmp_path, packed[: len(packed) // 2], "capture.csv.gz"))
-
-
-def test_texts_of_rdma_devices_are_no_damage(tmp_path):
-    device = "RDMA Device(vmrdma0:bnxtroce:Active)"
-    names = ["Name", "Team Uplink", "Packets Transmitted/sec", "Queue Pairs Allocated"]
-    rec = ex.open(
-        compose.write(
-            tmp_path, compose.text([(device, name) for name in names], [["vmrdma0", "vmnic4", "1.50", "3"]] * 3)
-        )
-    )
-    frame = rec["rdma_device"].collect()
-    assert frame["team_uplink_text"].to_list() == ["vmnic4"] * 3
-    assert {note.severity for note in rec.notes} == {"info"}
-
-
-def test_the_first_idle_world_of_7_and_8(tmp_path):
-    columns = [("Vcpu(1:system:262145:idle1)", "% Used")]
-    assert ex.open(compose.write(tmp_path, compose.text(columns, [["1.00"]]))).meta["release"] == "7 or 8"

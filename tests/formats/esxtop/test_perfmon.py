@@ -37,25 +37,6 @@ def test_the_zone_of_the_header_makes_utc():
     assert "vms" not in rec.meta
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "cp1252"])
-def test_typeperf_has_no_zone_and_minus_one_for_no_value(tmp_path, encoding):
-    rec = opened(tmp_path / "a.csv", TYPEPERF, encoding)
-    assert rec.format == "perfmon"
-    processor = rec["processor"].collect()
-    assert processor["pct_processor_time"].to_list() == [12.345678, None]
-    assert processor["time"][0] == dt.datetime(2026, 11, 22, 20, 0, 1, 123000, tzinfo=dt.UTC)
-    assert rec["logicaldisk"].collect()["avg_disk_sec_per_read"].to_list() == [0.000123, 0.0005]
-    assert any("no zone" in note.message for note in rec.notes)
-
-
-def test_localized_names_stay(tmp_path):
-    text = TYPEPERF.replace("(PDH-CSV 4.0)", "(PDH-CSV 4.0) (Mitteleuropäische Zeit)(-60)")
-    text = text.replace(r"Processor(_Total)\% Processor Time", r"Prozessor(_Total)\Prozessorzeit (%)")
-    rec = opened(tmp_path / "a.csv", text)
-    assert rec["prozessor"].collect()["prozessorzeit_pct"].to_list() == [12.345678, None]
-    assert rec.meta["start"].hour == 19
-
-
 def test_captures_of_esxtop_stay_such_whatever_program_saved_them(tmp_path):
     capture = compose.text([("Memory", "Free MBytes"), ("Group Cpu(1:a)", "% Used")], [["1", "2"], ["2", "3"]])
     for at, zone in enumerate(("UTC)(0", "Pacific Standard Time)(480")):
@@ -83,29 +64,6 @@ def test_the_zone_of_typeperfs_clock_can_be_given(tmp_path):
     assert rec["processor"].collect()["time"].to_list() == [dt.datetime(2026, 11, 22, 19, 0, 2, 125000, tzinfo=dt.UTC)]
     with pytest.raises(ex.EsxparseError, match="states its zone: leave zone out"):
         ex.open(ex.datasets_dir() / "formats" / "perfmon-guest.csv", zone="+01:00")
-
-
-GERMAN = (
-    "(PDH-CSV 4.0);\\\\P\\Prozessor(_Total)\\Prozessorzeit (%);\\\\P\\System\\Kontextwechsel/s\n"
-    "13.07.2026 10:00:00;12,5;4.096\n13.07.2026 10:00:05;0,78;12.288\n"
-)
-
-
-def test_numbers_of_a_german_windows_are_at_their_scale_and_its_zone_counts(tmp_path):
-    file = tmp_path / "german.csv"
-    file.write_text(GERMAN)
-    rec = ex.open(file, zone="Europe/Berlin")
-    assert rec["system"].collect()["kontextwechsel_per_s"].to_list() == [4096.0, 12288.0]
-    assert rec["prozessor"].collect()["prozessorzeit_pct"].to_list() == [12.5, 0.78]
-    assert rec.meta["start"].isoformat() == "2026-07-13T08:00:00+00:00"
-
-
-def test_three_digits_after_a_point_are_refused_if_nothing_settles_them(tmp_path):
-    file = tmp_path / "german.csv"
-    file.write_text('"(PDH-CSV 4.0)","\\\\P\\System\\Switches/s"\n"07/13/2026 10:00:00","4.096"\n')
-    with pytest.raises(ex.EsxparseError, match=r"'4.096' .* is 4.096 or 4096"):
-        ex.open(file)
-    assert ex.open(file, decimal="comma")["system"].collect()["switches_per_s"].to_list() == [4096.0]
 
 
 @pytest.mark.parametrize("day", ["03/29/2026", "10/25/2026"])

@@ -142,7 +142,11 @@ def test_the_logs_of_one_run_have_one_unit(tmp_path, files, unit, evidence, warn
 
 DEPTHS = (1, 4, 20, 32, 128, 256)
 LATENCIES_MS = (0.05, 0.5, 5, 20, 200)
-GRID = [*product(DEPTHS, LATENCIES_MS)]
+GRID = [
+    pytest.param(*pair, marks=[] if place % 4 == 2 else [pytest.mark.search])
+    for place, pair in enumerate(product(DEPTHS, LATENCIES_MS))
+]
+"""`make test` takes a few pairs that have each depth and each latency, and (256, 0.5), which is in doubt."""
 UNITS = {"ns": 1, "us": 1000}
 
 

@@ -333,26 +333,3 @@ def test_what_is_written_is_read(tmp_path, rows):
     read = found.select("elapsed_s", "value", pl.col("direction").cast(pl.String), "block_size_bytes", "offset_bytes")
     expected = [(row[0] / 1000, float(row[1]), DIRECTIONS[row[2]], row[3], row[4]) for row in rows]
     assert read.rows() == expected
-
-
-WHOLE = b"".join(b"%d, %d, %d, 4096, %d, 0\n" % (n * 10, 90_000 + n, n % 2, n * 4096) for n in range(40))
-HISTOGRAM = b"".join(b"%d, 0, 4096" % (n * 500) + b", 1" * 116 + b"\n" for n in range(6))
-
-
-@settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    content=st.sampled_from([WHOLE, HISTOGRAM]),
-    start=st.floats(0, 1),
-    length=st.integers(0, 80),
-    put=st.one_of(st.binary(max_size=40), st.sampled_from([b"\0" * 30, b"\n\n", b", 9" * 12, b"1e9", b"9" * 30, b'"'])),
-    cut=st.floats(0.3, 1),
-)
-def test_damage_of_any_kind_gives_a_recording_or_one_clear_error(tmp_path, content, start, length, put, cut):
-    at = int(start * len(content))
-    damaged = (content[:at] + put + content[at + length :])[: int(cut * len(content))]
-    path = compose.write(tmp_path, damaged, "x_clat.1.log")
-    try:
-        rec = ex.open(path)
-    except ex.EsxparseError:
-        return
-    assert all(rec[name].collect().height for name in rec)

@@ -7,6 +7,7 @@ import subprocess
 
 import fio_outputs
 import pytest
+from compose import opened
 
 import esxparse as ex
 from esxparse.metrics import workload
@@ -23,12 +24,6 @@ def document(runs, *, begin_ms=BEGIN_MS, at_ms=None, release="fio-3.19"):
     ]
     when = begin_ms + at_ms
     return fio_outputs.document(*jobs, release=release, timestamp=when // 1000, timestamp_ms=when)
-
-
-def opened(folder, text):
-    path = folder / "out.txt"
-    path.write_text(text)
-    return ex.open(path)
 
 
 def rows(rec, table="jobs"):

@@ -6,11 +6,10 @@ from datetime import UTC, datetime
 
 import polars as pl
 import pytest
-from compose import real_data, write
+from compose import opened, real_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
-from strategies_of_text import reads_or_refuses, spliced
 
 import esxparse as ex
 from esxparse.metrics.workers import median_read_latency
@@ -127,10 +126,6 @@ def document(release, *tests, specs=((SPEC, "4096,100,75,100,0,1,0,0"),)):
     return "\n".join([*lines, *(line for one in tests for line in one)]) + "\n"
 
 
-def opened(tmp_path, content):
-    return ex.open(write(tmp_path, content, "results.csv"))
-
-
 def warnings(rec):
     return [note.message for note in rec.notes if note.severity == "warning"]
 
@@ -184,19 +179,6 @@ def test_a_megabyte_is_what_its_title_says(tmp_path, titles, factor):
     assert got.select(names).row(0) == (factor, 2 * factor, 3 * factor)
 
 
-def test_whose_a_row_is(tmp_path):
-    rec = opened(tmp_path, document("1.1.0", results_block("1.1.0", rows_of_a_test("1.1.0"))))
-    assert rec["results"].collect().select("name", "manager", "worker").rows() == [
-        ("All", None, None),
-        ("GUEST-1", "GUEST-1", None),
-        ("CPU 0", "GUEST-1", None),
-        ("Worker 1", "GUEST-1", "Worker 1"),
-        ("PHYSICALDRIVE:1", "GUEST-1", "Worker 1"),
-        ("Worker 2", "GUEST-1", "Worker 2"),
-        ('E: "data"', "GUEST-1", "Worker 2"),
-    ]
-
-
 def test_latency_bins(tmp_path):
     rows = rows_of_a_test("1.1.0")
     rec = opened(tmp_path, document("1.1.0", results_block("1.1.0", rows)))
@@ -212,54 +194,6 @@ def test_latency_bins(tmp_path):
     )
 
 
-def test_access_specifications_have_all_their_lines_once(tmp_path):
-    specs = (
-        ("Mixed", "4096,60,75,100,0,1,4096,0", "65536,40,0,0,5,8,0,512,"),
-        ("Idle",),
-        (SPEC, "4096,100,75,100,0,1,0,0"),
-    )
-    one = document("1.1.0", results_block("1.1.0", rows_of_a_test("1.1.0")), specs_block(*specs), specs=specs)
-    rec = opened(tmp_path, one + one)
-    found = rec["access_specs"].collect()
-    assert found.filter(found["run"] == 1).drop("run", "default_assignment").rows() == [
-        ("Mixed", 1, 4096, 60.0, 75.0, 100.0, 0.0, 1, 4096, 0),
-        ("Mixed", 2, 65536, 40.0, 0.0, 0.0, 5.0, 8, 0, 512),
-        ("Idle", None, None, None, None, None, None, None, None, None),
-        (SPEC, 1, 4096, 100.0, 75.0, 100.0, 0.0, 1, 0, 0),
-    ]
-    assert found.height == 8
-    whole, share = pl.Int64, pl.Float64
-    assert list(found.schema.items())[3:] == [
-        *(("line", whole), ("size_bytes", whole), ("share_pct", share), ("read_pct", share), ("random_pct", share)),
-        *(("delay_ms", share), ("burst", whole), ("align_bytes", whole), ("reply_bytes", whole)),
-    ]
-    assert rec["results"].collect().select("run", "test").unique(maintain_order=True).rows() == [(1, 1), (2, 2)]
-
-
-def test_tests_of_one_run_and_specs_of_each_worker(tmp_path):
-    release = "2006.07.27"
-    rows = [
-        row(release, "ALL", "All", 1, ""),
-        row(release, "WORKER", "Worker 1", 1, "A"),
-        row(release, "WORKER", "W 2", 1, "B"),
-    ]
-    tests = [results_block(release, rows, minute) for minute in (36, 37)]
-    rec = opened(tmp_path, document(release, *tests) + "'End Test\n")
-    frame = rec["results"].collect()
-    assert frame["access_spec"].to_list() == [None, "A", "B"] * 2
-    assert frame["test"].to_list() == [1] * 3 + [2] * 3
-    assert frame["time"].dt.minute().to_list() == [36] * 3 + [37] * 3
-    assert rec.meta["samples"] == 2
-    assert not warnings(rec)
-
-
-def test_the_zone_of_times_is_unknown_and_said_to_be(tmp_path):
-    rec = opened(tmp_path, document("1.1.0", results_block("1.1.0", rows_of_a_test("1.1.0"))))
-    assert [note.message for note in rec.notes] == [
-        "times are local and the file does not name their zone: read as if they were UTC"
-    ]
-
-
 @pytest.mark.parametrize("separator", [";", "\t"])
 def test_other_locales(tmp_path, separator):
     usual = document(
@@ -273,52 +207,6 @@ def test_other_locales(tmp_path, separator):
     assert not warnings(opened(tmp_path, local))
 
 
-def test_decimal_commas_between_commas_are_ambiguous(tmp_path):
-    rows = rows_of_a_test("1.1.0")
-    rec = opened(tmp_path, document("1.1.0", results_block("1.1.0", [rows[0], rows[1].replace(".125", ",125")])))
-    assert rec["results"].collect()["row_type"].to_list() == ["ALL"]
-    assert "decimal commas" in warnings(rec)[0]
-
-
-def test_names_with_commas_of_early_releases(tmp_path):
-    spec = "4K, aligned, read"
-    rows = [row("2003.12.16", "DISK", name, 1, spec) for name in ("SEAGATE, disk 1", "plain")]
-    rec = opened(
-        tmp_path, document("2003.12.16", results_block("2003.12.16", rows), specs=((spec, "4096,100,100,0,0,1,0,0"),))
-    )
-    frame = rec["results"].collect()
-    assert frame.select("name", "access_spec").rows() == [("SEAGATE, disk 1", spec), ("plain", spec)]
-    assert frame["queue_depth"].to_list() == [int(values("2003.12.16", 1)["Queue Depth"])] * 2
-
-
-def test_the_name_of_a_disk_has_commas_and_no_access_specification_follows(tmp_path):
-    line = row("2003.12.16", "DISK", "plain", 1, "").replace("DISK,plain,", "DISK,SEAGATE, disk 1,", 1)
-    cells = line.split(",")
-    assert cells[:4] == ["DISK", "SEAGATE", " disk 1", ""]
-    cells[4:7] = ["", "", ""]
-    # The program leaves the last cells of a disk's row empty: those that are not are fewer than the header has.
-    cells[-2:] = ["", ""]
-    rec = opened(tmp_path, document("2003.12.16", results_block("2003.12.16", [",".join(cells)])))
-    found = rec["results"].collect()
-    assert found.select("name", "iops", "write_iops").row(0) == (
-        "SEAGATE, disk 1",
-        float(values("2003.12.16", 1)["IOps"]),
-        float(values("2003.12.16", 1)["Write IOps"]),
-    )
-
-
-def test_a_name_with_commas_beside_a_specification_not_known_is_no_shifted_row(tmp_path):
-    cells = row("2003.12.16", "WORKER", "Worker, 1", 1, "not known").split(",")
-    filled = ",".join([*cells[:-2], "", ""])
-    rec = opened(
-        tmp_path, document("2003.12.16", results_block("2003.12.16", [filled, row("2003.12.16", "ALL", "All", 2)]))
-    )
-    assert rec["results"].collect()["row_type"].to_list() == ["ALL"]
-    padded = row("2003.12.16", "ALL", "All", 2) + ",,,"
-    rec = opened(tmp_path, document("2003.12.16", results_block("2003.12.16", [padded])))
-    assert rec["results"].collect()["iops"].to_list() == [float(values("2003.12.16", 2)["IOps"])]
-
-
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("lost", range(7))
 def test_a_row_without_one_of_its_cells_is_left_out(tmp_path, release, lost):
@@ -330,63 +218,6 @@ def test_a_row_without_one_of_its_cells_is_left_out(tmp_path, release, lost):
     assert rec["results"].collect().rows() == [*whole[:lost], *whole[lost + 1 :]]
     (told,) = [note for note in rec.notes if note.severity == "warning"]
     assert (told.line, "the row is left out" in told.message) == (15 + lost, True)
-
-
-def test_processors_of_the_latest_release_have_no_cells_for_latency_bins(tmp_path):
-    short = row("1.1.0", "PROCESSOR", "CPU 0", 3).rsplit(",", 21)[0]
-    rec = opened(tmp_path, document("1.1.0", results_block("1.1.0", [short])))
-    assert rec["results"].collect()["ticks_per_s"].to_list() == [float(values("1.1.0", 3)["Processor Speed"])]
-    assert not warnings(rec)
-
-
-def test_a_line_of_an_access_specification_without_one_of_its_cells_tells_nothing(tmp_path):
-    specs = [(SPEC, "4096,100,75,0,1,0,0", "8192,50,75,100,0,1,0,0")]
-    rec = opened(tmp_path, document("1.1.0", results_block("1.1.0", rows_of_a_test("1.1.0")), specs=specs))
-    assert rec["access_specs"].collect().select("line", "size_bytes", "random_pct").rows() == [
-        (1, None, None),
-        (2, 8192, 100.0),
-    ]
-    assert [note.line for note in rec.notes if note.severity == "warning"] == [11]
-
-
-@pytest.mark.parametrize(
-    ("end", "table", "column", "kept"),
-    [
-        ("\n409", "access_specs", "size_bytes", [None]),
-        ("\n4096,10", "access_specs", "share_pct", [None]),
-        ("08:35:56:0", "results", "time", [None] * 7),
-    ],
-)
-def test_a_number_at_the_very_end_may_be_cut_and_is_not_read(tmp_path, end, table, column, kept):
-    whole = document("1.1.0", results_block("1.1.0", rows_of_a_test("1.1.0")))
-    rec = opened(tmp_path, whole[: whole.index(end) + len(end)])
-    assert rec[table].collect()[column].to_list() == kept
-    line = whole[: whole.index(end) + len(end)].count("\n") + 1
-    assert line in [note.line for note in rec.notes if note.severity == "warning"]
-
-
-def test_a_release_not_known_here_is_read_by_its_names(tmp_path):
-    lines = ["'Results", "'IOps,Nice Time %,Target Type,Target Name,Access Specification Name,Queue Depth"]
-    lines += ["12.5,3.25,WORKER,Worker 1,4K,18446744073709551614", "'Time Stamp", "2031-01-02 03:04:05:678"]
-    rec = opened(tmp_path, document("9.9", lines))
-    assert rec["results"].collect().select("row_type", "iops", "nice_time_pct", "queue_depth").row(0) == (
-        "WORKER",
-        12.5,
-        3.25,
-        None,
-    )
-
-
-@pytest.mark.parametrize("title", ["TimeStamp", "Time Stamp", "Time"])
-def test_a_log_of_updates_has_a_time_in_each_line(tmp_path, title):
-    lines = [f"'{title},Target Type,Target Name,Access Specification Name,IOps"]
-    lines += [f"2026-03-02 08:35:{second:02d}:250,ALL,All,4K,{second}.5" for second in range(5)]
-    rec = opened(tmp_path, "\n".join(lines) + "\n")
-    assert rec["results"].collect().select("time", "iops").row(3) == (
-        datetime(2026, 3, 2, 8, 35, 3, 250000, tzinfo=UTC),
-        3.5,
-    )
-    assert not warnings(rec)
 
 
 def test_the_median_of_the_workers(tmp_path):
@@ -415,40 +246,6 @@ def test_the_columns_of_the_program_itself(tmp_path, name):
     assert not [note for note in opened(tmp_path, filled).notes if "unknown" in note.message]
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda text: text.replace("Aborted", "") + "Aborted test\n", "aborted here"),
-        (lambda text: text.replace("\nWORKER,Worker 2", ",1,2,3\nWORKER,Worker 2"), "more cells than columns"),
-        (lambda text: text.replace("1006.125000", "1.#INF", 1), "'1.#INF' is not a number"),
-        (lambda text: text.replace("'Time Stamp\n2026-03-02 08:35:56:007\n", ""), "no time stamp below"),
-        (lambda text: text.replace("08:35:56:007", "25:61:00"), "not a time: '"),
-        (lambda text: text + "some words\n", "left out: 'some words'"),
-        (lambda text: text[: text.index("DISK,E:") + 200], "the file ends in this row"),
-        (lambda text: text.replace("4096,100,75", "4o96,100,75"), "not a line of an access specification"),
-    ],
-)
-def test_what_is_odd_is_said_with_its_place(tmp_path, change, message):
-    rec = opened(tmp_path, change(document("1.1.0", results_block("1.1.0", rows_of_a_test("1.1.0")))))
-    (note,) = [note for note in rec.notes if message in note.message]
-    assert note.line
-    assert note.severity == "warning"
-    assert rec["results"].collect().height >= 6
-
-
-@pytest.mark.parametrize("lines", [2, 4, 6])
-def test_only_its_header_is_one_clear_error(tmp_path, lines):
-    with pytest.raises(ex.DamagedError, match="neither results nor access specifications") as caught:
-        opened(tmp_path, "\n".join(document("1.1.0").splitlines()[:lines]))
-    assert "\n" not in str(caught.value)
-
-
-def test_a_configuration_is_no_result_file(tmp_path):
-    icf = "Version 1.1.0 \n'TEST SETUP =====\n'Test Description\n\tx\n'ACCESS SPECIFICATIONS =====\n"
-    with pytest.raises(ex.UnknownFormatError):
-        opened(tmp_path, icf + "'Access specification name,default assignment\n\t4K,NONE\n")
-
-
 @settings(max_examples=examples(60), deadline=None)
 @given(
     st.sampled_from(RELEASES),
@@ -462,12 +259,3 @@ def test_numbers_written_are_read_back(tmp_path_factory, release, numbers, count
     rec = opened(tmp_path_factory.mktemp("round"), document(release, results_block(release, [line])))
     got = rec["results"].collect().select("iops", "latency_mean_ms", "cpu_pct", "read_bytes").row(0)
     assert got == (*(pytest.approx(number, abs=1e-6) for number in numbers), count)
-
-
-@settings(max_examples=examples(150), deadline=None)
-@given(st.data())
-def test_damage_gives_a_recording_or_one_clear_error(tmp_path_factory, data):
-    release = data.draw(st.sampled_from(RELEASES))
-    whole = document(release, results_block(release, rows_of_a_test(release))).encode()
-    file = write(tmp_path_factory.mktemp("damage"), data.draw(spliced(whole)))
-    assert reads_or_refuses(file, "iometer")

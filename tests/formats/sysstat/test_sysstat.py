@@ -339,40 +339,6 @@ def test_sar_of_old_releases_with_am_and_pm_over_midnight(tmp_path):
     assert any("averages" in note.message for note in rec.notes)
 
 
-@pytest.mark.parametrize(
-    ("date", "clocks", "number", "options", "found"),
-    [
-        ("22.11.2026", ("23:59:58", "23:59:59", "00:00:00"), "1,25", {}, ["22 23:59:59", "23 00:00:00"]),
-        ("2026-11-22", ("10:00:00", "10:00:01", "10:00:02"), "1.25", {}, ["22 10:00:01", "22 10:00:02"]),
-        (
-            "2026年11月22日",
-            ("10时00分00秒", "10时00分01秒", "10时00分02秒"),
-            "1.25",
-            {},
-            ["22 10:00:01", "22 10:00:02"],
-        ),
-        (
-            "03/04/26",
-            ("10:00:00", "10:00:01", "10:00:02"),
-            "1.25",
-            {"date_order": "dmy"},
-            ["03 10:00:01", "03 10:00:02"],
-        ),
-        ("03/04/26", ("10:00:00", "10:00:01", "10:00:02"), "1.25", {}, ["04 10:00:01", "04 10:00:02"]),
-    ],
-)
-def test_dates_and_numbers_of_locales(tmp_path, date, clocks, number, options, found):
-    title, *rows = clocks
-    text = f"Linux 6.1.0 (web) \t{date} \t_x86_64_\t(2 CPU)\n\n{title}     CPU   %user   %idle\n"
-    text += "".join(f"{clock}     all    {number}   {number}\n" for clock in rows)
-    text += f"Durchschn.:     all    {number}   {number}\n"
-    rec = opened(tmp_path / "a", text, **options)
-    cpu = rec["cpu"].collect()
-    assert times(cpu) == found
-    assert cpu["user_pct"].to_list() == [1.25, 1.25]
-    assert bool(warned(rec)) == (date == "03/04/26" and not options)
-
-
 OLD_IOSTAT = """Linux 2.6.32-431.el6.x86_64 (db-01) \t11/22/2013 \t_x86_64_\t(4 CPU)
 
 11/22/2013 11:59:59 PM
@@ -401,117 +367,6 @@ def test_iostat_of_old_releases(tmp_path):
     assert device["report"].to_list() == [1, 1, 2]
     assert times(device) == ["22 23:59:59", "22 23:59:59", "23 00:00:04"]
     assert device["interval_s"].to_list() == [None, None, 5.0]
-
-
-def test_without_the_banner_the_day_has_to_be_given(tmp_path):
-    text = OLD_SAR.partition("\n\n")[2]
-    with pytest.raises(ex.EsxparseError, match=r"line 2: times have no date: .*date="):
-        opened(tmp_path / "a", text)
-    rec = opened(tmp_path / "a", text, date="2013-11-30")
-    assert times(rec["cpu"].collect())[0] == "30 00:00:01"
-
-
-def test_runs_of_two_days_in_one_file_have_their_own_dates(tmp_path):
-    rec = opened(tmp_path / "a", OLD_SAR + OLD_SAR.replace("11/22/2013", "11/23/2013").replace("db-01", "db-02"))
-    cpu = rec["cpu"].collect()
-    assert cpu["host"].to_list() == ["db-01"] * 3 + ["db-02"] * 3
-    assert cpu["time"][3] == datetime(2013, 11, 23, 0, 0, 1, tzinfo=UTC)
-
-
-def test_what_cannot_be_read_is_noted_with_its_line(tmp_path):
-    damaged = OLD_SAR.replace("all      2.50", "all      2.5x").replace("all      3.50", "all").rstrip("\n")
-    rec = opened(tmp_path / "a", damaged)
-    assert rec["cpu"].collect()["user_pct"].to_list() == [1.5, None]
-    noted = {note.line: note.message for note in rec.notes if note.severity == "warning"}
-    assert "%user: '2.5x'" in noted[5]
-    assert "not as many cells" in noted[11]
-    assert "may be cut" in noted[15]
-    assert rec["disk"].collect().height == 1
-
-
-def test_json_that_is_cut_is_read_as_far_as_it_is_whole(tmp_path):
-    text = (ex.datasets_dir() / "formats" / "sar-sadf.json").read_text()
-    whole = ex.open(ex.datasets_dir() / "formats" / "sar-sadf.json")
-    rec = opened(tmp_path / "a", text[: len(text) * 2 // 3])
-    assert rec["cpu"].collect().height < whole["cpu"].collect().height
-    assert len(warned(rec)) == 2
-
-
-def test_what_sadf_cannot_say_in_rows_is_refused(tmp_path):
-    with pytest.raises(ex.EsxparseError, match="sadf -d alone"):
-        opened(
-            tmp_path / "a", "# hostname;interval;timestamp;CPU;%user[...];proc/s\nvm;1;2026-11-22 20:42:21 UTC;-1;0;0\n"
-        )
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"# How to read sar\n\nsar prints:\n\nlike this:\n\nfor example:\n\n{OLD_SAR}",
-        f"# How to read sar\n\n{OLD_SAR}\n" + "It means what it says.\n" * 20,
-        "Device r/s w/s\n",
-    ],
-    ids=["far down", "much else", "no row"],
-)
-def test_what_only_quotes_a_tool_is_no_recording(tmp_path, text):
-    with pytest.raises(ex.UnknownFormatError):
-        opened(tmp_path / "a", text)
-
-
-def test_restarts_and_comments_of_json_and_semicolons(tmp_path):
-    host = {"nodename": "web", "file-date": "2026-11-22", "statistics": []}
-    when = {"date": "2026-11-22", "time": "20:42:21", "utc": 1}
-    sample = {"timestamp": when | {"interval": 1}, "process-and-context-switch": {"proc": 1.5, "cswch": 99.0}}
-    host["statistics"] = [sample]
-    host["restarts"] = [{"boot": when | {"cpu_count": 4}}]
-    host["comments"] = [{"comment": when | {"com": "test begins"}}]
-    document = opened(tmp_path / "a", json.dumps({"sysstat": {"hosts": [host]}}))
-    lines = (
-        "# hostname;interval;timestamp;proc/s;cswch/s\nweb;1;2026-11-22 20:42:21 UTC;1.50;99.00\n"
-        "web;-1;2026-11-22 20:42:21 UTC;LINUX-RESTART\t(4 CPU)\nweb;-1;2026-11-22 20:42:21 UTC;COM test begins\n"
-    )
-    other = opened(tmp_path / "b", lines)
-    printed = opened(
-        tmp_path / "c",
-        "Linux 6.1.0 (web) \t11/22/26 \t_x86_64_\t(4 CPU)\n\n20:42:20       proc/s   cswch/s\n"
-        "20:42:21         1.50     99.00\n"
-        "\n20:42:21     LINUX RESTART\t(4 CPU)\n20:42:21  COM test begins\n",
-    )
-    for rec in (document, other, printed):
-        assert rec["restarts"].collect()["cpus"].to_list() == [4]
-        assert rec["comments"].collect().select("time", "comment").row(0) == (
-            datetime(2026, 11, 22, 20, 42, 21, tzinfo=UTC),
-            "test begins",
-        )
-        assert rec["tasks"].collect().row(0)[-2:] == (1.5, 99.0)
-
-
-def test_memory_and_swap_of_old_releases_are_two_tables(tmp_path):
-    titles = "kbmemfree kbmemused  %memused kbbuffers  kbcached kbswpfree kbswpused  %swpused  kbswpcad"
-    text = f"Linux 2.6.9      10/17/2009\n\n12:10:49 AM {titles}\n12:10:50 AM 10 20 66.67 1 2 30 40 57.14 5\n"
-    rec = opened(tmp_path / "a", text)
-    assert rec["memory"].collect().row(0, named=True)["memused_kib"] == 20.0
-    swap = rec["swap"].collect().row(0, named=True)
-    assert (swap["swpfree_kib"], swap["swpcad_kib"], swap["host"]) == (30.0, 5.0, None)
-
-
-def test_an_object_of_a_release_to_come_is_a_table_by_rule(tmp_path):
-    sample = {"timestamp": {"date": "2026-11-22", "time": "20:42:21", "utc": 1, "interval": 1}}
-    host = {
-        "nodename": "web",
-        "file-date": "2026-11-22",
-        "statistics": [sample | {"gadgets": [{"gadget": "g0", "busy-percent": 1.5}]}],
-    }
-    (row,) = opened(tmp_path / "a", json.dumps({"sysstat": {"hosts": [host]}}))["gadgets"].collect().to_dicts()
-    assert (row["instance"], row["busy_pct"]) == ("g0", 1.5)
-
-
-def test_an_activity_of_a_release_to_come_is_a_table_by_rule(tmp_path):
-    text = (
-        "Linux 9.9 (web) \t11/22/26 \t_x86_64_\t(2 CPU)\n\n10:00:00  GADGET  %busy spins/s\n10:00:01  g0  12.50  3.00\n"
-    )
-    (row,) = opened(tmp_path / "a", text)["gadget"].collect().to_dicts()
-    assert (row["instance"], row["busy_pct"], row["spins_per_s"]) == ("g0", 12.5, 3.0)
 
 
 @pytest.mark.parametrize(("zone", "found"), [("+02:00", "20 21:59:59"), ("America/New_York", "21 04:59:59")])
@@ -547,19 +402,6 @@ def test_colours_are_left_out(recorded, tmp_path):
     coloured = opened(tmp_path / "a", done.stdout)
     plain = opened(tmp_path / "b", run("sar", "-f", str(recorded), "-u", "-d"))
     assert all(coloured[name].collect().equals(plain[name].collect()) for name in ("cpu", "disk"))
-
-
-def test_batteries_have_signs_and_arrows(tmp_path):
-    text = "Linux 6.1.0 (web) \t11/22/26 \t_x86_64_\t(2 CPU)\n\n13:20:09          BAT      %cap   cap/min    status\n"
-    rec = opened(
-        tmp_path / "a",
-        text
-        + "13:20:19            1        83     -3.85         ↘\n13:20:19            0        75     +7.79         ?\n",
-    )
-    assert rec["batteries"].collect().select("battery", "capacity_pct_per_min", "status").rows() == [
-        ("1", -3.85, "↘"),
-        ("0", 7.79, "?"),
-    ]
 
 
 def test_means_of_the_rows_are_the_averages_that_sar_prints():

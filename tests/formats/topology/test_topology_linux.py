@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -12,20 +11,14 @@ from pathlib import Path
 import compose
 import needs
 import pytest
+from compose import opened
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from search import examples
-from strategies_of_text import damaged, reads_or_refuses
 
 import esxparse as ex
-from esxparse.errors import DamagedError
 
 MANY = settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-SAMPLES = {path.name: path.read_text() for path in (ex.datasets_dir() / "formats").glob("*-*") if path.suffix == ".txt"}
-
-
-def opened(folder, text, name="topology.txt"):
-    return ex.open(compose.write(folder, text, name))
 
 
 def rows(rec, table):
@@ -74,30 +67,6 @@ def test_numactl_of_eight_nodes_in_wrapped_lines():
     assert not rec.notes
 
 
-def test_nodes_of_memory_alone_and_distances_that_are_not_there(tmp_path):
-    rec = opened(tmp_path, numactl([([0, 1], 100, 50), ([], 200, 199)], []) + "No distance information available.\n")
-    assert [row["cpus"] for row in rows(rec, "nodes")] == [[0, 1], []]
-    assert "distances" not in rec
-    assert rec.meta["memory_bytes"] == 300 << 20
-    assert not warnings(rec)
-
-
-def test_a_size_that_is_not_known_is_null(tmp_path):
-    rec = opened(tmp_path, "available: 1 nodes (0)\nnode 0 cpus: 0\nnode 0 size: <not available>\nnode 0 free: 7 MB\n")
-    assert [(row["size_mib"], row["free_mib"]) for row in rows(rec, "nodes")] == [(None, 7)]
-    assert "memory_bytes" not in rec.meta
-
-
-def test_a_machine_without_numa_is_one_clear_error(tmp_path):
-    with pytest.raises(DamagedError, match="no NUMA on that machine"):
-        opened(tmp_path, "No NUMA available on this system\n")
-
-
-def test_nodes_that_are_missing_are_told_of(tmp_path):
-    rec = opened(tmp_path, numactl([([0], 1, 1), ([1], 1, 1)], [[10, 21], [21, 10]]).replace("node 1", "nod 1"))
-    assert any("2 nodes available, 1 described" in str(note) for note in warnings(rec))
-
-
 @MANY
 @given(data=st.data(), nodes=st.integers(1, 12), width=st.sampled_from([0, 4, 20]))
 def test_what_numactl_writes_is_read_back(tmp_path, data, nodes, width):
@@ -111,103 +80,6 @@ def test_what_numactl_writes_is_read_back(tmp_path, data, nodes, width):
         (one, size, size // 2) for one, size in zip(cpus, sizes, strict=True)
     ]
     assert [row["distance"] for row in rows(rec, "distances")] == [one for row in distances for one in row]
-
-
-def test_cpuinfo_tells_sockets_and_cores(tmp_path):
-    rec = opened(tmp_path, SAMPLES["cpuinfo-guest.txt"])
-    assert dict(rec.meta) == {
-        "threads": 4, "sockets": 2, "cores": 4, "mhz": 2400.0, "model": "Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz",
-    }  # fmt: skip
-    assert [(row["processor"], row["socket"], row["core"], row["cache_bytes"]) for row in rows(rec, "processors")] == [
-        (0, 0, 0, 28160 << 10), (1, 0, 1, 28160 << 10), (2, 1, 0, 28160 << 10), (3, 1, 1, 28160 << 10),
-    ]  # fmt: skip
-    facts = {row["key"]: row["value"] for row in rows(rec, "facts")}
-    assert facts["flags"].endswith("hypervisor")
-    assert "cpu MHz" not in facts
-
-
-def test_cpuinfo_of_arm_power_and_s390(tmp_path):
-    arm = "".join(f"processor\t: {cpu}\nBogoMIPS\t: 50.00\nCPU implementer\t: 0x41\n\n" for cpu in range(2))
-    arm += "Hardware\t: Board\n"
-    rec = opened(tmp_path, arm)
-    assert rec.meta["threads"] == 2
-    assert {"section": "machine", "key": "Hardware", "value": "Board"} in rows(rec, "facts")
-    power = "processor\t: 0\ncpu\t\t: POWER9\nclock\t\t: 2300.000000MHz\nrevision\t: 2.2\n\ntimebase\t: 512000000\n"
-    assert dict(opened(tmp_path, power).meta) == {"threads": 1, "mhz": 2300.0, "model": "POWER9"}
-    s390 = "vendor_id       : IBM/S390\n" + "".join(
-        f"processor {cpu}: version = 00,  machine = 3906\n" for cpu in (0, 1)
-    )
-    assert opened(tmp_path, s390).meta["threads"] == 2
-
-
-GERMAN = """Architektur:                     x86_64
-CPU Operationsmodus:             32-bit, 64-bit
-Byte-Reihenfolge:                Little Endian
-CPU(s):                          8
-Liste der Online-CPU(s):         0-7
-Thread(s) pro Kern:              2
-Kern(e) pro Sockel:              2
-Sockel:                          2
-NUMA-Knoten:                     1
-Modellname:                      Example CPU
-Maximale Taktfrequenz der CPU:   3500,0000
-L1d Cache:                       32K
-L3 Cache:                        6144K
-"""
-
-
-def test_lscpu_of_another_language_says_the_same(tmp_path):
-    rec = opened(tmp_path, GERMAN)
-    assert dict(rec.meta) == {
-        "threads": 8, "sockets": 2, "cores": 4, "numa_nodes": 1, "mhz": 3500.0, "model": "Example CPU",
-    }  # fmt: skip
-    assert [(row["cache"], row["one_bytes"], row["all_bytes"]) for row in rows(rec, "caches")] == [
-        ("L1d", 32 << 10, None), ("L3", 6144 << 10, None),
-    ]  # fmt: skip
-    assert "not in English" in str(rec.notes)
-
-
-def test_lscpu_of_a_language_not_known_here_keeps_its_facts(tmp_path):
-    rec = opened(tmp_path, GERMAN.translate(str.maketrans("KTSA", "ЖЖЖЖ")))
-    assert rows(rec, "facts")[4]["value"] == "0-7"
-    assert "not in English" in str(rec.notes)
-
-
-def test_lscpu_with_headings_and_wrapped_flags(tmp_path):
-    text = """Architecture:            x86_64
-  Byte Order:            Little Endian
-CPU(s):                  4
-Model name:              Example @ 2.50GHz
-    Thread(s) per core:  2
-    Core(s) per socket:  2
-    Socket(s):           1
-    Flags:               fpu vme de
-                         pse tsc
-Caches (sum of all):
-  L1d:                   64 KiB (2 instances)
-  L3:                    8 MiB (1 instance)
-NUMA:
-  NUMA node(s):          1
-"""
-    rec = opened(tmp_path, text)
-    facts = {row["key"]: (row["section"], row["value"]) for row in rows(rec, "facts")}
-    assert facts["flags"] == (None, "fpu vme de pse tsc")
-    assert facts["numa_nodes"] == ("NUMA", "1")
-    assert (rec.meta["cores"], rec.meta["mhz"]) == (2, 2500.0)
-    assert rows(rec, "caches")[0] == {"cache": "L1d", "one_bytes": 32768, "all_bytes": 65536, "instances": 2}
-
-
-def test_processors_that_are_offline_have_no_place(tmp_path):
-    head = "CPU NODE SOCKET CORE L1d:L1i:L2:L3 ONLINE MAXMHZ\n"
-    text = head + "0 0 0 0 0:0:0:0 yes 3000,5\n1 - - - - no -\n2 0 1 1 1:1:1:1 yes 3000,5\n"
-    rec = opened(tmp_path, text)
-    assert [row["online"] for row in rows(rec, "processors")] == [True, False, True]
-    assert (rec.meta["threads"], rec.meta["sockets"], rec.meta["cores"], rec.meta["mhz"]) == (2, 2, 2, 3000.5)
-
-
-def test_json_of_lscpu_that_was_cut_is_one_clear_error(tmp_path):
-    with pytest.raises(DamagedError, match="not whole"):
-        opened(tmp_path, '{"lscpu": [{"field": "CPU(s):", "data": "4"},')
 
 
 def output(folder, name, *command):
@@ -235,31 +107,3 @@ def test_numactl_lscpu_and_cpuinfo_of_this_machine_agree(tmp_path):
     assert recordings["lscpu"].meta == recordings["lscpu-J"].meta
     assert rows(recordings["lscpu-e"], "processors") == rows(recordings["lscpu-J-e"], "processors")
     assert not [note for rec in recordings.values() for note in warnings(rec)]
-
-
-DAMAGED = {
-    "numactl": numactl([(range(9), 10, 5), ([], 7, 7)], [[10, 20], [20, 10]]),
-    "cpuinfo": SAMPLES["cpuinfo-guest.txt"],
-    "lscpu": SAMPLES["lscpu-host.txt"],
-}
-OTHER_LSCPU = [
-    GERMAN,
-    json.dumps({"lscpu": [{"field": "CPU(s):", "data": "4", "children": [{"field": "Model", "data": None}]}]}),
-    "# CPU,Core,Socket,Node,,L1d,L1i\n0,0,0,0,,0,0\n1,1,0,,,1,1\n",
-    "NAME ONE-SIZE ALL-SIZE WAYS TYPE\nL1d 32K 64K 8 Data\n",
-]
-
-
-@MANY
-@given(one=st.sampled_from([*DAMAGED.items(), *(("lscpu", text) for text in OTHER_LSCPU)]), data=st.data())
-def test_damage_gives_a_recording_or_one_clear_line(tmp_path, one, data):
-    form, text = one
-    assert reads_or_refuses(compose.write(tmp_path, data.draw(damaged(text)), "damaged"), form)
-
-
-def test_a_frequency_that_touches_the_end_of_the_file_is_not_read(tmp_path):
-    block = "processor\t: {}\nvendor_id\t: GenuineIntel\ncpu MHz\t\t: {}"
-    rec = opened(tmp_path, block.format(0, "2394.375") + "\n\n" + block.format(1, "23"))
-    assert [row["mhz"] for row in rows(rec, "processors")] == [2394.375, None]
-    (note,) = warnings(rec)
-    assert "its last number may be cut" in str(note)

@@ -14,7 +14,6 @@ import esxparse as ex
 from esxparse.cli import main
 
 SAMPLES = ex.datasets_dir() / "formats"
-ZONE = "Vdbench summary report, created 18:11:35 Mar 08 2019 ICT (11:11:35 Mar 08 2019 UTC)\n"
 # Titles of 5.04.06 have one column of maxima, those of 5.04.07 two.
 OLD = """\
 18:11:38.002 Starting RD=rd1; I/O rate: 500; elapsed=3; For loops: None
@@ -97,17 +96,6 @@ def test_a_directory_is_one_recording_of_all_its_files(output):
     assert main(["info", str(output)]) == 0
 
 
-def test_a_flat_file_alone():
-    rec = ex.open(SAMPLES / "vdbench-flatfile.html")
-    rows = rec["intervals"].collect()
-    assert rows["time"][0] == dt.datetime(2026, 11, 22, 22, 59, 53, 12000, tzinfo=dt.UTC)
-    assert rows["requested_per_s"].unique().sort().to_list() == [2000.0, 9999988.0]
-    assert rows["threads"].to_list() == 6 * [8.0] + 6 * [16.0]
-    assert rows["cpu_pct"].to_list() == pytest.approx(12 * [12.5])
-    assert rec["runs"].collect().height == 2
-    assert rec.notes == ()
-
-
 def test_runs_of_a_flat_file_with_other_settings_are_no_repetitions(tmp_path):
     rates = ex.open(SAMPLES / "vdbench-flatfile.html")["benchmark_results"].filter(metric="iops").collect()
     assert rates["configuration"].to_list() == ["xfersize=4096 threads=8", "xfersize=4096 threads=16 iorate=2000"]
@@ -117,64 +105,6 @@ def test_runs_of_a_flat_file_with_other_settings_are_no_repetitions(tmp_path):
     assert sorted(found.values()) == [2600.0, 5200.0]
 
 
-def test_a_flat_file_of_5_04_06_writes_users_alone_as_all_of_the_cpu(tmp_path):
-    text = (SAMPLES / "vdbench-flatfile.html").read_text().replace("   12.5000     8.0000     4.5000", " 8.0 8.0 4.5")
-    rec = opened(tmp_path, text)
-    assert rec["intervals"].collect()["cpu_pct"].to_list() == pytest.approx(12 * [12.5])
-
-
-def test_a_histogram_of_reads_writes_and_all():
-    steps = ex.open(SAMPLES / "vdbench-histogram.html")["histogram"].collect()
-    first = steps.filter(run=1)
-    sums = {name: first.filter(operation=name)["count"].sum() for name in ("all", "read", "write")}
-    assert sums == {"all": 1056932, "read": 816401, "write": 240531}
-    assert first.filter(operation="read").select("from_ms", "to_ms", "count", "pct").row(1) == (
-        0.2,
-        1.0,
-        800000,
-        97.9911,
-    )
-    assert first.filter(operation="read")["to_ms"].to_list()[-1] is None
-    assert first.filter(operation="write")["cumulative_pct"].to_list()[-1] == 100.0
-
-
-def test_file_systems_have_operations_and_sparse_rows_of_deviations():
-    rec = ex.open(SAMPLES / "vdbench-console.txt")
-    averages = rec["averages"].collect().filter(run=2)
-    assert averages["statistic"].to_list() == ["avg", "std", "max"]
-    average = averages.row(0, named=True)
-    assert (average["operations_per_s"], average["reads_per_s"], average["writes_per_s"]) == (1600.0, 960.0, 640.0)
-    assert (average["read_mib_per_s"], average["mib_per_s"], average["bytes_per_io"]) == (30.0, 50.0, 32768.0)
-    assert (average["open_per_s"], average["close_response_ms"], average["mkdir_per_s"]) == (800.0, 1.35, 0.0)
-    assert (averages["operations_per_s"][2], averages["response_ms"][2]) == (1700.0, 86.12)
-    assert (averages["read_response_ms"][1], averages["write_response_ms"][1]) == (0.411, 0.701)
-    assert rec.meta["release"] == "vdbench50407"
-
-
-def test_titles_of_an_older_release_and_their_zone(tmp_path):
-    rec = opened(tmp_path, "<title>Vdbench output/summary.html</title><pre>\n" + ZONE + OLD)
-    row = rec["intervals"].collect().row(0, named=True)
-    assert (row["max_response_ms"], row["stddev_ms"], row["queue_depth"], row["cpu_system_pct"]) == (7.5, 0.2, 0.4, 1.2)
-    assert row["time"] == dt.datetime(2019, 3, 8, 11, 11, 39, 61000, tzinfo=dt.UTC)
-    assert rec.notes == ()
-
-
-@pytest.mark.parametrize(
-    ("change", "warning"),
-    [
-        ((OLD[OLD.index("18:11:41.020") :], ""), "1 of 1 run without an average: vdbench was stopped"),
-        (("   6.500    0.210   0.4   3.1   1.2", "   6.5"), "a row with other columns than its titles, left out"),
-        (("4096  60.00    0.910", "40"), "a row with other columns than its titles, left out"),
-        (("\n18:11:41.020", "\n18:11:40 Data Validation error\n18:11:41.020"), "vdbench says: 18:11:40 Data"),
-    ],
-)
-def test_what_is_missing_or_went_wrong_is_told(tmp_path, change, warning):
-    rec = opened(tmp_path, OLD.replace(*change))
-    told = [note.message for note in rec.notes if note.severity == "warning"]
-    assert len(told) == 1
-    assert told[0].startswith(warning)
-
-
 def test_units_of_1000_are_converted_and_a_decimal_comma_is_read(tmp_path):
     text = OLD.replace("1024**2", "1000**2")
     rows = opened(tmp_path, text)["intervals"].collect()
@@ -182,33 +112,3 @@ def test_units_of_1000_are_converted_and_a_decimal_comma_is_read(tmp_path):
     assert rows["mb_per_s"][0] == 1.96
     comma = re.sub(r"(?<=\s)(\d+)\.(\d+)(?=\s)", r"\1,\2", OLD)
     assert opened(tmp_path, comma)["intervals"].collect()["iops"].to_list() == [501.0, 499.0, 500.0]
-
-
-def test_columns_without_the_cpu(tmp_path):
-    text = re.sub(r"(?m)(  cpu%  cpu%| sys\+u   sys|   3\.1   1\.2)$", "", OLD)
-    row = opened(tmp_path, text)["intervals"].collect().row(0, named=True)
-    assert row["queue_depth"] == 0.4
-    assert "cpu_pct" not in row
-
-
-def test_a_title_that_is_damaged_does_not_replace_the_time(tmp_path):
-    rows = opened(tmp_path, OLD.replace("   resp    ", "     {}    ", 1))["intervals"].collect()
-    assert rows["time"][0] == dt.datetime(2019, 3, 8, 18, 11, 39, 61000, tzinfo=dt.UTC)
-
-
-def test_rows_below_a_blank_line_of_titles_are_left_out(tmp_path):
-    lines = (SAMPLES / "vdbench-console.txt").read_text().splitlines(keepends=True)
-    second = max(place for place, line in enumerate(lines) if "nterval" in line) + 1
-    lines[second] = " \n"
-    rec = ex.open(write(tmp_path, "".join(lines), "console.txt"))
-    assert rec["averages"].collect()["run"].to_list() == [1]
-    assert [note.message for note in rec.notes if note.severity == "warning"] == [
-        "a row with other columns than its titles, left out (6 times)",
-        "1 of 2 runs without an average: vdbench was stopped, or the file was cut",
-    ]
-
-
-def test_a_row_of_skew_may_be_named_as_its_table(tmp_path):
-    text = (SAMPLES / "vdbench-skew.html").read_text().replace("58.020 h1  ", "58.020 Host\n23:59:58.020 h1  ", 1)
-    rec = ex.open(write(tmp_path, text, "skew.html"))
-    assert rec["skew"].collect().equals(ex.open(SAMPLES / "vdbench-skew.html")["skew"].collect())
