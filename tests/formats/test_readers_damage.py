@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from functools import cache
-from pathlib import Path
 
 import pumps
 import pytest
+from checkout import TESTS
 from compose import write
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -23,7 +23,7 @@ from esxparse.formats.registry import reader_of, readers
 from esxparse.studies.roles import BENCHMARKS
 
 SAMPLES = sorted(path for path in (ex.datasets_dir() / "formats").iterdir() if path.suffix not in {".md", ".pcapng"})
-FORMS = Path(__file__).parent / "golden" / "forms"
+FORMS = TESTS / "golden" / "forms"
 FILES = {path.name: [path] for path in SAMPLES} | {
     folder.name: sorted(folder.iterdir()) for folder in sorted(FORMS.iterdir()) if folder.is_dir()
 }

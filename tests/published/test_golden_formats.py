@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import random
 import tomllib
-from pathlib import Path
 
 import pytest
+from checkout import TESTS
 from golden import kept, texts
 
 import esxparse as ex
@@ -18,7 +18,7 @@ from esxparse.errors import EsxparseError
 
 FORMATS = ex.datasets_dir() / "formats"
 SAMPLES = sorted(path.name for path in FORMATS.iterdir() if path.is_file())
-FORMS = Path(__file__).parent / "golden" / "forms"
+FORMS = TESTS / "golden" / "forms"
 OPTIONS = tomllib.loads((FORMS / "options.toml").read_text(encoding="utf-8"))
 """Options of opening, for the few forms that need them."""
 CUTS = (0.2, 0.5, 0.8, 0.97)
