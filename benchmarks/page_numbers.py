@@ -41,7 +41,7 @@ def main(wanted: list[str]) -> None:
         (template,) = pages.template_of(name) - {"study"}
         if not wanted or template in wanted:
             with redirect_stdout(StringIO()):
-                found = pages.result(name)
+                found, _ = pages.rendered(name)
             one = Counter(checked=found.checked, open=sum(found.open.values()), different=len(found.wrong))
             counts.setdefault(template, {})[name] = one
             places = "".join(f"\n    {count} {place}" for place, count in found.open.most_common())
