@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
-from compose import write
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,14 +61,6 @@ def test_numbers_written_as_linpack_writes_them_are_read_back(size, seconds, gfl
     row = f"{size:<6d} {size:<6d} {4:<5d}  {seconds:<10.3f} {gflops:<8.4f} {1e-12:.6e} {3e-2:.6e}   pass"
     (solve,) = linpack.read_report([titles, row]).rows["linpack"]
     assert (solve["size"], solve["time_s"], solve["gflops"]) == (size, float(f"{seconds:.3f}"), float(f"{gflops:.4f}"))
-
-
-def own(tmp_path, text, **options):
-    return ex.open(write(tmp_path, text), format="results_csv", **options)
-
-
-def rows(rec):
-    return results(rec).select("test", "configuration", "repetition", "metric", "value", "unit").rows()
 
 
 @given(st.floats(-1e9, 1e9).map(lambda value: round(value, 3)))

@@ -16,7 +16,7 @@ HEADER = [compose.STAMP, *(compose.path(*column) for column in COLUMNS)]
 NUMBERS = [("100", "1.5"), ("200", "12.25"), ("300", "0")]
 
 
-def saved(stamps, separator=",", point=".", end="\n"):
+def saved(stamps, separator=",", point="."):
     def cell(text):
         return f'"{text}"' if separator in text else text
 
@@ -24,7 +24,7 @@ def saved(stamps, separator=",", point=".", end="\n"):
         HEADER,
         *([stamp, *(n.replace(".", point) for n in pair)] for stamp, pair in zip(stamps, cycle(NUMBERS), strict=False)),
     ]
-    return end.join(separator.join(cell(text) for text in row) for row in rows) + end
+    return "".join(separator.join(cell(text) for text in row) + "\n" for row in rows)
 
 
 def check(rec, *times):

@@ -1,4 +1,4 @@
-"""Power readings in RIBCL, from IPMI tools and in CSV: the real files number by number, their variants, and damage."""
+"""Power readings in RIBCL, from IPMI tools and in CSV: the real files number by number, units, and dates."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_every_number_of_the_real_dcmi_reading():
     assert f"{row['time']:%Y-%m-%d %H:%M:%S} UTC" == raw["IPMI timestamp"]
 
 
-def dcmi(watts, moment="Thu Jan  1 00:00:00 1970", state="activated"):
+def dcmi(watts, moment="Thu Jan  1 00:00:00 1970"):
     return f"""
     Instantaneous power reading:                   {watts:5d} Watts
     Minimum during sampling period:                   70 Watts
@@ -93,7 +93,7 @@ def dcmi(watts, moment="Thu Jan  1 00:00:00 1970", state="activated"):
     Average power reading over sample period:        220 Watts
     IPMI timestamp:                           {moment}
     Sampling period:                          00000005 Seconds.
-    Power reading state is:                   {state}
+    Power reading state is:                   activated
 
 """
 

@@ -14,17 +14,17 @@ from esxparse.formats.registry import reader_of
 SAMPLES = ex.datasets_dir() / "formats"
 
 
-def opened(tmp_path, text, **options):
-    rec = ex.open(write(tmp_path, text), **options)
+def opened(tmp_path, text):
+    rec = ex.open(write(tmp_path, text))
     assert rec.format == "vcenter"
     return rec
 
 
-def chart(step, values, title="Ready for web-01"):
+def chart(step, values):
     start = dt.datetime(2026, 11, 22, 8, tzinfo=dt.UTC)
     times = [start + place * dt.timedelta(seconds=step) for place in range(len(values))]
     rows = [f'"{time:%m/%d/%Y, %I:%M:%S %p}","{value}"' for time, value in zip(times, values, strict=True)]
-    return "\n".join([f'"Time","{title}"', *rows]) + "\n"
+    return "\n".join(['"Time","Ready for web-01"', *rows]) + "\n"
 
 
 def test_ready_time_of_the_client_s_chart_is_percent_of_a_vcpu():
