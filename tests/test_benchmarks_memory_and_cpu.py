@@ -14,10 +14,6 @@ from esxparse.formats.kit.marks import Marks
 FORMATS = ex.datasets_dir() / "formats"
 
 
-def results(rec):
-    return rec["benchmark_results"].collect()
-
-
 RATES = st.floats(0.1, 1e7).map(lambda value: round(value, 1))
 
 
@@ -38,16 +34,9 @@ def test_rates_written_as_stream_writes_them_are_read_back(runs):
     assert not report.kept["damaged"]
 
 
-def test_mkl_linpack():
+def test_the_summary_of_mkl_linpack_has_the_means_of_its_solves():
     rec = ex.open(FORMATS / "linpack-mkl.txt")
     solves = rec["solves"].collect()
-    assert solves.select("size", "lda", "align_kib", "time_s", "gflops", "passed").rows() == [
-        (2000, 2000, 4, 0.052, 102.7, True),
-        (2000, 2000, 4, 0.051, 104.73, True),
-        (5000, 5008, 4, 0.61, 136.71, True),
-        (10000, 10000, 4, 4.31, 154.72, True),
-    ]
-    assert solves["repetition"].to_list() == [1, 2, 1, 1]
     mean = solves.group_by("size").agg(pl.col("gflops").mean()).sort("size")["gflops"].to_list()
     assert rec["summary"].collect()["mean_gflops"].to_list() == pytest.approx(mean)
 

@@ -179,21 +179,6 @@ def test_a_megabyte_is_what_its_title_says(tmp_path, titles, factor):
     assert got.select(names).row(0) == (factor, 2 * factor, 3 * factor)
 
 
-def test_latency_bins(tmp_path):
-    rows = rows_of_a_test("1.1.0")
-    rec = opened(tmp_path, document("1.1.0", results_block("1.1.0", rows)))
-    bins = rec["latency_bins"].collect()
-    assert bins.height == 6 * 21
-    one = bins.filter(bins["row_type"] == "ALL")
-    assert one["from_ms"].to_list()[:6] == [0.0, 0.05, 0.1, 0.2, 0.5, 1.0]
-    assert one["from_ms"].to_list()[1:] == one["to_ms"].to_list()[:-1]
-    assert one.select("from_ms", "to_ms").row(-1) == (10000.0, None)
-    assert one["ios"].to_list() == [int(cell) for cell in rows[0].split(",")[-21:]]
-    assert "latency_bins" not in opened(
-        tmp_path, document("1.1.0-rc1", results_block("1.1.0-rc1", rows_of_a_test("1.1.0-rc1")))
-    )
-
-
 @pytest.mark.parametrize("separator", [";", "\t"])
 def test_other_locales(tmp_path, separator):
     usual = document(

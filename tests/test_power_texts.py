@@ -221,25 +221,6 @@ def half_swapped(swapped, kept, times=HALF_DAYS):
 
 
 @pytest.mark.parametrize(
-    ("swapped", "kept"),
-    [
-        ("%m/%d/%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S"),
-        ("%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M"),
-        ("%-d/%-m/%Y %-H:%M", "%-m/%-d/%Y %-H:%M"),
-        ("%m-%d-%Y %H:%M", "%d-%m-%Y %H:%M"),
-        ("%Y-%d-%m %H:%M:%S", "%d/%m/%Y %H:%M:%S"),
-        ("%Y-%d-%m %H:%M:%S", "%Y-%m-%d %H:%M:%S"),
-    ],
-)
-def test_days_that_a_spreadsheet_took_for_months_are_swapped_back(tmp_path, swapped, kept):
-    rec = opened(tmp_path, half_swapped(swapped, kept), "m.csv")
-    rows = rec["power"].collect()
-    assert rows["time"].to_list() == HALF_DAYS
-    assert rows["watts"].to_list() == [400.0 + at for at in range(16)]
-    assert "took days up to 12 for months" in str([note for note in rec.notes if note.severity == "warning"])
-
-
-@pytest.mark.parametrize(
     ("text", "message"),
     [
         (
