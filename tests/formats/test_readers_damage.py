@@ -118,10 +118,6 @@ def test_recognise_takes_any_bytes(head):
     assert all(reader.recognise(Head(head)) in (True, False) for reader in readers())
 
 
-def values(rec, metric):
-    return rec["benchmark_results"].filter(metric=metric).collect()["value"].to_list()
-
-
 @pytest.mark.parametrize(("text", "number"), [("0" * 5000 + "12", 12), ("-" + "0" * 5000 + "1", -1), ("9" * 25, None)])
 def test_whole_numbers_of_any_length_are_read_or_are_none(text, number):
     assert whole(text) == number

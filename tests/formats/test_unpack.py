@@ -35,7 +35,7 @@ def scratch(tmp_path, monkeypatch) -> Path:
 @pytest.fixture
 def packed(busy_host_file, tmp_path) -> Path:
     file = tmp_path / "busy-host.csv.gz"
-    file.write_bytes(gzip.compress(busy_host_file.read_bytes()))
+    file.write_bytes(gzip.compress(busy_host_file.read_bytes(), 1))
     return file
 
 

@@ -31,15 +31,15 @@ TITLES = {
 LIMITS = [512, 1024, 4095, 4096, 8192]
 
 
-def csv(title, counts, limits=LIMITS, disk="8194 (scsi0:1)", world=77):
-    lines = [f"Histogram: {title},virtual machine worldGroupID,{world},virtual disk handleID,{disk}"]
+def csv(title, counts, limits=LIMITS, world=77):
+    lines = [f"Histogram: {title},virtual machine worldGroupID,{world},virtual disk handleID,8194 (scsi0:1)"]
     lines += ["min,512", "max,8192", "mean,4000", f"count,{sum(counts)}", "Frequency,Histogram Bucket Limit"]
     lines += [f"{count},{limit}" for count, limit in zip(counts, [*limits, limits[-1]], strict=True)]
     return "\n".join(lines) + "\n"
 
 
-def printed(title, counts, limits=LIMITS, disk="8194 (scsi0:1)", world=77):
-    lines = [f"Histogram: {title},virtual machine worldGroupID : {world},virtual disk handleID : {disk} {{"]
+def printed(title, counts, limits=LIMITS, world=77):
+    lines = [f"Histogram: {title},virtual machine worldGroupID : {world},virtual disk handleID : 8194 (scsi0:1) {{"]
     lines += [" min : 512", " max : 8192", " mean : 4000", f" count : {sum(counts)}", "   {"]
     lines += [f"      {count:<15} (<= {limit:>18})" for count, limit in zip(counts[:-1], limits, strict=True)]
     lines += [f"      {counts[-1]:<15} (> {limits[-1]:>19})", "   }", "}"]

@@ -16,11 +16,11 @@ HEAD = """<System>
 """
 
 
-def xml_target(path, count, size, more):
+def xml_target(count, size):
     reads = count * 3 // 4
     writes = count - reads
     return f"""<Target>
-<Path>{path}</Path>
+<Path>D:\\a.dat</Path>
 <BytesCount>{count * size}</BytesCount>
 <IOCount>{count}</IOCount>
 <ReadBytes>{reads * size}</ReadBytes>
@@ -33,23 +33,22 @@ def xml_target(path, count, size, more):
 <WriteLatencyStdev>0.250</WriteLatencyStdev>
 <AverageLatencyMilliseconds>1.562</AverageLatencyMilliseconds>
 <LatencyStdev>0.500</LatencyStdev>
-{more}
+{IOPS}
 </Target>"""
 
 
-def xml_iops(values):
-    buckets = "\n".join(
-        f'<Bucket SampleMillisecond="{1000 * (place + 1)}" Read="{reads}" Write="0" Total="{reads}" '
-        f'ReadMinLatencyMilliseconds="0.{place}00" ReadMaxLatencyMilliseconds="9.000" '
-        'ReadAvgLatencyMilliseconds="1.000" '
-        'ReadLatencyStdDev="0.125" WriteMinLatencyMilliseconds="0.000" WriteMaxLatencyMilliseconds="0.000" '
-        'WriteAvgLatencyMilliseconds="0.000" WriteLatencyStdDev="0.000"/>'
-        for place, reads in enumerate(values)
-    )
-    return f"<Iops>\n<ReadIopsStdDev>3.500</ReadIopsStdDev>\n<IopsStdDev>3.500</IopsStdDev>\n{buckets}\n</Iops>"
+BUCKETS = "\n".join(
+    f'<Bucket SampleMillisecond="{1000 * (place + 1)}" Read="{reads}" Write="0" Total="{reads}" '
+    f'ReadMinLatencyMilliseconds="0.{place}00" ReadMaxLatencyMilliseconds="9.000" '
+    'ReadAvgLatencyMilliseconds="1.000" '
+    'ReadLatencyStdDev="0.125" WriteMinLatencyMilliseconds="0.000" WriteMaxLatencyMilliseconds="0.000" '
+    'WriteAvgLatencyMilliseconds="0.000" WriteLatencyStdDev="0.000"/>'
+    for place, reads in enumerate((500, 0, 700))
+)
+IOPS = f"<Iops>\n<ReadIopsStdDev>3.500</ReadIopsStdDev>\n<IopsStdDev>3.500</IopsStdDev>\n{BUCKETS}\n</Iops>"
 
 
-def xml_span(seconds, threads, size=8192, paths=("D:\\a.dat",), values=(500, 0, 700)):
+def xml_span(seconds, threads, size=8192):
     percentiles = "\n".join(
         f"<Bucket>\n<Percentile>{percentile}</Percentile>\n<ReadMilliseconds>{at:.3f}</ReadMilliseconds>\n"
         f"<WriteMilliseconds>{2 * at:.3f}</WriteMilliseconds>\n"
@@ -57,10 +56,7 @@ def xml_span(seconds, threads, size=8192, paths=("D:\\a.dat",), values=(500, 0, 
         for percentile, at in ((0, 0.1), (50, 1.0), ("99.9999999", 7.5), (100, 8.0))
     )
     per_thread = "\n".join(
-        f"<Thread>\n<Id>{place}</Id>\n"
-        + "\n".join(xml_target(path, count, size, xml_iops(values)) for path in paths)
-        + "\n</Thread>"
-        for place, count in enumerate(threads)
+        f"<Thread>\n<Id>{place}</Id>\n{xml_target(count, size)}\n</Thread>" for place, count in enumerate(threads)
     )
     return f"""<TimeSpan>
 <TestTimeSeconds>{seconds:.2f}</TestTimeSeconds>
@@ -80,34 +76,31 @@ def xml_span(seconds, threads, size=8192, paths=("D:\\a.dat",), values=(500, 0, 
 <LatencyStdev>0.520</LatencyStdev>
 {percentiles}
 </Latency>
-{xml_iops(values)}
+{IOPS}
 {per_thread}
 </TimeSpan>"""
 
 
-def xml_profile(paths=("D:\\a.dat",), spans=1, access="<Random>8192</Random>"):
-    targets = "".join(
-        f"<Target><Path>{path}</Path><BlockSize>8192</BlockSize><RandomAccess>false</RandomAccess>{access}"
-        "<RequestCount>16</RequestCount><WriteRatio>25</WriteRatio><ThreadsPerFile>2</ThreadsPerFile></Target>\n"
-        for path in paths
-    )
-    span = (
-        "<TimeSpan><Duration>60</Duration><Warmup>5</Warmup><Cooldown>0</Cooldown><ThreadCount>0</ThreadCount>"
-        f"<RequestCount>0</RequestCount>\n<Targets>{targets}</Targets></TimeSpan>\n"
-    )
-    return f"<Profile>\n<Progress>0</Progress>\n<TimeSpans>\n{span * spans}</TimeSpans>\n</Profile>\n"
+TARGET = (
+    "<Target><Path>D:\\a.dat</Path><BlockSize>8192</BlockSize><RandomAccess>false</RandomAccess><Random>8192</Random>"
+    "<RequestCount>16</RequestCount><WriteRatio>25</WriteRatio><ThreadsPerFile>2</ThreadsPerFile></Target>\n"
+)
+SPAN = (
+    "<TimeSpan><Duration>60</Duration><Warmup>5</Warmup><Cooldown>0</Cooldown><ThreadCount>0</ThreadCount>"
+    f"<RequestCount>0</RequestCount>\n<Targets>{TARGET}</Targets></TimeSpan>\n"
+)
 
 
-def xml(*spans, profile=None):
-    profile = xml_profile(spans=len(spans)) if profile is None else profile
+def xml(*spans):
+    profile = f"<Profile>\n<Progress>0</Progress>\n<TimeSpans>\n{SPAN * len(spans)}</TimeSpans>\n</Profile>\n"
     return f"<Results>\n{HEAD}{profile}{chr(10).join(spans)}\n</Results>"
 
 
 TEXT_HEADER = "thread |  bytes   |   I/Os    |  MiB/s  |  I/O per s |  AvgLat  | IopsStdDev | LatStdDev |  file"
 
 
-def text_section(title, seconds, threads, size, path="D:\\my data\\a.dat"):
-    rows = [(f"{place:6} | ", count, f" | {path} (10GiB)") for place, count in enumerate(threads)]
+def text_section(title, seconds, threads, size):
+    rows = [(f"{place:6} | ", count, " | D:\\my data\\a.dat (10GiB)") for place, count in enumerate(threads)]
     lines = []
     for head, count, tail in [*rows, ("total:   ", sum(threads), "")]:
         rates = f"{count * size / 2**20 / seconds:10.2f} | {count / seconds:10.2f}"
@@ -117,18 +110,9 @@ def text_section(title, seconds, threads, size, path="D:\\my data\\a.dat"):
 
 
 SHARES = "12.50%|   2.50%|  10.00%|  87.50%"
-CPU = {
-    "2.0": f"CPU |  Usage |  User  |  Kernel |  Idle\n---\n   0|  {SHARES}\n---\navg.|  {SHARES}\n",
-    "2.1": f"Group | CPU |  Usage |  User  |  Kernel |  Idle\n---\n 1|  0| {SHARES}\n---\n     avg.| {SHARES}\n",
-    "2.2": f"Socket | Core | Class | CPU |  Usage |  User  | Kernel |  Idle\n---\n 1| 3| 0P| 0|  {SHARES}\n---\n"
-    f"                        avg.|  {SHARES}\n",
-}
 
 
-def text(seconds=60.0, threads=(6000, 3000), size=8192, release="2.1"):
-    old = release == "2.0"
-    byte_size = str(size) if old else f"{size >> 10}KiB"
-    label = "Total latency distribution:" if release == "2.2" else "total:"
+def text(seconds=60.0, threads=(6000, 3000), size=8192):
     reads = [count * 3 // 4 for count in threads]
     return f"""
 Command Line: diskspd.exe -d60 -W5 -L -D -r -w25 -t2 -o16 -b8K "D:\\my data\\a.dat"
@@ -143,9 +127,9 @@ Input parameters:
 \tgathering IOPS at intervals of 1000ms
 \tpath: 'D:\\my data\\a.dat'
 \t\tperforming mix test (read/write ratio: 75/25)
-\t\tblock size: {byte_size}
-\t\tusing random I/O (alignment: {byte_size})
-\t\tnumber of outstanding I/O operations{"" if old else " per thread"}: 16
+\t\tblock size: {size >> 10}KiB
+\t\tusing random I/O (alignment: {size >> 10}KiB)
+\t\tnumber of outstanding I/O operations per thread: 16
 \t\tthreads per file: 2
 
 System information:
@@ -159,13 +143,18 @@ Results for timespan 1:
 actual test time:\t{seconds:.2f}s
 thread count:\t\t{len(threads)}
 
-{CPU[release]}
+Group | CPU |  Usage |  User  |  Kernel |  Idle
+---
+ 1|  0| {SHARES}
+---
+     avg.| {SHARES}
+
 {text_section("Total IO", seconds, threads, size)}
 {text_section("Read IO", seconds, reads, size)}
 {text_section("Write IO", seconds, [a - b for a, b in zip(threads, reads, strict=True)], size)}
 
 
-{label}
+total:
   %-ile |  Read (ms) | Write (ms) | Total (ms)
 ----------------------------------------------
     min |      0.100 |      0.200 |      0.150

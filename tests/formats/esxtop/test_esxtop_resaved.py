@@ -16,7 +16,7 @@ HEADER = [compose.STAMP, *(compose.path(*column) for column in COLUMNS)]
 NUMBERS = [("100", "1.5"), ("200", "12.25"), ("300", "0")]
 
 
-def saved(stamps, separator=",", point=".", end="\n"):
+def saved(stamps, separator=",", point="."):
     def cell(text):
         return f'"{text}"' if separator in text else text
 
@@ -24,7 +24,7 @@ def saved(stamps, separator=",", point=".", end="\n"):
         HEADER,
         *([stamp, *(n.replace(".", point) for n in pair)] for stamp, pair in zip(stamps, cycle(NUMBERS), strict=False)),
     ]
-    return end.join(separator.join(cell(text) for text in row) for row in rows) + end
+    return "".join(separator.join(cell(text) for text in row) + "\n" for row in rows)
 
 
 def check(rec, *times):
@@ -75,21 +75,6 @@ def test_what_only_its_bytes_changed_keeps_names_dates_and_broken_cells(tmp_path
     ]
     for name in plain:
         assert rec[name].collect().equals(plain[name].collect())
-
-
-@pytest.mark.parametrize(
-    ("stamp", "order"),
-    [
-        ("26/03/2015 22:42:{}", None),
-        ("2015-03-26 22:42:{}", None),
-        ("3/26/2015 10:42:{} PM", None),
-        ("26-03-2015 22:42:{}", None),
-        ("2015/03/26 22:42:{}", "ymd"),
-    ],
-)
-def test_dates_are_told_by_the_whole_file(tmp_path, stamp, order):
-    rec = opened(tmp_path, saved([stamp.format(f"{s:02d}") for s in (0, 5, 10)]), date_order=order)
-    check(rec, *MARCH_26)
 
 
 def test_dates_that_nothing_tells_are_refused_with_a_hint_and_read_when_told(tmp_path):
@@ -227,30 +212,3 @@ def test_a_year_of_two_digits_may_come_first_or_last(tmp_path, mark):
         opened(tmp_path, content)
     assert opened(tmp_path, content, date_order="ymd").meta["start"].date() == dt.date(2018, 4, 26)
     assert opened(tmp_path, content, date_order="dmy").meta["start"].date() == dt.date(2026, 4, 18)
-
-
-HALF_SWAPPED = [dt.datetime(2026, 4, 9, 12, tzinfo=dt.UTC) + dt.timedelta(hours=12 * step) for step in range(16)]
-
-
-@pytest.mark.parametrize("forms", [("%m/%d/%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S"), ("%-d/%-m/%Y %H:%M", "%m/%d/%Y %H:%M")])
-@pytest.mark.parametrize("step", [1, -1])
-def test_swapped_days_of_one_form_are_swapped_back(tmp_path, forms, step):
-    times = HALF_SWAPPED[::step]
-    rec = opened(tmp_path, saved([time.strftime(forms[time.day > 12]) for time in times]))
-    assert rec["memory"].collect()["time"].to_list() == times
-    assert "took days up to 12 for months" in str([note for note in rec.notes if note.severity == "warning"])
-
-
-@pytest.mark.parametrize(
-    "stamps",
-    [
-        [f"{day:02d}/{month:02d}/2026 08:00" for month in (3, 4) for day in range(3, 28)],  # daily, 3 to 27
-        [f"04/03/2026 {hour:02d}:00" for hour in range(9)] + [f"13/04/2026 {hour:02d}:00" for hour in range(9)],
-        [f"01/{month:02d}/2026 08:00" for month in range(1, 13)] + ["31/12/2026 08:00"],  # monthly
-        [f"13/05/2026 {hour:02d}:00" for hour in range(9)] + ["05/04/2026 09:00", "13/05/2026 10:00"],  # one is damaged
-    ],
-)
-def test_gaps_and_one_damaged_date_are_not_swapped_days(tmp_path, stamps):
-    rec = opened(tmp_path, saved(stamps))
-    assert [f"{time:%d/%m/%Y %H:%M}" for time in rec["memory"].collect()["time"]] == stamps
-    assert "took days up to 12" not in str(rec.notes)

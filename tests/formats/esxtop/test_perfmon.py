@@ -19,8 +19,8 @@ The command completed successfully.
 """
 
 
-def opened(path, text, encoding="utf-8", **options):
-    path.write_bytes(text.replace("\n", "\r\n").encode(encoding))
+def opened(path, text, **options):
+    path.write_bytes(text.replace("\n", "\r\n").encode())
     return ex.open(path, **options)
 
 

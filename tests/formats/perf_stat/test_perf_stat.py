@@ -1,4 +1,4 @@
-"""perf stat, composed: text in many locales, CSV of every field count, JSON with its slips, and damage."""
+"""perf stat, composed: text in many locales, CSV of every field count."""
 
 from __future__ import annotations
 
@@ -118,17 +118,6 @@ def test_what_is_not_perf_stat_is_left_alone():
     ):
         assert not reader.recognise(Head(head))
     assert reader.recognise(Head(TEXT.encode("utf-16")))
-
-
-CSV = "".join(
-    f"{n}.000{n}00000,{n * 1000},,cycles,2000,99.10,1.{n},GHz\n{n}.000{n}00000,3.25,msec,task-clock,2000,100.00,,\n"
-    for n in range(1, 9)
-)
-JSON = "".join(
-    json.dumps({"counter-value": f"{n}.0", "unit": "", "event": f"e-{n}", "event-runtime": n, "pcnt-running": 5.5})
-    + "\n"
-    for n in range(9)
-)
 
 
 NAMES = st.from_regex(r"[a-z][a-z0-9_.-]{0,20}[a-z](:[uk]{1,2})?", fullmatch=True).filter(

@@ -1,4 +1,4 @@
-"""Power readings in RIBCL, from IPMI tools and in CSV: the real files number by number, their variants, and damage."""
+"""Power readings in RIBCL, from IPMI tools and in CSV: the real files number by number, units, and dates."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_every_number_of_the_real_dcmi_reading():
     assert f"{row['time']:%Y-%m-%d %H:%M:%S} UTC" == raw["IPMI timestamp"]
 
 
-def dcmi(watts, moment="Thu Jan  1 00:00:00 1970", state="activated"):
+def dcmi(watts, moment="Thu Jan  1 00:00:00 1970"):
     return f"""
     Instantaneous power reading:                   {watts:5d} Watts
     Minimum during sampling period:                   70 Watts
@@ -93,7 +93,7 @@ def dcmi(watts, moment="Thu Jan  1 00:00:00 1970", state="activated"):
     Average power reading over sample period:        220 Watts
     IPMI timestamp:                           {moment}
     Sampling period:                          00000005 Seconds.
-    Power reading state is:                   {state}
+    Power reading state is:                   activated
 
 """
 
@@ -218,25 +218,6 @@ HALF_DAYS = [datetime(2026, 4, 9, 12, tzinfo=UTC) + timedelta(hours=12 * step) f
 def half_swapped(swapped, kept, times=HALF_DAYS):
     rows = [f"{time.strftime(swapped if time.day <= 12 else kept)},{400 + at}" for at, time in enumerate(times)]
     return "Time,Power (W)\n" + "\n".join(rows) + "\n"
-
-
-@pytest.mark.parametrize(
-    ("swapped", "kept"),
-    [
-        ("%m/%d/%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S"),
-        ("%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M"),
-        ("%-d/%-m/%Y %-H:%M", "%-m/%-d/%Y %-H:%M"),
-        ("%m-%d-%Y %H:%M", "%d-%m-%Y %H:%M"),
-        ("%Y-%d-%m %H:%M:%S", "%d/%m/%Y %H:%M:%S"),
-        ("%Y-%d-%m %H:%M:%S", "%Y-%m-%d %H:%M:%S"),
-    ],
-)
-def test_days_that_a_spreadsheet_took_for_months_are_swapped_back(tmp_path, swapped, kept):
-    rec = opened(tmp_path, half_swapped(swapped, kept), "m.csv")
-    rows = rec["power"].collect()
-    assert rows["time"].to_list() == HALF_DAYS
-    assert rows["watts"].to_list() == [400.0 + at for at in range(16)]
-    assert "took days up to 12 for months" in str([note for note in rec.notes if note.severity == "warning"])
 
 
 @pytest.mark.parametrize(

@@ -14,17 +14,17 @@ from esxparse.formats.registry import reader_of
 SAMPLES = ex.datasets_dir() / "formats"
 
 
-def opened(tmp_path, text, **options):
-    rec = ex.open(write(tmp_path, text), **options)
+def opened(tmp_path, text):
+    rec = ex.open(write(tmp_path, text))
     assert rec.format == "vcenter"
     return rec
 
 
-def chart(step, values, title="Ready for web-01"):
+def chart(step, values):
     start = dt.datetime(2026, 11, 22, 8, tzinfo=dt.UTC)
     times = [start + place * dt.timedelta(seconds=step) for place in range(len(values))]
     rows = [f'"{time:%m/%d/%Y, %I:%M:%S %p}","{value}"' for time, value in zip(times, values, strict=True)]
-    return "\n".join([f'"Time","{title}"', *rows]) + "\n"
+    return "\n".join(['"Time","Ready for web-01"', *rows]) + "\n"
 
 
 def test_ready_time_of_the_client_s_chart_is_percent_of_a_vcpu():
@@ -65,14 +65,3 @@ def test_ten_percent_in_every_interval_of_vcenter(tmp_path, step, ms):
 )
 def test_other_tables_with_a_time_are_none_of_vcenter(text):
     assert not reader_of("vcenter").recognise(Head(text.encode()))
-
-
-@pytest.mark.parametrize(
-    "forms", [("%-m/%-d/%Y %-H:%M", "%-d/%-m/%Y %-H:%M"), ("%Y-%d-%m %H:%M:%S", "%d/%m/%Y %H:%M:%S")]
-)
-def test_days_that_a_spreadsheet_took_for_months_are_swapped_back(tmp_path, forms):
-    times = [dt.datetime(2026, 4, 9, 12, tzinfo=dt.UTC) + dt.timedelta(hours=12 * step) for step in range(16)]
-    rows = "".join(f'"{time.strftime(forms[time.day > 12])}","{at}"\n' for at, time in enumerate(times))
-    rec = opened(tmp_path, '"Time","Ready for web-01"\n' + rows)
-    assert rec["samples"].collect()["time"].to_list() == times
-    assert "took days up to 12 for months" in str([note for note in rec.notes if note.severity == "warning"])
