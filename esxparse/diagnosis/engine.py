@@ -5,26 +5,21 @@ from __future__ import annotations
 import math
 import re
 import string
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from esxparse.diagnosis import spells
-from esxparse.diagnosis.series import roots
+from esxparse.diagnosis.cases import Case
+from esxparse.diagnosis.series import Series, roots
 from esxparse.metrics import over_time
 from esxparse.recording import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from esxparse.diagnosis.cases import Case
-    from esxparse.diagnosis.series import Series
 
 _BURST: Final = -1.5
 _BURST_SAMPLES: Final = 6

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar, cast
+from typing import Any, Final, Literal, Protocol, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import polars as pl
@@ -15,10 +15,8 @@ from esxparse.formats.esxtop import LAZY_FROM
 from esxparse.quality import evaluate, limits, suites
 from esxparse.quality.profile import profile, together
 from esxparse.quality.results import STATUSES, Expectation, Quality
+from esxparse.quality.suites import Suite
 from esxparse.recording import Recording
-
-if TYPE_CHECKING:
-    from esxparse.quality.suites import Suite
 
 Engine = Literal["esxparse", "gx"]
 F = TypeVar("F", bound=Any)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -20,8 +20,7 @@ from esxparse.metrics.frames import SAMPLE, first_true, placed, share_pct, weigh
 from esxparse.metrics.scheduling import FROM_GROUP, FROM_WORLDS
 from esxparse.studies.columns import MEANS
 
-if TYPE_CHECKING:
-    Tables = Mapping[str, pl.LazyFrame]
+Tables = Mapping[str, pl.LazyFrame]
 
 _MEANS: Final = {**MEANS, "host": {**MEANS["host"], "esxtop_watts": "watts"}}
 _LATENCIES: Final = ("gavg_ms", "davg_ms", "kavg_ms", "qavg_ms")

@@ -16,18 +16,15 @@ import inspect
 import re
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from pathlib import Path
+from typing import Any, Final, Protocol
 
 import polars as pl
 import polars.selectors as cs
 
 from esxparse.errors import EsxparseError
 from esxparse.recording import counted
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from esxparse.studies.asked import Asked
+from esxparse.studies.asked import Asked
 
 READ: Final = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)", re.IGNORECASE)
 """The tables that a query reads."""

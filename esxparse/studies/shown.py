@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from esxparse.diagnosis.experiments.study import Study
-from esxparse.recording import counted, printable
+from esxparse.recording import Note, counted, printable
 from esxparse.sortable import table
 from esxparse.studies import export
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from esxparse.recording import Note
 
 _ROWS: Final = 30
 _COLUMNS: Final = 8
