@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol, cast
+from typing import Final, Literal, cast
 
 import polars as pl
 
+from esxparse.studies.asked import Computed
 from esxparse.studies.columns import COLUMNS
 from esxparse.studies.export import declared, heading
 
@@ -25,15 +26,7 @@ class Named:
     """"" where it depends."""
 
 
-class WithResults(Protocol):
-    """What is needed of a study."""
-
-    @property
-    def results(self) -> pl.LazyFrame | None:
-        """Figures of benchmarks."""
-
-
-def named(study: WithResults, column: str) -> Named:
+def named(study: Computed, column: str) -> Named:
     """A column of `runs` in words; a benchmark's figure as the benchmark calls it."""
     if column in COLUMNS or study.results is None:
         return Named(*heading(column), cast("Better", BETTER.get(column, "")))
