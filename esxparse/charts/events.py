@@ -170,17 +170,9 @@ def spread(counts: pl.LazyFrame, event: str, subject: str = "") -> alt.LayerChar
     left_out = f"the highest {MAX_RANKED} of {ranked.height}" if ranked.height > MAX_RANKED else ""
     middle = f"{median:,.0f}" if median >= _WHOLE_FROM else f"{median:.3g}"
     said = f"tick: median of all {ranked.height}, {middle}"
-    return marks.ranked(
-        shown,
-        "value",
-        title=marks.heading(event, f"recording: {subject}" if subject else "", left_out, said),
-        said=f"{event} on each CPU, {unit}.",
-        x_title=unit,
-        noun="On",
-        unit=unit,
-        mark="median",
-        mark_title="median",
-    )
+    heading = marks.heading(event, f"recording: {subject}" if subject else "", left_out, said)
+    look = marks.Look(title=heading, said=f"{event} on each CPU, {unit}.", axis=unit, noun="On", unit=unit)
+    return marks.ranked(shown, "value", look, "median", "median")
 
 
 def per_instruction(table: pl.DataFrame) -> alt.LayerChart | None:

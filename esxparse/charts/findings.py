@@ -76,19 +76,17 @@ def spell(seen: Evidence) -> alt.LayerChart | None:
     title = f"{_who(seen.noun, fault)}: {_change(seen, table, fault[0])}"
     # The title has the words: an axis has room for a few letters.
     axis = ", ".join(part for part in (seen.screen or _capital(seen.words), seen.unit) if part)
-    chart = marks.over_time(
-        reduced,
-        "value",
-        chosen,
-        palette=[*colours(len(labels)), *[colour("rest")] * len(grey.chosen)],
+    look = marks.Look(
         title=marks.heading(title, *parts),
         said=f"{title}. The spell lasts from {clock.spell(seen.start, seen.end)} UTC.",
-        y_title=axis,
+        axis=axis,
         noun=seen.noun,
         unit=seen.unit,
         levels=seen.levels,
+        palette=[*colours(len(labels)), *[colour("rest")] * len(grey.chosen)],
         legend=labels if len(labels) > 1 else False,
     )
+    chart = marks.over_time(reduced, "value", chosen, look)
     times = table["time"].unique().sort()
     # A sample describes the interval that ends at its time.
     step = times.diff().drop_nulls().median() if len(times) > 1 else None
