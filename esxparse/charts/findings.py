@@ -181,8 +181,8 @@ def changes(rows: pl.DataFrame, *, title: str) -> alt.LayerChart | None:
 
 def _outcomes(rows: pl.DataFrame, hues: Mapping[str, str]) -> alt.Color:
     """The colour of each outcome, those that there are in the legend."""
-    there = [word for word in hues if word in set(rows["outcome"])]
-    return alt.Color("outcome:N", title=None, scale=alt.Scale(domain=there, range=[colour(hues[one]) for one in there]))
+    there = set(rows["outcome"])
+    return marks.kinds_colour("outcome", {word: hue for word, hue in hues.items() if word in there})
 
 
 def _of(some: int, total: int) -> str:

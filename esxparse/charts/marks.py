@@ -9,7 +9,7 @@ beside the marks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar, cast
@@ -134,6 +134,12 @@ def series_colour(
         # Symbols would take on the faintness of a band.
         legend=alt.Legend(symbolOpacity=1, values=said) if legend else None,
     )
+
+
+def kinds_colour(field: str, colours: Mapping[str, str], legend: alt.Legend | None = None) -> alt.Color:
+    """Colours of kinds of things, by the names of colours, with a legend."""
+    scale = alt.Scale(domain=list(colours), range=[colour(name) for name in colours.values()])
+    return alt.Color(f"{field}:N", title=None, scale=scale, legend=legend or alt.Undefined)
 
 
 def top_of(values: Sequence[float | None], levels: Levels | None) -> float:

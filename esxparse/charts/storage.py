@@ -56,7 +56,6 @@ def latency_split(summary: pl.LazyFrame | None, levels: Levels | None = None) ->
     )
     # KAVG is a difference of two rounded averages and can come out a hair below zero.
     long = long.with_columns(pl.col("ms").clip(lower_bound=0))
-    names = [_PARTS[name] for name in there]
     top = marks.top_of([*table["gavg_ms"], *table["max_gavg_ms"]], levels)
     scale = alt.Scale(domain=[0, top], nice=False)
     title = "milliseconds per command"
@@ -75,13 +74,8 @@ def latency_split(summary: pl.LazyFrame | None, levels: Levels | None = None) ->
         .encode(
             marks.label_y(labels),
             alt.X("ms:Q", title=title, stack="zero", scale=scale),
-            color=alt.Color(
-                "part:N",
-                title=None,
-                # The words of the thresholds stand between the legend and the bars.
-                legend=alt.Legend(offset=32),
-                scale=alt.Scale(domain=names, range=[colour(_PART_HUES[name]) for name in there]),
-            ),
+            # The words of the thresholds stand between the legend and the bars.
+            color=marks.kinds_colour("part", {_PARTS[name]: _PART_HUES[name] for name in there}, alt.Legend(offset=32)),
             order=alt.Order("place:Q"),
             tooltip=tips,
         )
