@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 from polars.exceptions import PolarsError
 from polars.io.plugins import register_io_source
 
+from esxparse.derived.capture import VIEWS
 from esxparse.derived.catalogue import TABLES
-from esxparse.derived.model import VIEWS
 from esxparse.derived.panels import Panel, rows
 from esxparse.derived.tables import CLOCK, columns, declared
 from esxparse.metrics import over_time

@@ -12,8 +12,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from esxparse.derived.capture import Capture
-from esxparse.derived.model import VIEWS
+from esxparse.derived.capture import VIEWS, Capture
 from esxparse.derived.tables import columns, views_of
 from esxparse.metrics import host, memory, network, over_time, steady, workload
 from esxparse.metrics.frames import SAMPLE, first_true, placed, share_pct, weighted_mean

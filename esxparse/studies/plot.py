@@ -15,8 +15,7 @@ from esxparse.charts.reduce import SWEEP
 from esxparse.errors import EsxparseError
 from esxparse.studies import baseline
 from esxparse.studies.asked import Computed
-from esxparse.studies.export import heading
-from esxparse.studies.named import named
+from esxparse.studies.export import heading, named
 
 if TYPE_CHECKING:
     import altair as alt
