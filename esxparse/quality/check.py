@@ -23,7 +23,7 @@ F = TypeVar("F", bound=Any)
 _DOUBTS: Final = 3
 """Doubts that a finding names."""
 _STATUS: Final = {"critical": "fail", "warning": "warn", "info": "warn"}
-Judged = tuple["Suite", Mapping[str, Any], int, pl.DataFrame]
+Judged = tuple[Suite, Mapping[str, Any], int, pl.DataFrame]
 """A suite, one of its expectations, how many rows it judged, and those at fault."""
 
 
