@@ -10,7 +10,7 @@ from esxparse.counters.model import Counter as Counter
 from esxparse.diagnosis.changes import Changes as Changes
 from esxparse.diagnosis.changes import changes as changes
 from esxparse.diagnosis.diagnose import diagnose as diagnose
-from esxparse.diagnosis.findings import Finding as Finding
+from esxparse.diagnosis.finding import Finding as Finding
 from esxparse.diagnosis.findings import Findings as Findings
 from esxparse.diagnosis.likeness import compare as compare
 from esxparse.diagnosis.likeness import similar as similar

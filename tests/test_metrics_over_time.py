@@ -17,7 +17,7 @@ from esxparse.derived import vms
 from esxparse.derived.capture import Capture
 from esxparse.derived.panels import Panel
 from esxparse.diagnosis import diagnose, evidence, levels, rules, symptoms
-from esxparse.diagnosis.findings import Finding
+from esxparse.diagnosis.finding import Finding
 from esxparse.diagnosis.series import Series
 from esxparse.explorer import rows
 from esxparse.explorer.panel import Asked, Values, panel

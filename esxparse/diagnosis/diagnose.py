@@ -18,7 +18,8 @@ from esxparse.diagnosis.cases import Case
 from esxparse.diagnosis.engine import Story
 from esxparse.diagnosis.experiments import verdicts
 from esxparse.diagnosis.experiments.study import Study
-from esxparse.diagnosis.findings import SEVERITIES, Finding, Findings
+from esxparse.diagnosis.finding import Finding
+from esxparse.diagnosis.findings import SEVERITIES, Findings
 from esxparse.diagnosis.levels import Levels, levels
 from esxparse.diagnosis.rules import Rule
 from esxparse.diagnosis.series import Series

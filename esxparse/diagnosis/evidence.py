@@ -14,7 +14,7 @@ from esxparse import clock
 from esxparse.charts.findings import MAX_FAULT, Evidence
 from esxparse.derived.tables import declared
 from esxparse.diagnosis import cases, levels, rules
-from esxparse.diagnosis.findings import Finding
+from esxparse.diagnosis.finding import Finding
 from esxparse.diagnosis.rules import Rule
 from esxparse.diagnosis.series import Matrix, Series, origin
 from esxparse.diagnosis.symptoms import values

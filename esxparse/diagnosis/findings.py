@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import html
 import json
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from esxparse import clock
+from esxparse.diagnosis.finding import Finding
 from esxparse.diagnosis.series import Series
 from esxparse.recording import printable
 from esxparse.schema import schema
@@ -26,47 +26,6 @@ VERSION: Final = 1
 """Of the JSON; docs/diagnosis.schema.json describes it."""
 _COLOURS: Final = {"critical": "#b3261e", "warning": "#9a6700", "info": "#57606a"}
 _SHOWN: Final = 3
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One trouble of one object, for one time."""
-
-    trouble: str
-    severity: str
-    confidence: float
-    entity: dict[str, str]
-    """`kind` and `name`."""
-    start: datetime | None
-    """None where runs of a study tell no time."""
-    end: datetime | None
-    verdict: str
-    evidence: tuple[str, ...]
-    against: tuple[str, ...]
-    missing: tuple[str, ...]
-    next: str
-    source: str
-    also: tuple[dict[str, str], ...] = ()
-    """Symptoms and other objects that stand under it: `trouble`, `kind`, `name`."""
-    recording: str = ""
-
-    @property
-    def id(self) -> str:
-        """The same for the same trouble, object and time of the same capture."""
-        parts = (self.recording, self.trouble, *self.entity.values(), stamp(self.start) or "")
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
-
-    def as_dict(self) -> dict[str, Any]:
-        """As in the JSON."""
-        told = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
-        told |= {"confidence": round(self.confidence, 3), "start": stamp(self.start), "end": stamp(self.end)}
-        del told["recording"]
-        return {"id": self.id, **told}
-
-
-def stamp(time: datetime | None) -> str | None:
-    """A time as in the JSON."""
-    return None if time is None else time.isoformat()
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from esxparse import clock
-from esxparse.diagnosis.findings import Finding, Findings
+from esxparse.diagnosis.finding import Finding
+from esxparse.diagnosis.findings import Findings
 from esxparse.recording import counted
 from esxparse.reports import page
 from esxparse.reports.blocks import (

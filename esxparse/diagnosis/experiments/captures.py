@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from esxparse.diagnosis.experiments.contrasts import Contrast, Grid, Key
-from esxparse.diagnosis.findings import Finding, Findings
+from esxparse.diagnosis.finding import Finding
+from esxparse.diagnosis.findings import Findings
 from esxparse.errors import EsxparseError
 from esxparse.formats.opening import Opening
 from esxparse.formats.registry import open_recording

@@ -18,7 +18,8 @@ from esxparse.diagnosis.experiments.differences import differences, sentence
 from esxparse.diagnosis.experiments.facts import Experiment, experiments, facts, role_changes
 from esxparse.diagnosis.experiments.study import Study
 from esxparse.diagnosis.experiments.tables import Cause, Step
-from esxparse.diagnosis.findings import Finding, Findings
+from esxparse.diagnosis.finding import Finding
+from esxparse.diagnosis.findings import Findings
 from esxparse.diagnosis.rules import Rule
 
 if TYPE_CHECKING:

@@ -1,0 +1,49 @@
+"""One trouble that a diagnosis names."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One trouble of one object, for one time."""
+
+    trouble: str
+    severity: str
+    confidence: float
+    entity: dict[str, str]
+    """`kind` and `name`."""
+    start: datetime | None
+    """None where runs of a study tell no time."""
+    end: datetime | None
+    verdict: str
+    evidence: tuple[str, ...]
+    against: tuple[str, ...]
+    missing: tuple[str, ...]
+    next: str
+    source: str
+    also: tuple[dict[str, str], ...] = ()
+    """Symptoms and other objects that stand under it: `trouble`, `kind`, `name`."""
+    recording: str = ""
+
+    @property
+    def id(self) -> str:
+        """The same for the same trouble, object and time of the same capture."""
+        parts = (self.recording, self.trouble, *self.entity.values(), stamp(self.start) or "")
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As in the JSON."""
+        told = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
+        told |= {"confidence": round(self.confidence, 3), "start": stamp(self.start), "end": stamp(self.end)}
+        del told["recording"]
+        return {"id": self.id, **told}
+
+
+def stamp(time: datetime | None) -> str | None:
+    """A time as in the JSON."""
+    return None if time is None else time.isoformat()
