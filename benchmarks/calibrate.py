@@ -9,6 +9,7 @@ whether findings of hosts drawn at random (`score.py`) are right. Seeds from 90,
 from __future__ import annotations
 
 import argparse
+import math
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,7 +44,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         hosts = list(drawn(options.seeds, options.keep or Path(scratch)))
     found = [(one.trouble, one.confidence, host.right(one)) for host in hosts for one in host.told]
-    odds = [engine.odds_of(sure) for _, sure, _ in found]
+    # The log odds of the evidence that a confidence comes of.
+    odds = [(math.log(sure / (1 - sure)) - engine.SHIFT) / engine.SLOPE for _, sure, _ in found]
     slope, shift, own = fitted(odds, [right for _, _, right in found], [trouble for trouble, _, _ in found])
     print(f"{len(found)} findings of {len(hosts)} hosts: slope {slope:.2f}, shift {shift:.2f}")
     for trouble, more in own.items():

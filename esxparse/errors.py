@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from esxparse.locations import scrubbed
 
@@ -94,3 +94,9 @@ def choose_from(word: object, known: Iterable[object]) -> str:
     """
     names = list(known)
     return f"{did_you_mean(word, names)}choose from {', '.join(map(str, names))}"
+
+
+def check_known(what: str, word: str, known: Collection[str]) -> None:
+    """Refuses a word that is none of those known; `what` it stands for."""
+    if word not in known:
+        raise EsxparseError(f"unknown {what} {word!r}: {choose_from(word, known)}")

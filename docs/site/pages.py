@@ -21,7 +21,7 @@ import esxparse as ex
 from esxparse import charts, metrics
 from esxparse.counters.catalogue import objects, placed_counters
 from esxparse.counters.naming import table_name
-from esxparse.derived.model import VIEWS
+from esxparse.derived.capture import VIEWS
 from esxparse.derived.tables import declared
 from esxparse.diagnosis import cases, rules
 from esxparse.diagnosis.usage import usage

@@ -51,17 +51,15 @@ def host(host: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerCh
     reduced = over_time(columns_below(host, _HOST_SERIES, "pct"), ["pct"], ["label"])
     if reduced.frame.is_empty():
         return None
-    return marks.over_time(
-        reduced,
-        "pct",
-        reduced.labels(_HOST_SERIES.values()),
+    look = marks.Look(
         title=marks.heading("Host CPU, used and util", reduced.caption),
         said="Used and util of all physical CPUs over time, percent.",
-        y_title="% of all physical CPUs",
+        axis="% of all physical CPUs",
         noun="Measure",
         unit="%",
         levels=levels,
     )
+    return marks.over_time(reduced, "pct", reduced.labels(_HOST_SERIES.values()), look)
 
 
 def pcpu_heat(pcpu: pl.LazyFrame | None, value: str = "util_pct") -> alt.Chart | None:
@@ -123,23 +121,16 @@ def wait_ranked(vms: pl.LazyFrame | None, wait: str, levels: Levels | None = Non
     table, left_out = ranking(with_labels(vms, "instance"), "instance", kind.column, "VMs")
     if table.is_empty():
         return None
-    return marks.ranked(
-        table,
-        "p95",
-        title=marks.heading(
-            f"{kind.title} per vCPU",
-            kind.meaning,
-            helpers(vms),
-            "bar: 95th percentile, tick: highest sample",
-            left_out,
-        ),
+    bars = "bar: 95th percentile, tick: highest sample"
+    look = marks.Look(
+        title=marks.heading(f"{kind.title} per vCPU", kind.meaning, helpers(vms), bars, left_out),
         said=f"VMs ranked by {kind.title} per vCPU, percent.",
-        x_title="% of the time of one vCPU",
+        axis="% of the time of one vCPU",
         noun="VM",
         unit="%",
-        mark="max",
         levels=levels,
     )
+    return marks.ranked(table, "p95", look)
 
 
 def wait_over_time(vms: pl.LazyFrame | None, wait: str, levels: Levels | None = None) -> alt.LayerChart | None:
@@ -156,24 +147,17 @@ def wait_over_time(vms: pl.LazyFrame | None, wait: str, levels: Levels | None = 
     if not chosen.chosen:
         return None
     reduced = over_time(kept(named, chosen, "VMs", "instance"), [kind.column], ["label", "full"])
-    return marks.over_time(
-        reduced,
-        kind.column,
-        chosen.chosen,
-        rest=chosen.rest("VMs"),
-        palette=marks.same_colours(chosen),
-        title=marks.heading(
-            f"{kind.title} per vCPU over time",
-            chosen.caption("VMs", "95th percentile"),
-            helpers(vms),
-            reduced.caption,
-        ),
+    most = chosen.caption("VMs", "95th percentile")
+    look = marks.Look(
+        title=marks.heading(f"{kind.title} per vCPU over time", most, helpers(vms), reduced.caption),
         said=f"{kind.title} per vCPU of the VMs with the most of it, over time, percent.",
-        y_title="% of the time of one vCPU",
+        axis="% of the time of one vCPU",
         noun="VM",
         unit="%",
         levels=levels,
+        palette=marks.same_colours(chosen),
     )
+    return marks.over_time(reduced, kind.column, chosen.chosen, look, rest=chosen.rest("VMs"))
 
 
 def used_ranked(vms: pl.LazyFrame | None) -> alt.LayerChart | None:
@@ -187,16 +171,14 @@ def used_ranked(vms: pl.LazyFrame | None) -> alt.LayerChart | None:
     table, left_out = ranking(with_labels(cores, "instance"), "instance", "cores", "VMs", order="mean")
     if table.is_empty():
         return None
-    return marks.ranked(
-        table,
-        "mean",
+    look = marks.Look(
         title=marks.heading("CPU used by VM", "bar: mean, tick: highest sample", left_out),
         said="VMs ranked by CPU used, in physical cores.",
-        x_title="physical cores (1 core = 100 %)",
+        axis="physical cores (1 core = 100 %)",
         noun="VM",
         unit="cores",
-        mark="max",
     )
+    return marks.ranked(table, "mean", look)
 
 
 def _binned(value: pl.Expr, edges: list[int], labels: list[str]) -> pl.Expr:

@@ -26,6 +26,7 @@ _TOGETHER: Final = 12.0
 
 _BUCKETS: Final = 180
 _FEW_TICKS: Final = alt.Axis(tickCount=8)
+_SOLID: Final = alt.Legend(symbolOpacity=1)
 _LOG_FROM: Final = 20.0
 _LABEL_WIDTH: Final = 24
 _DOTS_BELOW: Final = 40
@@ -170,17 +171,9 @@ def spread(counts: pl.LazyFrame, event: str, subject: str = "") -> alt.LayerChar
     left_out = f"the highest {MAX_RANKED} of {ranked.height}" if ranked.height > MAX_RANKED else ""
     middle = f"{median:,.0f}" if median >= _WHOLE_FROM else f"{median:.3g}"
     said = f"tick: median of all {ranked.height}, {middle}"
-    return marks.ranked(
-        shown,
-        "value",
-        title=marks.heading(event, f"recording: {subject}" if subject else "", left_out, said),
-        said=f"{event} on each CPU, {unit}.",
-        x_title=unit,
-        noun="On",
-        unit=unit,
-        mark="median",
-        mark_title="median",
-    )
+    heading = marks.heading(event, f"recording: {subject}" if subject else "", left_out, said)
+    look = marks.Look(title=heading, said=f"{event} on each CPU, {unit}.", axis=unit, noun="On", unit=unit)
+    return marks.ranked(shown, "value", look, "median", "median")
 
 
 def per_instruction(table: pl.DataFrame) -> alt.LayerChart | None:
@@ -205,7 +198,7 @@ def per_instruction(table: pl.DataFrame) -> alt.LayerChart | None:
         "subject:N",
         title=None,
         scale=alt.Scale(domain=subjects, range=[colour("blue")] if not several else alt.Undefined),
-        legend=alt.Legend(symbolOpacity=1) if several else None,
+        legend=_SOLID if several else None,
     )
     bars = (
         alt.Chart(rounded(shown.select("label", "event", "subject", "per_1k"), 5))
@@ -259,12 +252,7 @@ def ratios(compared: pl.LazyFrame, first: str, second: str) -> alt.LayerChart | 
     scale = alt.Scale(type=kind, domain=[low / room if logarithmic else min(low * 0.92, 0.9), high * room], nice=False)
     x = alt.X("ratio:Q", title=f"{first} / {second}", scale=scale, axis=_FEW_TICKS)
     rows = rounded(shown, 4)
-    hue = alt.Color(
-        "kind:N",
-        title=None,
-        scale=alt.Scale(domain=list(kinds.values()), range=[colour("blue"), colour("orange")]),
-        legend=alt.Legend(symbolOpacity=1),
-    )
+    hue = marks.kinds_colour("kind", dict(zip(kinds.values(), ("blue", "orange"), strict=True)), _SOLID)
     tips = [
         alt.Tooltip("event:N", title="Event"),
         alt.Tooltip("kind:N", title="Ratio"),

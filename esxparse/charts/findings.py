@@ -76,19 +76,17 @@ def spell(seen: Evidence) -> alt.LayerChart | None:
     title = f"{_who(seen.noun, fault)}: {_change(seen, table, fault[0])}"
     # The title has the words: an axis has room for a few letters.
     axis = ", ".join(part for part in (seen.screen or _capital(seen.words), seen.unit) if part)
-    chart = marks.over_time(
-        reduced,
-        "value",
-        chosen,
-        palette=[*colours(len(labels)), *[colour("rest")] * len(grey.chosen)],
+    look = marks.Look(
         title=marks.heading(title, *parts),
         said=f"{title}. The spell lasts from {clock.spell(seen.start, seen.end)} UTC.",
-        y_title=axis,
+        axis=axis,
         noun=seen.noun,
         unit=seen.unit,
         levels=seen.levels,
+        palette=[*colours(len(labels)), *[colour("rest")] * len(grey.chosen)],
         legend=labels if len(labels) > 1 else False,
     )
+    chart = marks.over_time(reduced, "value", chosen, look)
     times = table["time"].unique().sort()
     # A sample describes the interval that ends at its time.
     step = times.diff().drop_nulls().median() if len(times) > 1 else None
@@ -183,8 +181,8 @@ def changes(rows: pl.DataFrame, *, title: str) -> alt.LayerChart | None:
 
 def _outcomes(rows: pl.DataFrame, hues: Mapping[str, str]) -> alt.Color:
     """The colour of each outcome, those that there are in the legend."""
-    there = [word for word in hues if word in set(rows["outcome"])]
-    return alt.Color("outcome:N", title=None, scale=alt.Scale(domain=there, range=[colour(hues[one]) for one in there]))
+    there = set(rows["outcome"])
+    return marks.kinds_colour("outcome", {word: hue for word, hue in hues.items() if word in there})
 
 
 def _of(some: int, total: int) -> str:

@@ -9,9 +9,9 @@ import altair as alt
 import polars as pl
 
 from esxparse.charts import marks
-from esxparse.charts.reduce import MAX_SERIES, rounded
+from esxparse.charts.reduce import rounded
 from esxparse.charts.theme import colour
-from esxparse.charts.workload import DIRECTIONS
+from esxparse.charts.workload import DIRECTIONS, highest
 
 _MOST_BINS: Final = 60
 _MOST_OUTLINES: Final = 5
@@ -37,10 +37,7 @@ def percentiles(table: pl.LazyFrame) -> alt.LayerChart | None:
     )
     if points.is_empty():
         return None
-    every = points["label"].unique(maintain_order=True).to_list()
-    worst = points.group_by("label").agg(pl.col("latency_ms").max()).sort("latency_ms", descending=True)
-    chosen = worst["label"].head(MAX_SERIES).to_list()
-    labels = [label for label in every if label in chosen]
+    labels, every = highest(points, "latency_ms")
     ticks = {_nines(one): f"{one:g} %" for one in _NINES if _nines(one) <= points["at"].max()}  # type: ignore[operator]
     names = " : ".join(f"abs(datum.value - {at}) < 1e-4 ? '{words}'" for at, words in ticks.items())
     base = alt.Chart(rounded(points.filter(pl.col("label").is_in(labels)), _NANOSECONDS)).encode(
@@ -57,7 +54,7 @@ def percentiles(table: pl.LazyFrame) -> alt.LayerChart | None:
         alt.Tooltip("percentile:Q", title="Percentile"),
         marks.number_tip("latency_ms", "ms", 4),
     ]
-    left_out = f"the {len(labels)} of {len(every)} with the highest" if len(every) > len(labels) else ""
+    left_out = f"the {len(labels)} of {every} with the highest" if every > len(labels) else ""
     layers = [base.mark_line(), base.mark_point(filled=True, size=40).encode(tooltip=tips)]
     heading = marks.heading("Latency percentiles", left_out)
     return marks.layered(layers, heading, "Latency at each percentile, by test, milliseconds.", 260)
@@ -147,14 +144,13 @@ def histogram(table: pl.LazyFrame, title: str, unit: str) -> alt.LayerChart | No
     if drawn.is_empty() or not drawn["count"].sum():
         return None
     bins = drawn["bin"].unique(maintain_order=True).to_list()
-    hues = [colour(DIRECTIONS[one]) for one in ("read", "write")]
     bars = (
         alt.Chart(drawn.select("bin", "direction", "count"))
         .mark_bar()
         .encode(
             alt.X("bin:N", title=unit, sort=None, scale=alt.Scale(domain=bins), axis=alt.Axis(labelAngle=-45)),
             alt.Y("count:Q", title="commands", stack="zero"),
-            color=alt.Color("direction:N", title=None, scale=alt.Scale(domain=["read", "write"], range=hues)),
+            color=marks.kinds_colour("direction", {one: DIRECTIONS[one] for one in ("read", "write")}),
             tooltip=[
                 alt.Tooltip("bin:N", title=unit),
                 alt.Tooltip("direction:N", title="Direction"),

@@ -3,15 +3,14 @@
 Names of VMs and devices reach a chart only as values of data and as domains of scales, never inside an expression or a
 field name: whatever stands in them is drawn as text.
 
-What the builders here take: `value` the column to draw, `names` the labels in order of the legend, `title` the
-heading, `said` words for readers who cannot see the chart, `y_title` and `x_title` titles of axes with their units,
-`noun` what a label names and `unit` the unit, both for tooltips, `levels` a threshold to draw, `palette` the colours of
-the names (those of series where none are given).
+What the builders here take: `value` the column to draw, `names` the labels in order of the legend, `look` what stands
+beside the marks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar, cast
 
@@ -66,6 +65,28 @@ class Levels(Protocol):
         """From here on the value hurts."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """What a chart says beside its marks, and how they look."""
+
+    title: alt.TitleParams
+    said: str
+    """Words for readers who cannot see the chart."""
+    noun: str
+    """What a label names, for tooltips."""
+    unit: str
+    """For tooltips and limits."""
+    axis: str = ""
+    """Title of the axis of values; its unit where there is none."""
+    levels: Levels | None = None
+    """A threshold to draw."""
+    words: tuple[str, str] = ("warn", "critical")
+    """The names of its two limits."""
+    palette: Sequence[str] | None = None
+    """The colours of the names; those of series where none are given."""
+    legend: bool | Sequence[str] = True
+
+
 def heading(title: str, *parts: str) -> alt.TitleParams:
     """Title of a chart with whatever of `parts` is not empty as its subtitle."""
     subtitle = "; ".join(part for part in parts if part)
@@ -113,6 +134,12 @@ def series_colour(
         # Symbols would take on the faintness of a band.
         legend=alt.Legend(symbolOpacity=1, values=said) if legend else None,
     )
+
+
+def kinds_colour(field: str, colours: Mapping[str, str], legend: alt.Legend | None = None) -> alt.Color:
+    """Colours of kinds of things, by the names of colours, with a legend."""
+    scale = alt.Scale(domain=list(colours), range=[colour(name) for name in colours.values()])
+    return alt.Color(f"{field}:N", title=None, scale=scale, legend=legend or alt.Undefined)
 
 
 def top_of(values: Sequence[float | None], levels: Levels | None) -> float:
@@ -214,36 +241,28 @@ def over_time(
     reduced: Reduced,
     value: str,
     names: Sequence[str],
+    look: Look,
     *,
-    title: alt.TitleParams,
-    said: str,
-    y_title: str,
-    noun: str,
-    unit: str,
-    levels: Levels | None = None,
-    palette: Sequence[str] | None = None,
     dash: str | None = None,
-    words: tuple[str, str] = ("warn", "critical"),
-    legend: bool | Sequence[str] = True,
     rest: str = "",
 ) -> alt.LayerChart:
     """Lines of `value` over time, one for each of `names`, over their bands of lowest to highest sample.
 
     `reduced` has `label`, `time`, `value`, `value_min`, `value_max`, perhaps `full` (the unshortened name) and `dash`,
-    a column that tells solid from dashed lines. `words` name the two limits of `levels`. `rest`: label of what stands
-    for many, grey in its band.
+    a column that tells solid from dashed lines. `rest`: label of what stands for many, grey in its band.
     """
+    unit, y_title = look.unit, look.axis or look.unit
     low, high = f"{value}_min", f"{value}_max"
     lines = ["label", *([dash] if dash is not None else [])]
     data = pieces(reduced, lines, value)
-    top = top_of(data[high].to_list(), levels)
+    top = top_of(data[high].to_list(), look.levels)
     detail = [f"{name}:N" for name in ("piece", dash) if name in data.columns]
     base = alt.Chart(rounded(data)).encode(time_x(data["time"]), detail=detail or alt.Undefined)
     scale = alt.Scale(domain=[0, top], nice=False)
     y = alt.Y(f"{value}:Q", title=y_title, scale=scale)
-    hues = list(palette or colours(len(names)))
+    hues = list(look.palette or colours(len(names)))
     more = [rest] if rest else []
-    hue = series_colour([*names, *more], [*hues, colour("rest")][: len(hues) + len(more)], legend=legend)
+    hue = series_colour([*names, *more], [*hues, colour("rest")][: len(hues) + len(more)], legend=look.legend)
     series: dict[str, Any] = {"color": hue}
     if dash is not None:
         series["strokeDash"] = alt.StrokeDash(
@@ -252,7 +271,7 @@ def over_time(
     # Not `nearest`: Vega-Lite 6.4 then reads the names in tooltips from the wrong place and says "undefined".
     hover = alt.selection_point(on="pointerover", clear="pointerout", empty=False, fields=["label", "time"])
     name = "full" if "full" in data.columns else "label"
-    tips = [alt.Tooltip(f"{name}:N", title=noun), time_tip(), number_tip(value, unit)]
+    tips = [alt.Tooltip(f"{name}:N", title=look.noun), time_tip(), number_tip(value, unit)]
     layers: list[Any] = []
     if reduced.step_s is not None or rest:
         when = time_tip() if reduced.step_s is None else time_tip(title="From (UTC)")
@@ -274,7 +293,7 @@ def over_time(
     def place(at: float, text: str) -> str:
         return emptiest(data, lines, value, (at, at + _TEXT_HEIGHT * top), min(0.5, _TEXT_WIDTH * len(text)))
 
-    return layered([*layers, *rules(levels, top, unit, words=words, place=place)], title, said)
+    return layered([*layers, *rules(look.levels, top, unit, words=look.words, place=place)], look.title, look.said)
 
 
 def lonely(base: alt.Chart, data: pl.DataFrame, y: alt.Y, hue: alt.Color) -> list[alt.Chart]:
@@ -306,28 +325,22 @@ def stacked_time(
     reduced: Reduced,
     value: str,
     names: Sequence[str],
-    *,
-    title: alt.TitleParams | None,
-    y_title: str,
-    noun: str,
-    unit: str,
-    palette: Sequence[str] | None = None,
+    look: Look,
 ) -> alt.Chart | alt.LayerChart:
     """Areas of `value` over time, one upon the other in the order of `names`, from the bottom up.
 
-    `reduced` has `label`, `time`, `value`; areas that become a layer of something have no title. A sample between two
-    gaps is a bar.
+    `reduced` has `label`, `time`, `value`. A sample between two gaps is a bar. The caller sets the heading.
     """
     order = pl.DataFrame({"label": list(names), "place": range(len(names))})
     shown = reduced.frame.select("label", "time", value).join(order, on="label").sort("place", "time")
     data = pieces(reduced._replace(frame=shown), ["label"], value)
-    y = alt.Y(f"{value}:Q", title=y_title, stack="zero")
+    y = alt.Y(f"{value}:Q", title=look.axis or look.unit, stack="zero")
     base = alt.Chart(rounded(data)).encode(
         time_x(data["time"]),
         y,
-        color=series_colour(names, palette=palette),
+        color=series_colour(names, palette=look.palette),
         order=alt.Order("place:Q"),
-        tooltip=[alt.Tooltip("label:N", title=noun), time_tip(), number_tip(value, unit)],
+        tooltip=[alt.Tooltip("label:N", title=look.noun), time_tip(), number_tip(value, look.unit)],
     )
     drawn: alt.Chart | alt.LayerChart = base.mark_area(opacity=0.85)
     if "piece" in data.columns:
@@ -336,21 +349,15 @@ def stacked_time(
         if data["alone"].any():
             bars = base.transform_filter(alt.datum.alone).mark_bar(opacity=0.85, size=3)
             drawn = alt.LayerChart(layer=[drawn, bars])
-    return drawn if title is None else drawn.properties(title=title)
+    return drawn
 
 
 def ranked(
     table: pl.DataFrame,
     value: str,
-    *,
-    title: alt.TitleParams,
-    said: str,
-    x_title: str,
-    noun: str,
-    unit: str,
-    mark: str | None = None,
+    look: Look,
+    mark: str = "max",
     mark_title: str = "highest sample",
-    levels: Levels | None = None,
 ) -> alt.LayerChart:
     """Bars of `value`, longest first as `table` is sorted, with a tick at `mark`.
 
@@ -359,23 +366,22 @@ def ranked(
     `table` has `label`, `full`, `value` and `mark` (such as the highest sample), one row per instance, in order.
     """
     labels = table["label"].to_list()
-    seen = [*table[value].to_list(), *(table[mark].to_list() if mark else [])]
-    top = top_of(seen, levels)
+    top = top_of([*table[value].to_list(), *table[mark].to_list()], look.levels)
     base = alt.Chart(rounded(table)).encode(label_y(labels))
     scale = alt.Scale(domain=[0, top], nice=False)
-    tips = [alt.Tooltip("full:N", title=noun), number_tip(value, f"{value}, {unit}")]
-    if mark:
-        tips.append(number_tip(mark, f"{mark_title}, {unit}"))
+    tips = [
+        alt.Tooltip("full:N", title=look.noun),
+        number_tip(value, f"{value}, {look.unit}"),
+        number_tip(mark, f"{mark_title}, {look.unit}"),
+    ]
     hue = series_colour(labels, [colour("rest")] * len(labels), legend=False)
     bars = base.mark_bar(height=alt.RelativeBandSize(0.62)).encode(
-        alt.X(f"{value}:Q", title=x_title, scale=scale), hue, tooltip=tips
+        alt.X(f"{value}:Q", title=look.axis, scale=scale), hue, tooltip=tips
     )
-    layers: list[Any] = [bars]
-    if mark:
-        tick = base.mark_tick(color=colour("ink"), thickness=2, height=alt.RelativeBandSize(0.62))
-        layers.append(tick.encode(alt.X(f"{mark}:Q", title=x_title, scale=scale), tooltip=tips))
-    layers += rules(levels, top, unit, axis="x")
-    return layered(layers, title, said, bars_height(table.height))
+    tick = base.mark_tick(color=colour("ink"), thickness=2, height=alt.RelativeBandSize(0.62))
+    ticks = tick.encode(alt.X(f"{mark}:Q", title=look.axis, scale=scale), tooltip=tips)
+    layers = [bars, ticks, *rules(look.levels, top, look.unit, axis="x")]
+    return layered(layers, look.title, look.said, bars_height(table.height))
 
 
 def label_y(labels: Sequence[str], field: str = "label") -> alt.Y:

@@ -33,22 +33,19 @@ def host(memory: pl.LazyFrame | None) -> alt.LayerChart | None:
     reduced = over_time(long, ["value"], ["label"])
     names = reduced.labels(_HOLDERS.values())
     palette = [colour({"VMs and other": "blue", "VMkernel": "orange", "Free": "grid"}[name]) for name in names]
-    areas = marks.stacked_time(
-        reduced,
-        "value",
-        names,
-        title=None,
-        y_title="GiB",
+    look = marks.Look(
+        title=marks.heading("Host memory"),
+        said="Host memory over time by holder, GiB.",
         noun="Held by",
         unit="GiB",
         palette=palette,
     )
-    layers: list[alt.Chart | alt.LayerChart] = [areas]
+    layers: list[alt.Chart | alt.LayerChart] = [marks.stacked_time(reduced, "value", names, look)]
     floor = completed(memory, "minfree_mib").select(pl.col("minfree_mib").max()).collect().item()
     if floor and "Free" in names:
         most = reduced.frame.group_by("time").agg(pl.col("value").sum()).select(pl.col("value").max()).item()
         layers += _floor_rule(most - floor / _MIB_PER_GIB, floor)
-    return marks.layered(layers, marks.heading("Host memory"), "Host memory over time by holder, GiB.")
+    return marks.layered(layers, look.title, look.said)
 
 
 def reclaimed(memory: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
@@ -75,17 +72,9 @@ def _lines(
     if long is None or not long.select((pl.col("value") > 0).any()).collect().item():
         return None
     reduced = over_time(long, ["value"], ["label"])
-    return marks.over_time(
-        reduced,
-        "value",
-        reduced.labels(columns.values()),
-        title=marks.heading(title, reduced.caption),
-        said=f"{title} over time, {unit}.",
-        y_title=unit,
-        noun="How",
-        unit=unit,
-        levels=levels,
-    )
+    heading, said = marks.heading(title, reduced.caption), f"{title} over time, {unit}."
+    look = marks.Look(title=heading, said=said, noun="How", unit=unit, levels=levels)
+    return marks.over_time(reduced, "value", reduced.labels(columns.values()), look)
 
 
 def _long(memory: pl.LazyFrame | None, columns: dict[str, str], scale: float = 1) -> pl.LazyFrame | None:

@@ -59,23 +59,17 @@ def throughput(
     reduced = over_time(long, ["mbits"], ["label", "full", "direction"])
     link, words = _links(speeds, reduced.frame["full"].unique().to_list())
     highest = reduced.frame.select(pl.col("mbits_max").max()).item()
-    return marks.over_time(
-        reduced,
-        "mbits",
-        chosen.chosen,
-        rest=chosen.rest(nouns),
-        palette=marks.same_colours(chosen),
-        title=marks.heading(
-            f"{noun} traffic over time", words, chosen.caption(nouns, "95th percentile"), reduced.caption
-        ),
+    most = chosen.caption(nouns, "95th percentile")
+    look = marks.Look(
+        title=marks.heading(f"{noun} traffic over time", words, most, reduced.caption),
         said=f"{noun} traffic over time by direction, megabits per second.",
-        y_title="Mbit/s",
         noun=noun,
         unit="Mbit/s",
         levels=link if link is not None and link.warn is not None and highest >= link.warn / 2 else None,
         words=("link speed", ""),
-        dash="direction",
+        palette=marks.same_colours(chosen),
     )
+    return marks.over_time(reduced, "mbits", chosen.chosen, look, dash="direction", rest=chosen.rest(nouns))
 
 
 def _links(speeds: pl.LazyFrame | None, clients: list[str]) -> tuple[marks.Limit | None, str]:
@@ -116,14 +110,12 @@ def drops_ranked(summary: pl.LazyFrame | None, direction: str, levels: Levels | 
     total = table.height
     table = table.head(MAX_RANKED)
     left_out = f"{MAX_RANKED} of {total} ports" if total > MAX_RANKED else ""
-    return marks.ranked(
-        table,
-        "dropped",
+    look = marks.Look(
         title=marks.heading(title, "bar: share of all packets, tick: highest sample with enough packets", left_out),
         said=f"Ports ranked by {title.lower()}, percent.",
-        x_title="% of packets",
+        axis="% of packets",
         noun="Port",
         unit="%",
-        mark="max",
         levels=levels,
     )
+    return marks.ranked(table, "dropped", look)

@@ -12,7 +12,6 @@ import polars as pl
 
 from esxparse.charts import marks
 from esxparse.charts.reduce import over_time
-from esxparse.charts.theme import SERIES, colour
 from esxparse.metrics import over_time as time_weighted
 from esxparse.metrics.frames import completed
 
@@ -35,17 +34,15 @@ def host(host: pl.LazyFrame | None) -> alt.LayerChart | None:
     reduced = over_time(drawn, ["watts"], ["label"])
     if reduced.frame.is_empty():
         return None
-    return marks.over_time(
-        reduced,
-        "watts",
-        ["Host"],
+    look = marks.Look(
         title=marks.heading("Power drawn by the host", reduced.caption),
         said="Power drawn by the host over time, watts.",
-        y_title="watts",
+        axis="watts",
         noun="Drawn by",
         unit="W",
         legend=False,
     )
+    return marks.over_time(reduced, "watts", ["Host"], look)
 
 
 def against_use(host: pl.LazyFrame | None) -> alt.Chart | None:
@@ -95,18 +92,15 @@ def c_states(states: pl.LazyFrame | None) -> alt.Chart | alt.LayerChart | None:
     if reduced.frame.is_empty():
         return None
     labels = reduced.labels(names.values())
-    hues = [colour(name) for name in SERIES]
-    chart = marks.stacked_time(
-        reduced,
-        "pct",
-        labels,
+    look = marks.Look(
         title=marks.heading("C-states", "C0 is running, the rest is sleep; mean of all physical CPUs"),
-        y_title="% of time",
+        said="Share of time in each C-state over time, percent.",
+        axis="% of time",
         noun="State",
         unit="%",
-        palette=[hues[place % len(hues)] for place in range(len(labels))],
     )
-    return marks.fluid(chart, "Share of time in each C-state over time, percent.")
+    chart = marks.stacked_time(reduced, "pct", labels, look)
+    return marks.fluid(chart.properties(title=look.title), look.said)
 
 
 def clock(states: pl.LazyFrame | None) -> alt.LayerChart | None:
@@ -123,14 +117,12 @@ def clock(states: pl.LazyFrame | None) -> alt.LayerChart | None:
         return None
     # Over all CPUs at once the band is worth showing even where no samples were brought together.
     step = reduced.step_s or 0
-    return marks.over_time(
-        reduced._replace(step_s=step),
-        _APERF,
-        ["Physical CPUs"],
+    look = marks.Look(
         title=marks.heading("Clock", "% of nominal; above 100 is turbo; line: mean, band: slowest to fastest CPU"),
         said="Clock of the physical CPUs over time, percent of nominal.",
-        y_title="% of nominal clock",
+        axis="% of nominal clock",
         noun="Of",
         unit="%",
         legend=False,
     )
+    return marks.over_time(reduced._replace(step_s=step), _APERF, ["Physical CPUs"], look)

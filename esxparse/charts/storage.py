@@ -56,7 +56,6 @@ def latency_split(summary: pl.LazyFrame | None, levels: Levels | None = None) ->
     )
     # KAVG is a difference of two rounded averages and can come out a hair below zero.
     long = long.with_columns(pl.col("ms").clip(lower_bound=0))
-    names = [_PARTS[name] for name in there]
     top = marks.top_of([*table["gavg_ms"], *table["max_gavg_ms"]], levels)
     scale = alt.Scale(domain=[0, top], nice=False)
     title = "milliseconds per command"
@@ -75,13 +74,8 @@ def latency_split(summary: pl.LazyFrame | None, levels: Levels | None = None) ->
         .encode(
             marks.label_y(labels),
             alt.X("ms:Q", title=title, stack="zero", scale=scale),
-            color=alt.Color(
-                "part:N",
-                title=None,
-                # The words of the thresholds stand between the legend and the bars.
-                legend=alt.Legend(offset=32),
-                scale=alt.Scale(domain=names, range=[colour(_PART_HUES[name]) for name in there]),
-            ),
+            # The words of the thresholds stand between the legend and the bars.
+            color=marks.kinds_colour("part", {_PARTS[name]: _PART_HUES[name] for name in there}, alt.Legend(offset=32)),
             order=alt.Order("place:Q"),
             tooltip=tips,
         )
@@ -117,9 +111,8 @@ def latency_over_time(latency: pl.LazyFrame | None, levels: Levels | None = None
     busy = completed(latency, "gavg_ms", "good_iops").with_columns(
         gavg_ms=pl.when(pl.col("good_iops") > 0).then("gavg_ms")
     )
-    return _devices(
-        busy, "gavg_ms", "Guest latency (GAVG) over time", "ms per command", "ms", levels=levels, weight="good_iops"
-    )
+    title = "Guest latency (GAVG) over time"
+    return _devices(busy, "gavg_ms", title, "ms", axis="ms per command", levels=levels, weight="good_iops")
 
 
 def iops(latency: pl.LazyFrame | None) -> alt.LayerChart | None:
@@ -127,7 +120,7 @@ def iops(latency: pl.LazyFrame | None) -> alt.LayerChart | None:
 
     `latency`: the table `device`: `time, instance, iops`.
     """
-    return _devices(latency, "iops", "Commands over time", "commands/s", "commands/s", order="mean")
+    return _devices(latency, "iops", "Commands over time", "commands/s", order="mean")
 
 
 def throughput(latency: pl.LazyFrame | None) -> alt.LayerChart | None:
@@ -135,7 +128,8 @@ def throughput(latency: pl.LazyFrame | None) -> alt.LayerChart | None:
 
     `latency`: the table `device`: `time, instance, mib_per_s`.
     """
-    return _devices(latency, "mib_per_s", "Throughput over time", "MiB/s, reads and writes", "MiB/s", order="mean")
+    axis = "MiB/s, reads and writes"
+    return _devices(latency, "mib_per_s", "Throughput over time", "MiB/s", axis=axis, order="mean")
 
 
 def queued(latency: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
@@ -144,16 +138,16 @@ def queued(latency: pl.LazyFrame | None, levels: Levels | None = None) -> alt.La
     `latency`: the table `device`: `time, instance, queued`. `levels`: threshold, commands.
     """
     title = "Commands queued in the VMkernel"
-    return _devices(latency, "queued", title, "commands", "commands", levels=levels, order="max", nonzero=True)
+    return _devices(latency, "queued", title, "commands", levels=levels, order="max", nonzero=True)
 
 
 def _devices(
     latency: pl.LazyFrame | None,
     value: str,
     title: str,
-    y_title: str,
     unit: str,
     *,
+    axis: str = "",
     levels: Levels | None = None,
     weight: str | None = None,
     order: str = "p95",
@@ -167,16 +161,13 @@ def _devices(
         return None
     reduced = over_time(kept(named, chosen, "devices", "instance"), [value], ["label", "full"], weight=weight)
     by = {"p95": "95th percentile", "mean": "mean", "max": "highest sample"}[order]
-    return marks.over_time(
-        reduced,
-        value,
-        chosen.chosen,
-        rest=chosen.rest("devices"),
-        palette=marks.same_colours(chosen),
+    look = marks.Look(
         title=marks.heading(title, chosen.caption("devices", by), reduced.caption),
         said=f"{title}, by device, {unit}.",
-        y_title=y_title,
+        axis=axis,
         noun="Device",
         unit=unit,
         levels=levels,
+        palette=marks.same_colours(chosen),
     )
+    return marks.over_time(reduced, value, chosen.chosen, look, rest=chosen.rest("devices"))

@@ -81,21 +81,21 @@ def _sweep(results: pl.LazyFrame, axis: str, value: str, series: Sequence[pl.Exp
     )
 
 
+def highest(points: pl.DataFrame, value: str) -> tuple[list[str], int]:
+    """The labels with the highest values that get a line, in the order of `points`, and how many labels there are."""
+    most = points.group_by("label").agg(pl.col(value).max()).sort(value, descending=True)
+    chosen = most["label"].head(MAX_SERIES).to_list()
+    every = points["label"].unique(maintain_order=True).to_list()
+    return [label for label in every if label in chosen], len(every)
+
+
 def _sweep_chart(points: pl.DataFrame, axis: str, value: str, place: str, place_title: str) -> alt.LayerChart | None:
     if points.is_empty():
         return None
     name, y_title, unit, _ = VALUES[value]
-    every = points["label"].unique(maintain_order=True).to_list()
-    chosen = (
-        points.group_by("label")
-        .agg(pl.col(value).max())
-        .sort(value, descending=True)["label"]
-        .head(MAX_SERIES)
-        .to_list()
-    )
-    shown = points.filter(pl.col("label").is_in(chosen))
-    labels = [label for label in every if label in chosen]
-    left_out = f"the {len(labels)} of {len(every)} series with the highest values" if len(every) > len(labels) else ""
+    labels, every = highest(points, value)
+    shown = points.filter(pl.col("label").is_in(labels))
+    left_out = f"the {len(labels)} of {every} series with the highest values" if every > len(labels) else ""
     best = "for repeated tests, the run with the most IOPS" if (shown["of"] > 1).any() else ""
     order = drawable(shown.select(axis, place).unique().sort(axis)[place].to_list())
     tips = [
@@ -250,11 +250,7 @@ def tests(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
             marks.label_y(labels),
             alt.X(f"{value}:Q", title=x_title, stack=False),
             yOffset=alt.YOffset("direction:N", scale=alt.Scale(domain=directions)) if beside else alt.Undefined,
-            color=alt.Color(
-                "direction:N",
-                title=None,
-                scale=alt.Scale(domain=directions, range=[colour(DIRECTIONS[one]) for one in directions]),
-            ),
+            color=marks.kinds_colour("direction", {one: DIRECTIONS[one] for one in directions}),
             tooltip=[
                 alt.Tooltip("test:N", title="Test"),
                 alt.Tooltip("direction:N", title="Direction"),

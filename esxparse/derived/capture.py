@@ -1,11 +1,11 @@
-"""The tables of one capture, who is a VM in it, and what views of them are put together with."""
+"""The tables of one capture, who is a VM in it, and views: functions of it that each give some columns of a table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeVar
 
 import polars as pl
 
@@ -84,3 +84,43 @@ def beside(rows: pl.LazyFrame, more: pl.LazyFrame) -> pl.LazyFrame:
 def named(one: Capture, rows: pl.LazyFrame) -> pl.LazyFrame:
     """Rows of VMs, with the name of each in place of its group."""
     return rows.join(one.entities.select("group_id", "entity"), on="group_id", maintain_order="left").drop("group_id")
+
+
+Make = Callable[[Capture], pl.LazyFrame | None]
+
+F = TypeVar("F", bound=Make)
+
+KEYS: Final = ("time", "entity")
+"""The columns that tell the rows of a view apart; a view of the host has no `entity`."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Some columns of a derived table: those that `make` gives of a capture with the tables `needs`.
+
+    `also`: tables that it reads where the capture has them.
+    """
+
+    table: str
+    needs: tuple[str, ...]
+    make: Make
+    also: tuple[str, ...] = ()
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """All its tables, those that it needs first."""
+        return (*self.needs, *self.also)
+
+
+VIEWS: Final[list[View]] = []
+"""All views; of two that give one column of a table, the first counts where it has a value."""
+
+
+def derived(table: str, *needs: str, also: tuple[str, ...] = ()) -> Callable[[F], F]:
+    """Declares a function of a capture as a view of a derived table; see `View`."""
+
+    def declare(make: F) -> F:
+        VIEWS.append(View(table, needs, make, also))
+        return make
+
+    return declare

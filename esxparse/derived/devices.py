@@ -6,9 +6,8 @@ from typing import Final
 
 import polars as pl
 
-from esxparse.derived.capture import Capture, beside, of
+from esxparse.derived.capture import Capture, beside, derived, of
 from esxparse.derived.catalogue import copied
-from esxparse.derived.model import derived
 from esxparse.metrics import storage
 from esxparse.metrics.frames import column, names, share_pct, total
 

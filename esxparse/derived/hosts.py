@@ -7,9 +7,8 @@ from typing import Final
 
 import polars as pl
 
-from esxparse.derived.capture import Capture, beside, of
+from esxparse.derived.capture import Capture, beside, derived, of
 from esxparse.derived.catalogue import copied
-from esxparse.derived.model import derived
 from esxparse.metrics import host, host_cpu, memory, power
 from esxparse.metrics.frames import column, names, total, weighted_mean
 
@@ -109,13 +108,12 @@ def clock(one: Capture) -> pl.LazyFrame:
         .group_by("time", maintain_order=True)
         .agg(
             clock_pct=weighted_mean(pl.col("aperf_pct"), busy),
-            pl_c0=pl.col("c0_pct").mean(),
+            c0_pct=pl.col("c0_pct").mean(),
             deepest_c_pct=pl.col("deepest_c_pct").mean(),
             shallow_c_pct=pl.col("c1_pct").mean(),
             slowest_p_pct=pl.col("slowest_p_pct").mean(),
             throttled_pct=pl.col("throttled_pct").mean(),
         )
-        .rename({"pl_c0": "c0_pct"})
         .with_columns(
             deep_share_pct=100 * pl.col("deepest_c_pct") / (100 - pl.when(pl.col("c0_pct") < _BUSY).then("c0_pct"))
         )

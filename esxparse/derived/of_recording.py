@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 from polars import selectors as cs
 
-from esxparse.derived.capture import Capture
+from esxparse.derived.capture import KEYS, VIEWS, Capture
 from esxparse.derived.catalogue import TABLES, Column
-from esxparse.derived.model import KEYS, VIEWS
 from esxparse.derived.panels import panel, rows
 from esxparse.derived.tables import capture_of, clock, columns, declared, sample_times, views_of
 from esxparse.errors import EsxparseError, MissingTableError, choose_from

@@ -6,8 +6,7 @@ from typing import Final
 
 import polars as pl
 
-from esxparse.derived.capture import Capture, beside
-from esxparse.derived.model import derived
+from esxparse.derived.capture import Capture, beside, derived
 from esxparse.metrics import network
 from esxparse.metrics.frames import column, names, share_pct
 

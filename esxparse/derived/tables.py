@@ -13,9 +13,8 @@ import polars as pl
 
 from esxparse.counters.catalogue import lookup
 from esxparse.derived import devices, hosts, ports, vms
-from esxparse.derived.capture import Capture
+from esxparse.derived.capture import KEYS, VIEWS, Capture, View
 from esxparse.derived.catalogue import COLUMNS, TABLES, Column
-from esxparse.derived.model import KEYS, VIEWS, View
 from esxparse.errors import EsxparseError
 from esxparse.recording import Recording
 from esxparse.schema import TIME, schema

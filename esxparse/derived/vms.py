@@ -6,9 +6,8 @@ from typing import Final
 
 import polars as pl
 
-from esxparse.derived.capture import Capture, beside, named, of
+from esxparse.derived.capture import Capture, beside, derived, named, of
 from esxparse.derived.catalogue import copied
-from esxparse.derived.model import derived
 from esxparse.metrics import inventory, over_time, storage
 from esxparse.metrics import memory as metrics_memory
 from esxparse.metrics import network as metrics_network

@@ -5,29 +5,24 @@ No rule is asked: this is for what nobody has a rule for.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from esxparse.counters.series import series_name
 from esxparse.derived.panels import panel
 from esxparse.errors import EsxparseError
 from esxparse.metrics import change_points
-from esxparse.recording import counted
+from esxparse.metrics.change_points import Matrix, Numbers
+from esxparse.recording import Recording, counted
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from esxparse.metrics.change_points import Matrix, Numbers
-    from esxparse.recording import Recording
-
-    Places = NDArray[np.int64]
-    Marks = NDArray[np.bool_]
+Places = NDArray[np.int64]
+Marks = NDArray[np.bool_]
 
 FEWEST: Final = 12
 """Samples below which nothing is said of changes."""

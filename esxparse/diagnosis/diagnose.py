@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 
@@ -11,7 +14,10 @@ from esxparse.derived.panels import panels
 from esxparse.derived.tables import capture_of, sample_times
 from esxparse.diagnosis import cases, engine, rules
 from esxparse.diagnosis.areas import area_of
+from esxparse.diagnosis.cases import Case
+from esxparse.diagnosis.engine import Story
 from esxparse.diagnosis.experiments import verdicts
+from esxparse.diagnosis.experiments.study import Study
 from esxparse.diagnosis.finding import Finding
 from esxparse.diagnosis.findings import SEVERITIES, Findings
 from esxparse.diagnosis.levels import Levels, levels
@@ -24,15 +30,6 @@ from esxparse.formats.kit.limits import is_cut
 from esxparse.metrics import over_time
 from esxparse.quality.check import doubted
 from esxparse.recording import Recording
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from datetime import datetime
-    from pathlib import Path
-
-    from esxparse.diagnosis.cases import Case
-    from esxparse.diagnosis.engine import Story
-    from esxparse.diagnosis.experiments.study import Study
 
 LEAST: Final = 0.1
 """A reading with less confidence than this is not told."""

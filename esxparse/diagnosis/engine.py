@@ -5,26 +5,21 @@ from __future__ import annotations
 import math
 import re
 import string
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from esxparse.diagnosis import spells
-from esxparse.diagnosis.series import roots
+from esxparse.diagnosis.cases import Case
+from esxparse.diagnosis.series import Series, roots
 from esxparse.metrics import over_time
 from esxparse.recording import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from esxparse.diagnosis.cases import Case
-    from esxparse.diagnosis.series import Series
 
 _BURST: Final = -1.5
 _BURST_SAMPLES: Final = 6
@@ -33,8 +28,8 @@ _BURST_SHARE: Final = 0.06
 _SCATTERED: Final = -1.5
 _DENSE: Final = 0.5
 """Where the trigger holds in less of a spell than this, it is the habit of a restless host rather than a trouble."""
-_SLOPE: Final = 2.2
-_SHIFT: Final = -1.5
+SLOPE: Final = 2.2
+SHIFT: Final = -1.5
 """Log odds to confidence, fitted with `rare` of the cases on findings of hosts drawn at random (docs/diagnosis.md)."""
 _SURE: Final = 0.1
 """From this confidence on a cause takes its symptoms under it,"""
@@ -73,7 +68,7 @@ class Story:
     @property
     def confidence(self) -> float:
         """The share of findings with such evidence that is right, between 0 and 1."""
-        return 1 / (1 + math.exp(-_SLOPE * self.odds - _SHIFT))
+        return 1 / (1 + math.exp(-SLOPE * self.odds - SHIFT))
 
     @property
     def severity(self) -> str:
@@ -92,11 +87,6 @@ class Story:
     def text(self) -> str:
         """The sentence of the verdict."""
         return said(self.case.verdict, self.values)
-
-
-def odds_of(confidence: float) -> float:
-    """The log odds of the evidence that a confidence comes of."""
-    return (math.log(confidence / (1 - confidence)) - _SHIFT) / _SLOPE
 
 
 def stories(cases: Iterable[Case], series: Series) -> list[Story]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -12,17 +14,11 @@ from esxparse import clock
 from esxparse.charts.findings import MAX_FAULT, Evidence
 from esxparse.derived.tables import declared
 from esxparse.diagnosis import cases, levels, rules
-from esxparse.diagnosis.series import origin
+from esxparse.diagnosis.finding import Finding
+from esxparse.diagnosis.rules import Rule
+from esxparse.diagnosis.series import Matrix, Series, origin
 from esxparse.diagnosis.symptoms import values
 from esxparse.metrics import over_time
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
-    from esxparse.diagnosis.finding import Finding
-    from esxparse.diagnosis.rules import Rule
-    from esxparse.diagnosis.series import Matrix, Series
 
 _NOUNS: Final = {"vm": "VM", "nfs": "volume", "pcpu": "PCPU", "node": "NUMA node", "vsan": "datastore"}
 _SETTINGS: Final = re.compile(

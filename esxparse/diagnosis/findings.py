@@ -9,16 +9,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+import polars as pl
+
 from esxparse import clock
 from esxparse.diagnosis.finding import Finding
+from esxparse.diagnosis.series import Series
 from esxparse.recording import printable
+from esxparse.schema import schema
 from esxparse.sortable import table
 
 if TYPE_CHECKING:
     import altair as alt
-    import polars as pl
-
-    from esxparse.diagnosis.series import Series
 
 SEVERITIES: Final = ("critical", "warning", "info")
 VERSION: Final = 1
@@ -93,10 +94,6 @@ class Findings(Sequence[Finding]):
 
     def frame(self) -> pl.DataFrame:
         """One row per finding: the fields of a finding, its entity as kind and name, lists as text."""
-        import polars as pl  # noqa: PLC0415
-
-        from esxparse.schema import schema  # noqa: PLC0415
-
         columns = schema(
             "id trouble severity str, confidence f64, kind name str, start end time, verdict evidence against next str"
         )

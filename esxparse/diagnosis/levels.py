@@ -8,19 +8,16 @@ fleet all show this level.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from esxparse.diagnosis import spells
 from esxparse.diagnosis.areas import area_of
+from esxparse.diagnosis.rules import Rule, Verdict
+from esxparse.diagnosis.series import Matrix, Series
 from esxparse.metrics import over_time
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from esxparse.diagnosis.rules import Rule, Verdict
-    from esxparse.diagnosis.series import Matrix, Series
 
 Levels = dict[tuple[str, str, str | None], str]
 """(kind, name, area) of an object -> critical or warning; objects within all limits are not in it."""

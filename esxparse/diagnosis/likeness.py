@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from esxparse.counters.series import lasting_name
-from esxparse.diagnosis.changes import every
+from esxparse.diagnosis.changes import Every, every
 from esxparse.errors import EsxparseError
 from esxparse.metrics.interval import needs_scipy
-from esxparse.recording import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from numpy.typing import NDArray
-
-    from esxparse.diagnosis.changes import Every
-    from esxparse.recording import Recording
+from esxparse.recording import Recording, counted
 
 _SIDES: Final = ("", "_after")
 _LAGS: Final = 6

@@ -9,14 +9,11 @@ NULL: what is compared with it is unknown.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
 
+from esxparse.diagnosis.rules import Rule
 from esxparse.toml.checked import guess
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from esxparse.diagnosis.rules import Rule
 
 LIMITS: Final = ("warn", "critical", "floor")
 _REFERENCE: Final = re.compile(rf"\b({'|'.join(LIMITS)})\(\s*'([^']*)'\s*\)")

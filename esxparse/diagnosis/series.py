@@ -23,32 +23,27 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from polars.exceptions import PolarsError
 from polars.io.plugins import register_io_source
 
+from esxparse.derived.capture import VIEWS
 from esxparse.derived.catalogue import TABLES
-from esxparse.derived.model import VIEWS
-from esxparse.derived.panels import rows
+from esxparse.derived.panels import Panel, rows
 from esxparse.derived.tables import CLOCK, columns, declared
 from esxparse.metrics import over_time
 from esxparse.schema import TIME
 from esxparse.toml.checked import choose
 
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from numpy.typing import NDArray
-
-    from esxparse.derived.panels import Panel
-
-    Matrix = NDArray[np.float64]
-    Mask = NDArray[np.bool_]
-    Known = tuple[Matrix, Matrix | None]
+Matrix = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Known = tuple[Matrix, Matrix | None]
 
 _ALL: Final = re.compile(rf"({'|'.join(TABLES)})s(max|min|sum|)_(.+)")
 _OTHERS: Final = re.compile(r"(others|othersmax|share)_(.+)")

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from numpy.typing import NDArray
-
-    Mask = NDArray[np.bool_]
-    Values = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Values = NDArray[np.float64]
 
 _OUTSIDE: Final = 5
 """Gaps up to so many samples are not outside of a trouble; as many outside tell what is usual."""

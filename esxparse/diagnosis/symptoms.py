@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from esxparse.diagnosis import levels, spells
+from esxparse.diagnosis.rules import Rule
+from esxparse.diagnosis.series import Matrix, Series
 from esxparse.metrics import over_time
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from datetime import datetime
-
-    from esxparse.diagnosis.rules import Rule
-    from esxparse.diagnosis.series import Matrix, Series
 
 
 def values(rules: Iterable[Rule], series: Series) -> dict[str, Matrix]:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from esxparse import shipped
 from esxparse.diagnosis import cases, references
 from esxparse.diagnosis.experiments.tables import steps
+from esxparse.diagnosis.rules import Rule
 from esxparse.diagnosis.series import origin
-
-if TYPE_CHECKING:
-    from esxparse.diagnosis.rules import Rule
 
 FLEET: Final = "cpu.ready"
 """The rule by which the fleet report ranks VMs."""

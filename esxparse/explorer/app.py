@@ -24,7 +24,7 @@ from esxparse.charts.runtime import vega_runtime
 from esxparse.diagnosis.changes import changes
 from esxparse.diagnosis.diagnose import diagnose
 from esxparse.diagnosis.likeness import similar
-from esxparse.errors import DamagedError, EsxparseError, choose_from
+from esxparse.errors import DamagedError, EsxparseError, check_known, choose_from
 from esxparse.explorer.code import cell
 from esxparse.explorer.held import about, find, held, of_vms
 from esxparse.explorer.overview import Overview, of_recording, of_study
@@ -259,8 +259,7 @@ def _span(rec: Recording) -> tuple[datetime, datetime] | None:
 
 
 def _check(align: str, view: dict[str, Any]) -> None:
-    if align not in get_args(Align):
-        raise EsxparseError(f"unknown align {align!r}: {choose_from(align, get_args(Align))}")
+    check_known("align", align, get_args(Align))
     for key in view:
         if key not in _VIEW:
             raise EsxparseError(f"a view has no {key!r}: {choose_from(key, _VIEW)}")

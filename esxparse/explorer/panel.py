@@ -14,7 +14,7 @@ from polars import selectors as cs
 from esxparse.charts import reduce
 from esxparse.counters.series import lasting_name
 from esxparse.diagnosis import rules
-from esxparse.errors import EsxparseError, choose_from
+from esxparse.errors import EsxparseError, check_known
 from esxparse.explorer.rows import Rows, rows
 from esxparse.metrics import over_time, ranking
 from esxparse.metrics.ranking import Order
@@ -52,8 +52,7 @@ class Asked:
         Raises EsxparseError: There is no such order, or a number is none.
         """
         order = said.get("order", "p95")
-        if order not in get_args(Order):
-            raise EsxparseError(f"unknown order {order!r}: {choose_from(order, get_args(Order))}")
+        check_known("order", order, get_args(Order))
         start, end = (moment(said[key]) if said.get(key) is not None else None for key in ("start", "end"))
         return cls(
             str(said["counter"]),

@@ -49,15 +49,12 @@ def plot(
     reduced = reduce.over_time(kept, ["value"], ["label", "full"], weight=found.weight)
     of = f"the {len(chosen)} of {total} {found.noun} with the highest {order}" if total > len(chosen) else ""
     held = found.held
-    return marks.over_time(
-        reduced,
-        "value",
-        chosen,
-        title=marks.heading(
-            f"{held.name} of {found.noun}", held.meaning.split(";")[0].rstrip("."), of, reduced.caption
-        ),
+    meaning = held.meaning.split(";")[0].rstrip(".")
+    look = marks.Look(
+        title=marks.heading(f"{held.name} of {found.noun}", meaning, of, reduced.caption),
         said=f"{held.name} of {', '.join(chosen)} over time, {found.unit}.",
-        y_title=", ".join(filter(None, (held.name, found.unit))),
+        axis=", ".join(filter(None, (held.name, found.unit))),
         noun=found.noun.removesuffix("s"),
         unit=found.unit,
     )
+    return marks.over_time(reduced, "value", chosen, look)

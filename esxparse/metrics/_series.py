@@ -8,6 +8,7 @@ number can hold, and is known as well as its scatter tells.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -15,7 +16,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from esxparse.schema import TIME
+
 Numbers = NDArray[np.float64]
+
+
+def seconds_since(times: pl.Series, zero: datetime) -> Numbers:
+    """The times of a series in seconds since `zero`."""
+    since = (times.cast(TIME) - zero).dt.total_microseconds()
+    return np.asarray(since.to_numpy() / 1e6, dtype=np.float64)
+
 
 _ALIKE = 0.02
 """Peaks this close to the best count as good as it: of those the shortest lag is meant."""

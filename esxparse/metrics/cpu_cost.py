@@ -25,7 +25,7 @@ from typing import Final, Literal, get_args
 
 import polars as pl
 
-from esxparse.errors import EsxparseError, choose_from
+from esxparse.errors import EsxparseError, check_known
 
 from ._inputs import AT_LEAST_0, Bound, check, checked
 from .frames import column, first_true, names
@@ -137,8 +137,7 @@ def cost(runs: pl.LazyFrame, measure: Measure = "used", throughput: str = "mb_pe
     (4800.0, 48.0, 3000000.0, 125.0)
     """
     runs = checked(runs, dict.fromkeys((*_GIVEN, throughput), AT_LEAST_0))
-    if measure not in get_args(Measure):
-        raise EsxparseError(f"unknown measure {measure!r}: {choose_from(measure, get_args(Measure))}")
+    check_known("measure", measure, get_args(Measure))
     unit = "mib_per_s" if throughput.endswith("mib_per_s") else "mb_per_s"
     if not throughput.endswith(unit):
         msg = f"the column {throughput!r} has no unit in its name: end it in mb_per_s (10**6) or mib_per_s (2**20)"

@@ -16,7 +16,7 @@ from typing import Literal
 
 import polars as pl
 
-from esxparse.errors import EsxparseError, choose_from
+from esxparse.errors import check_known
 
 from .frames import SAMPLE, finite, names, placed, renamed
 
@@ -64,8 +64,7 @@ def imbalance(pcpu: pl.LazyFrame, measure: Measure = "util_pct") -> pl.LazyFrame
     [(0, 2, 50.0, 10.0, 90.0, 80.0, 0)]
     """
     pcpu = finite(pcpu)
-    if measure not in _COUNTERS:
-        raise EsxparseError(f"unknown measure {measure!r}: {choose_from(measure, _COUNTERS)}")
+    check_known("measure", measure, _COUNTERS)
     value = pl.col(measure)
     return (
         placed(pcpu, "pcpu")

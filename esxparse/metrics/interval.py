@@ -36,7 +36,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from esxparse.errors import EsxparseError, choose_from
+from esxparse.errors import EsxparseError, check_known
 from esxparse.recording import counted
 
 from ._series import half_unit
@@ -362,5 +362,4 @@ def bootstrap(
 
 def check_method(method: str) -> None:
     """Refuse an unknown kind of interval."""
-    if method not in get_args(Method):
-        raise EsxparseError(f"unknown interval {method!r}: {choose_from(method, get_args(Method))}")
+    check_known("interval", method, get_args(Method))

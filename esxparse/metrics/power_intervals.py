@@ -24,6 +24,7 @@ import polars as pl
 
 from esxparse.schema import TIME
 
+from ._series import seconds_since
 from .energy import LONGEST_GAP
 
 if TYPE_CHECKING:
@@ -82,13 +83,10 @@ def shared(load: pl.DataFrame, readings: pl.DataFrame) -> Shared:
     if load.height < 2 or readings.height < 2:  # noqa: PLR2004  two ends
         return Shared(_table(load, names, np.empty(0), np.empty((0, 2 + len(names)))), 0.0)
     zero = load["time"][0]
-
-    def seconds(times: pl.Series) -> Numbers:
-        return np.asarray((times.cast(TIME) - zero).dt.total_microseconds().to_numpy() / 1e6, dtype=np.float64)
-
-    samples = _spans(seconds(load["time"]), None)
+    samples = _spans(seconds_since(load["time"], zero), None)
     loads = load.select(pl.col(names).cast(pl.Float64).fill_null(float("nan"))).to_numpy()
-    meter = _spans(seconds(readings["time"]), readings["own_s"].cast(pl.Float64).fill_null(float("nan")).to_numpy())
+    own = readings["own_s"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    meter = _spans(seconds_since(readings["time"], zero), own)
     watts = readings["watts"].cast(pl.Float64).to_numpy()
     told = loads[:, np.isfinite(loads).any(axis=0)][:, :1]
     shift = _shift(samples, told, meter, watts)

@@ -17,11 +17,10 @@ import polars as pl
 
 from esxparse.errors import EsxparseError, MissingTableError, did_you_mean
 from esxparse.recording import Note, Recording
-from esxparse.schema import TIME
 
 from . import host
 from . import power as host_power
-from ._series import Lag, Numbers, best_lag
+from ._series import Lag, Numbers, best_lag, seconds_since
 from .energy import LONGEST_GAP
 from .frames import SAMPLE, column, names, placed
 from .power_intervals import shared
@@ -104,11 +103,6 @@ def _shown(offset: timedelta) -> str:
     return ("-" if offset < timedelta(0) else "") + ("".join(parts) or "0s")
 
 
-def _seconds(times: pl.Series, zero: datetime) -> Numbers:
-    since = (times.cast(TIME) - zero).dt.total_microseconds()
-    return np.asarray(since.to_numpy() / 1e6, dtype=np.float64)
-
-
 def load_of(capture: Recording) -> pl.DataFrame:
     """The load of a capture with its own power, one row per sample; several samples may have one time.
 
@@ -178,7 +172,7 @@ def _chosen(
         rows = _of_host(power, rows, host)
     if not rows.height:
         raise EsxparseError(f"{power.source} has no readings in watts")
-    since = _seconds(rows["time"], zero)
+    since = seconds_since(rows["time"], zero)
     rows = rows.with_columns(pl.Series("_inside", (since >= start) & (since <= end)))
     best = (
         rows.group_by("source", "sensor", maintain_order=True)
@@ -314,12 +308,12 @@ def join_power(
     # Which of the samples of one time a reading is of, nobody knows: their mean stands for them.
     load = load_of(capture).group_by("time").mean().sort("time")
     zero = load["time"][0]
-    times = _seconds(load["time"], zero)
+    times = seconds_since(load["time"], zero)
     shift = _offset(offset)
     late = shift.total_seconds()
     rows = _chosen(power, sensor, capture.meta.get("host"), zero, times[0] - late, times[-1] - late)
     rows = rows.with_columns(pl.col("time") + shift)
-    seconds, watts = _seconds(rows["time"], zero), rows["watts"].to_numpy()
+    seconds, watts = seconds_since(rows["time"], zero), rows["watts"].to_numpy()
     if shape is None:
         shape = _shape_of(rows, seconds)
     lag = _lag(load, times, seconds, watts) if rows.height > 1 else None

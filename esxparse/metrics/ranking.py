@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import polars as pl
 
-from esxparse.errors import EsxparseError, choose_from
+from esxparse.errors import EsxparseError, check_known
 
 from . import over_time
 from .frames import finite, names, need, weighted_mean
 
 Order = Literal["mean", "p95", "max", "variability"]
-
-_ORDERS = ("mean", "p95", "max", "variability")
 
 
 def top(
@@ -78,8 +76,7 @@ def top(
 def _check(frame: pl.LazyFrame, keys: Sequence[str], columns: Sequence[str], n: int, order: str) -> None:
     if not isinstance(n, int) or n < 1:
         raise EsxparseError(f"a ranking needs n of 1 or more, not {n!r}")
-    if order not in _ORDERS:
-        raise EsxparseError(f"unknown order {order!r}: {choose_from(order, _ORDERS)}")
+    check_known("order", order, get_args(Order))
     if not keys:
         raise EsxparseError("a ranking needs at least one column to rank by")
     need(names(frame), *keys, *columns)

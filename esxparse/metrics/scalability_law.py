@@ -23,7 +23,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 import numpy as np
 import polars as pl
 
-from esxparse.errors import EsxparseError, choose_from
+from esxparse.errors import EsxparseError, check_known
 from esxparse.schema import schema
 
 from ._inputs import AT_LEAST_0, checked
@@ -158,8 +158,7 @@ def fit(
 
 def _checked(units: Sequence[float], values: Sequence[float], confidence: float, noise: str) -> tuple[Numbers, Numbers]:
     check_confidence(confidence)
-    if noise not in get_args(Noise):
-        raise EsxparseError(f"unknown noise {noise!r}: {choose_from(noise, get_args(Noise))}")
+    check_known("noise", noise, get_args(Noise))
     n, y = np.asarray(units, dtype=np.float64), np.asarray(values, dtype=np.float64)
     if n.shape != y.shape:
         raise EsxparseError(f"a fit needs a value for each number of units: {n.size} numbers of units, {y.size} values")
@@ -332,8 +331,7 @@ def fits(
     needs_scipy()
     curve = checked(curve, {units: AT_LEAST_0, value: AT_LEAST_0})
     chosen = curve.select(*by, pl.col(units).cast(pl.Float64).alias("_n"), pl.col(value).cast(pl.Float64).alias("_y"))
-    if noise not in get_args(Noise):
-        raise EsxparseError(f"unknown noise {noise!r}: {choose_from(noise, get_args(Noise))}")
+    check_known("noise", noise, get_args(Noise))
     kinds = chosen.collect_schema()
     keys = {name: kinds[name] for name in by}
 

@@ -5,27 +5,25 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar, cast
+from typing import Any, Final, Literal, Protocol, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.esxtop import LAZY_FROM
-from esxparse.quality import evaluate, limits, suites
+from esxparse.quality import evaluate, suites
 from esxparse.quality.profile import profile, together
 from esxparse.quality.results import STATUSES, Expectation, Quality
+from esxparse.quality.suites import Suite
 from esxparse.recording import Recording
-
-if TYPE_CHECKING:
-    from esxparse.quality.suites import Suite
 
 Engine = Literal["esxparse", "gx"]
 F = TypeVar("F", bound=Any)
 _DOUBTS: Final = 3
 """Doubts that a finding names."""
 _STATUS: Final = {"critical": "fail", "warning": "warn", "info": "warn"}
-Judged = tuple["Suite", Mapping[str, Any], int, pl.DataFrame]
+Judged = tuple[Suite, Mapping[str, Any], int, pl.DataFrame]
 """A suite, one of its expectations, how many rows it judged, and those at fault."""
 
 
@@ -116,13 +114,13 @@ def run(suite: Suite, frame: pl.DataFrame, engine: Engine = "esxparse") -> list[
     """Every expectation of a suite on a table: how many rows it judged, and those at fault."""
     if engine == "esxparse" and not suite.source:
         expectations = suite.config["expectations"]
-        return [(suite, one, *told) for one, told in zip(expectations, limits.judge(expectations, frame), strict=True)]
+        judged = evaluate.judge_limits(expectations, frame)
+        return [(suite, one, *told) for one, told in zip(expectations, judged, strict=True)]
     mine: list[Mapping[str, Any]] = []
     others: list[Mapping[str, Any]] = []
     for one in suite.config["expectations"]:
         (mine if engine == "esxparse" and evaluate.knows(one, frame.schema) else others).append(one)
-    judged = zip(mine, evaluate.judge(mine, frame), strict=True)
-    found: list[Judged] = [(suite, one, *told) for one, told in judged]
+    found: list[Judged] = [(suite, one, *told) for one, told in zip(mine, evaluate.judge(mine, frame), strict=True)]
     if others:
         from esxparse.quality import gx  # noqa: PLC0415 - takes seconds to import
 

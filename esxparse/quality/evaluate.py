@@ -100,6 +100,30 @@ def judge(expectations: Sequence[Mapping[str, Any]], frame: pl.DataFrame) -> lis
     ]
 
 
+def judge_limits(expectations: Sequence[Mapping[str, Any]], frame: pl.DataFrame) -> list[tuple[int, pl.DataFrame]]:
+    """The same as `judge` of expectations that are all limits of a column, as ours are on profiles: much faster.
+
+    To plan a query on some thirty rows takes longer than to go through them.
+    """
+    wanted = dict.fromkeys(one["kwargs"]["row_condition"] for one in expectations)
+    asked = frame.lazy().select(condition(text).alias(text) for text in wanted)
+    # There is nothing to be gained from a plan.
+    masks = asked.collect(optimizations=pl.QueryOptFlags.none())
+    places = {text: masks[text].arg_true().to_list() for text in wanted}
+    found = []
+    for kwargs in (one["kwargs"] for one in expectations):
+        values, low, high = frame[kwargs["column"]].to_list(), kwargs.get("min_value"), kwargs.get("max_value")
+        judged = [place for place in places[kwargs["row_condition"]] if values[place] is not None]
+        # What is not a number is above all numbers, as polars has it.
+        bad = [
+            place
+            for place in judged
+            if (low is not None and values[place] < low) or (high is not None and not values[place] <= high)
+        ]
+        found.append((len(judged), frame[bad] if bad else frame.clear()))
+    return found
+
+
 def _masks(name: str, expectation: Mapping[str, Any]) -> tuple[pl.Expr, pl.Expr]:
     """Which rows are judged, and which of those fail."""
     kwargs, kind = expectation["kwargs"], expectation["type"]

@@ -10,14 +10,12 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
-
-if TYPE_CHECKING:
-    from esxparse.quality.suites import Suite
+from esxparse.quality.suites import Suite
 
 _ROW = "_row"
 

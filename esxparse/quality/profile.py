@@ -7,23 +7,20 @@ docs/quality.md explains the columns.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from math import isfinite, isnan
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
 from esxparse.quality import clock, data, samples
+from esxparse.recording import Recording
 from esxparse.schema import TIME, schema
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
-
-    from esxparse.recording import Recording
 
 COLUMNS: Final = schema(
     "kind name of unit str, rows nulls holes infinite fractions i64, min f64, min_at str, min_time time, "

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,8 +15,6 @@ from esxparse.recording import printable
 from esxparse.sortable import table
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     import polars as pl
 
 STATUSES: Final = ("fail", "warn", "pass", "not judged")

@@ -6,16 +6,14 @@ python -m esxparse.quality.suites        write suites/ anew from checks.toml
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from esxparse.errors import EsxparseError
 from esxparse.quality.data import HERE, Rule, raw, rules, suite_names
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 SUITES: Final = HERE / "suites"
 VERSION: Final = 1

@@ -1,17 +1,19 @@
-"""What a study asks: the table `[report]` of a manifest, which its report answers."""
+"""What a study asks: the table `[report]` of a manifest; and what is read of a study that was computed."""
 
 from __future__ import annotations
 
 import re
 import string
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final, TypedDict
+from typing import Annotated, Any, Final, Protocol, TypedDict
 
 import polars as pl
 from msgspec import Meta
 
+from esxparse.diagnosis.experiments.study import Study
 from esxparse.errors import EsxparseError
+from esxparse.recording import Note
 from esxparse.toml.checked import Number, Read, shown
 
 _FORM: Final = re.compile(r"[+,]{0,2}(?:\.\d)?[efg%]?")
@@ -70,3 +72,35 @@ class Asked:
     def expressions(self) -> dict[str, pl.Expr]:
         """The rules as `Study.peak_load` takes them."""
         return {name: pl.col(name) <= (pl.col(to) if isinstance(to, str) else to) for name, to in self.rules.items()}
+
+
+class Computed(Study, Protocol):
+    """What figures, charts and summaries read of a study; `esxparse.studies.Study` is one."""
+
+    @property
+    def title(self) -> str:
+        """What it is about."""
+
+    @property
+    def axis(self) -> tuple[str, ...]:
+        """The swept labels."""
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What was odd."""
+
+    @property
+    def asked(self) -> Asked:
+        """The question, and what a report answers it with."""
+
+    def label(self, name: str) -> str:
+        """The name, if it is that of a label; otherwise raises an error."""
+
+    def repetitions(self, value: str) -> pl.LazyFrame:
+        """A value of each repetition."""
+
+    def against(self, baseline: Mapping[str, Any], within: Sequence[str] | None = None) -> Computed:
+        """The study with another baseline."""
+
+    def peak_load(self, load: str, rules: Mapping[str, pl.Expr]) -> pl.LazyFrame:
+        """The largest load that keeps all rules."""

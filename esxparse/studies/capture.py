@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import polars as pl
 
-from esxparse.derived.capture import Capture
-from esxparse.derived.model import VIEWS
+from esxparse.derived.capture import VIEWS, Capture
 from esxparse.derived.tables import columns, views_of
 from esxparse.metrics import host, memory, network, over_time, steady, workload
 from esxparse.metrics.frames import SAMPLE, first_true, placed, share_pct, weighted_mean
 from esxparse.metrics.scheduling import FROM_GROUP, FROM_WORLDS
 from esxparse.studies.columns import MEANS
 
-if TYPE_CHECKING:
-    Tables = Mapping[str, pl.LazyFrame]
+Tables = Mapping[str, pl.LazyFrame]
 
 _MEANS: Final = {**MEANS, "host": {**MEANS["host"], "esxtop_watts": "watts"}}
 _LATENCIES: Final = ("gavg_ms", "davg_ms", "kavg_ms", "qavg_ms")

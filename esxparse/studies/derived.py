@@ -14,54 +14,22 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from pathlib import Path
+from typing import Any, Final
 
 import polars as pl
 import polars.selectors as cs
 
 from esxparse.errors import EsxparseError
 from esxparse.recording import counted
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from esxparse.studies.asked import Asked
+from esxparse.studies.asked import Computed
 
 READ: Final = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)", re.IGNORECASE)
 """The tables that a query reads."""
 _FILES: Final = re.compile(r"\bread_\w+\s*\(", re.IGNORECASE)
 _METHODS: Final = frozenset({"consolidation", "leaves_linear", "scaling", "virtual_to_native"})
-
-
-class Computed(Protocol):
-    """What is needed of a study: `Study` of `esxparse.studies` has it."""
-
-    @property
-    def path(self) -> Path:
-        """The manifest."""
-
-    @property
-    def runs(self) -> pl.LazyFrame:
-        """One row per run."""
-
-    @property
-    def results(self) -> pl.LazyFrame | None:
-        """Figures of benchmarks."""
-
-    @property
-    def asked(self) -> Asked:
-        """The table [report] of the manifest."""
-
-    def against(self, baseline: Mapping[str, Any], within: Sequence[str] | None = None) -> Computed:
-        """The study with another baseline."""
-
-    def compare(self, value: str) -> pl.LazyFrame:
-        """A column against the baseline."""
-
-    def peak_load(self, load: str, rules: Mapping[str, pl.Expr]) -> pl.LazyFrame:
-        """The largest load that keeps all rules."""
 
 
 class Derived:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.registry import recognising
@@ -25,9 +25,8 @@ from esxparse.studies.roles import ROLES, WORKLOADS, role_of
 from esxparse.studies.study_file import FILE_NAME, parse
 from esxparse.target import target
 
-if TYPE_CHECKING:
-    Roles = Mapping[str, Sequence[str]]
-    """File names by role."""
+Roles = Mapping[str, Sequence[str]]
+"""File names by role."""
 
 _MOST: Final = 5_000
 _TOKEN: Final = re.compile(r"\d+|[^\W\d_]+|[\W_]")

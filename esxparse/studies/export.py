@@ -7,8 +7,9 @@ import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import polars as pl
 
@@ -17,6 +18,7 @@ from esxparse.errors import EsxparseError
 from esxparse.metrics import units
 from esxparse.recording import Note, counted, printable
 from esxparse.studies import baseline
+from esxparse.studies.asked import Computed
 from esxparse.studies.columns import COLUMNS, HEADLINES, METRICS
 from esxparse.studies.expand import Run
 from esxparse.studies.results import unit_name
@@ -76,6 +78,39 @@ def heading(column: str, declared_units: Mapping[str, str] | None = None) -> tup
         return text, f"{over} per {written}" if "/" in over else f"{over or 1}/{written}"
     words = column.removesuffix(unit).strip("_").replace("_", " ") or column
     return words[:1].upper() + words[1:], _WRITTEN.get(unit, unit)
+
+
+Better = Literal["higher", "lower", ""]
+BETTER: Final = {name: column.better for name, column in COLUMNS.items() if column.better}
+"""Whether more or less of a column is better, where that is so for everybody."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """A column in words."""
+
+    name: str
+    unit: str
+    better: Better
+    """"" where it depends."""
+
+
+def named(study: Computed, column: str) -> Named:
+    """A column of `runs` in words; a benchmark's figure as the benchmark calls it."""
+    if column in COLUMNS or study.results is None:
+        return Named(*heading(column), cast("Better", BETTER.get(column, "")))
+    rows = study.results.filter(pl.col("column") == column).head(1).collect()
+    if rows.is_empty():
+        return Named(*heading(column), "")
+    row = rows.row(0, named=True)
+    _, unit = heading(column, declared(rows.lazy()))
+    parts = [row[part] for part in ("benchmark", "test", "metric") if row[part]]
+    alike = study.results.filter(pl.col("benchmark") == row["benchmark"], pl.col("test") == row["test"])
+    if row["configuration"] and alike.select(pl.col("configuration").n_unique()).collect().item() > 1:
+        parts.insert(-1, f"({row['configuration']})")
+    text = " ".join(parts if parts[0] != "results" else parts[1:]).replace("_", " ")
+    better: Better = "" if row["higher_is_better"] is None else "higher" if row["higher_is_better"] else "lower"
+    return Named(text[:1].upper() + text[1:], unit, better)
 
 
 def csv(table: pl.LazyFrame, out: Target) -> None:

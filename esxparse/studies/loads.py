@@ -12,6 +12,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 from esxparse.metrics import simultaneous, workers, workload
+from esxparse.metrics.frames import weighted_mean
 from esxparse.recording import Recording
 from esxparse.studies.span import Span
 
@@ -159,12 +160,10 @@ def _check_together(recs: Sequence[Recording], tests: Sequence[pl.DataFrame]) ->
 
 
 def _side(tests: pl.DataFrame, prefix: str) -> dict[str, Any]:
-    mean = pl.col("latency_mean_ms")
-    weight = pl.col("iops").filter(mean.is_not_null()).sum()
     row = tests.select(
         pl.col("iops").sum(),
         (pl.col("bandwidth_bytes_per_s").sum() / _MB).alias("mb_per_s"),
-        pl.when(weight > 0).then((mean * pl.col("iops")).sum() / weight).alias("latency_mean_ms"),
+        weighted_mean(pl.col("latency_mean_ms"), pl.col("iops")).alias("latency_mean_ms"),
     ).row(0, named=True)
     return {f"{prefix}{name}": value for name, value in row.items()}
 

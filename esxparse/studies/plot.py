@@ -7,16 +7,15 @@ baseline's label, and every other label that varies makes a panel of each of its
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import polars as pl
 
 from esxparse.charts.reduce import SWEEP
-from esxparse.diagnosis.experiments.study import Study
 from esxparse.errors import EsxparseError
 from esxparse.studies import baseline
-from esxparse.studies.export import heading
-from esxparse.studies.named import named
+from esxparse.studies.asked import Computed
+from esxparse.studies.export import heading, named
 
 if TYPE_CHECKING:
     import altair as alt
@@ -26,27 +25,13 @@ _MOST_SERIES: Final = 8
 _ROOM: Final = 0.1
 
 
-class Plotted(Study, Protocol):
-    """What is needed of a study: `Study` of `esxparse.studies` has it."""
-
-    @property
-    def axis(self) -> tuple[str, ...]:
-        """The swept labels."""
-
-    def label(self, name: str) -> str:
-        """The name, if it is that of a label; otherwise raises an error."""
-
-    def repetitions(self, value: str) -> pl.LazyFrame:
-        """A value of each repetition."""
-
-
 Style = Literal["plain", "linear", "relative", "change"]
 """How a value is drawn: as it is; beside a straight line through its smallest place; as its ratio to the baseline, with
 a line at 1; or as what it is more or less than the baseline, in percent."""
 
 
 def charts(
-    study: Plotted,
+    study: Computed,
     y: str,
     x: str | None,
     by: str | Sequence[str] | None,
@@ -85,7 +70,7 @@ def charts(
     return [builder.chart(part, words, names, (low, high), width, level, dots=dots) for part, words in made]
 
 
-def reach(study: Plotted, y: str, style: Style) -> tuple[float, float]:
+def reach(study: Computed, y: str, style: Style) -> tuple[float, float]:
     """The ends of an axis of values for all points of a column."""
     try:
         return _ends(_points(study, y, {}, style), style)
@@ -93,19 +78,19 @@ def reach(study: Plotted, y: str, style: Style) -> tuple[float, float]:
         return 0.0, 0.0  # nothing to draw
 
 
-def unit_of(study: Plotted, y: str, style: Style) -> str:
+def unit_of(study: Computed, y: str, style: Style) -> str:
     """The unit of what is drawn."""
     if style == "change":
         return f"% against {_base(study)}"
     return f"ratio to {_base(study)}" if style == "relative" else named(study, y).unit
 
 
-def _base(study: Plotted) -> str:
+def _base(study: Computed) -> str:
     told = study.baseline.items()
     return " ".join(f"{name} {value}" if isinstance(value, int | float) else str(value) for name, value in told)
 
 
-def _points(study: Plotted, y: str, where: Mapping[str, Any], style: Style) -> pl.DataFrame:
+def _points(study: Computed, y: str, where: Mapping[str, Any], style: Style) -> pl.DataFrame:
     """Mean and error bar of each configuration: the range of its repetitions, or the interval of its ratio."""
     if style in {"relative", "change"}:
         found = study.compare(y).filter(~pl.col("is_baseline")).rename({"ratio": "value"})
@@ -131,7 +116,7 @@ def _points(study: Plotted, y: str, where: Mapping[str, Any], style: Style) -> p
 
 
 def roles(
-    points: pl.DataFrame, study: Plotted, x: str | None = None, by: str | Sequence[str] | None = None
+    points: pl.DataFrame, study: Computed, x: str | None = None, by: str | Sequence[str] | None = None
 ) -> tuple[pl.DataFrame, str, list[str], list[str]]:
     """The points to draw, the label on the axis, those of the series, and those of the panels."""
     named = None if by is None else [by] if isinstance(by, str) else list(by)
@@ -162,7 +147,7 @@ def roles(
     return points, x, named, rest
 
 
-def _swept_label(points: pl.DataFrame, study: Plotted, taken: Sequence[str]) -> str:
+def _swept_label(points: pl.DataFrame, study: Computed, taken: Sequence[str]) -> str:
     """The numeric label of the axis with the most values; where no number is swept, the label with the most."""
     count = {name: points[name].n_unique() for name in study.labels if name not in taken}
     vary = [name for name in count if count[name] > 1] or list(study.labels)
@@ -275,12 +260,12 @@ def _ends(points: pl.DataFrame, style: Style) -> tuple[float, float]:
     return low - room * (low < 0), high + room * (high > 0)
 
 
-def _title(study: Plotted, name: str, x: str, panel: str, style: Style) -> str:
+def _title(study: Computed, name: str, x: str, panel: str, style: Style) -> str:
     against = {"relative": f", ratio to {_base(study)}", "change": f", change against {_base(study)}"}.get(style, "")
     return f"{name}{against} by {x}" + (f": {panel}" if panel else "")
 
 
-def _subtitle(study: Plotted, y: str, points: pl.DataFrame, style: Style, level: float | None) -> list[str]:
+def _subtitle(study: Computed, y: str, points: pl.DataFrame, style: Style, level: float | None) -> list[str]:
     bars = points["low"].drop_nulls().len() > 0
     if style in {"relative", "change"}:
         told = [f"dashed: {baseline.text(study.baseline)}"] if style == "relative" else []

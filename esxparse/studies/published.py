@@ -28,17 +28,15 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import polars as pl
 
 from esxparse.schema import schema
+from esxparse.studies.asked import Computed
 from esxparse.studies.derived import Derived
 from esxparse.toml import checked
 from esxparse.toml.lines import Place
-
-if TYPE_CHECKING:
-    from esxparse.studies.derived import Computed
 
 FILE_NAME: Final = "published.toml"
 SCHEMA: Final = schema(

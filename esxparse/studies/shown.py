@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final
 
-from esxparse.diagnosis.experiments.study import Study
 from esxparse.recording import counted, printable
 from esxparse.sortable import table
 from esxparse.studies import export
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from esxparse.recording import Note
+from esxparse.studies.asked import Computed
 
 _ROWS: Final = 30
 _COLUMNS: Final = 8
@@ -24,19 +19,7 @@ _LEVELS: Final = 6
 """Levels of a label that are named."""
 
 
-class Shown(Study, Protocol):
-    """What is shown of a study: `Study` of `esxparse.studies` has it."""
-
-    @property
-    def title(self) -> str:
-        """What it is about."""
-
-    @property
-    def notes(self) -> Sequence[Note]:
-        """What was odd."""
-
-
-def facts(study: Shown) -> list[tuple[str, str]]:
+def facts(study: Computed) -> list[tuple[str, str]]:
     """What a study is of: name and value."""
     runs = study.runs.collect()
     told = [("title", study.title), ("file", str(study.path)), ("runs", f"{runs.height:,}")]
@@ -50,12 +33,12 @@ def facts(study: Shown) -> list[tuple[str, str]]:
     return [*told, ("measures", ", ".join(measures)), ("notes", f"{len(study.notes)}")]
 
 
-def text(study: Shown) -> str:
+def text(study: Computed) -> str:
     """For a prompt."""
     return "\n".join(["Study", *(f"  {name}: {printable(value)}" for name, value in facts(study))])
 
 
-def page(study: Shown) -> str:
+def page(study: Computed) -> str:
     """For a notebook: what it is of, and its runs."""
     rows = "".join(
         f"<tr><th>{escape(name)}</th><td>{escape(printable(value))}</td></tr>" for name, value in facts(study)
@@ -63,7 +46,7 @@ def page(study: Shown) -> str:
     return f"<table>{rows}</table>{_runs(study)}"
 
 
-def _runs(study: Shown) -> str:
+def _runs(study: Computed) -> str:
     """The labels and main columns of the runs."""
     runs = study.runs.collect()
     kept = runs.select(export.chosen(runs, study.labels, None)[: len(study.labels) + _COLUMNS])

@@ -15,8 +15,8 @@ import pytest
 from fault_hosts import FAULTS, seen
 
 import esxparse as ex
+from esxparse.derived.capture import VIEWS
 from esxparse.derived.catalogue import COLUMNS, TABLES
-from esxparse.derived.model import VIEWS
 from esxparse.derived.of_recording import lacking, table
 from esxparse.derived.tables import CLOCK, columns, declared
 from esxparse.errors import EsxparseError, MissingTableError

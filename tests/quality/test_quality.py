@@ -16,7 +16,7 @@ from polars.testing import assert_frame_equal
 
 import esxparse as ex
 from esxparse import cli
-from esxparse.quality import data, evaluate, limits, profile, suites
+from esxparse.quality import data, evaluate, profile, suites
 
 BUSY = ex.datasets_dir() / "busy-host" / "busy-host.csv"
 SAMPLES = 25
@@ -234,7 +234,6 @@ def test_conditions_of_pandas(text):
     pandas = pytest.importorskip("pandas")
     told = pandas.DataFrame(frame.to_dict(as_series=False)).query(text)["name"].tolist()
     assert frame.filter(evaluate.condition(text))["name"].to_list() == told
-    assert [row["name"] for row in frame.rows(named=True) if limits.condition(text)(row)] == told
 
 
 def test_rows_of_profiles_are_judged_as_tables_are():
@@ -244,7 +243,7 @@ def test_rows_of_profiles_are_judged_as_tables_are():
         columns = {one["kwargs"]["column"] for one in expectations}
         values = pl.Series([None, float("nan"), -1e12, 1e12, 98.0, float("inf")]).to_frame("value")
         wrong = frame.join(values, how="cross").with_columns(pl.col("value").alias(name) for name in columns)
-        judged = zip(limits.judge(expectations, wrong), evaluate.judge(expectations, wrong), strict=True)
+        judged = zip(evaluate.judge_limits(expectations, wrong), evaluate.judge(expectations, wrong), strict=True)
         for one, (mine, other) in zip(expectations, judged, strict=True):
             assert mine[0] == other[0], one
             assert mine[1].equals(other[1]), one

@@ -20,7 +20,7 @@ from esxparse.metrics import consolidation, ratio, scaling
 from esxparse.recording import Note
 from esxparse.studies import export, results, runs, study
 from esxparse.studies.expand import expand
-from esxparse.studies.named import named
+from esxparse.studies.export import named
 from esxparse.studies.study_file import load
 
 TWO = """title = "Two"

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from esxparse.diagnosis.experiments.contrasts import Contrast, Grid, Key
+from esxparse.diagnosis.finding import Finding
+from esxparse.diagnosis.findings import Findings
 from esxparse.errors import EsxparseError
 from esxparse.formats.opening import Opening
 from esxparse.formats.registry import open_recording
+from esxparse.recording import Recording
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
     import polars as pl
 
-    from esxparse.diagnosis.experiments.contrasts import Contrast, Grid, Key
-    from esxparse.diagnosis.finding import Finding
-    from esxparse.diagnosis.findings import Findings
-    from esxparse.recording import Recording
-
-    Judge = Callable[[Recording], Findings]
+Judge = Callable[[Recording], Findings]
 
 QUESTION: Final = "Does the host's capture of a slow run show a trouble of its own?"
 MISSING: Final = "Take an esxtop capture of the slow runs."

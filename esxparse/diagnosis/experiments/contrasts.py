@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
 from esxparse.metrics import interval
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 LOST: Final = 0.2
 """What is slower by less than this share is no symptom."""

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import polars as pl
 
 from esxparse import toml
+from esxparse.diagnosis.experiments.study import Study
 from esxparse.errors import EsxparseError
 from esxparse.metrics.ratio import geometric_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from esxparse.diagnosis.experiments.study import Study
 
 _SAME: Final = {"iops": "mb_per_s", "used_cycles_per_io": "used_above_idle_cycles_per_io"}
 _LEAST_PCT: Final = 2.0

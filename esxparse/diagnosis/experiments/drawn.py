@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
 from esxparse.charts import findings
+from esxparse.diagnosis.experiments.contrasts import Contrast, Grid, Key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import altair as alt
-
-    from esxparse.diagnosis.experiments.contrasts import Contrast, Grid, Key
 
 MOST: Final = 7
 """Most lines and bars."""

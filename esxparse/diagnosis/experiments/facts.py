@@ -20,12 +20,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from esxparse.diagnosis.experiments import tables
-
-if TYPE_CHECKING:
-    from esxparse.diagnosis.experiments.contrasts import Contrast, Grid, Key
+from esxparse.diagnosis.experiments.contrasts import Contrast, Grid, Key
 
 _COST: Final = "used_above_idle_cycles_per_io"
 """With the idle host in it, each of few I/Os would look dear."""

@@ -12,20 +12,18 @@ import polars as pl
 from esxparse.diagnosis import rules
 from esxparse.diagnosis.engine import said
 from esxparse.diagnosis.experiments import tables
-from esxparse.diagnosis.experiments.captures import QUESTION, Own, own
+from esxparse.diagnosis.experiments.captures import QUESTION, Judge, Own, own
 from esxparse.diagnosis.experiments.contrasts import Contrast, Grid, contrasts, grid
 from esxparse.diagnosis.experiments.differences import differences, sentence
 from esxparse.diagnosis.experiments.facts import Experiment, experiments, facts, role_changes
+from esxparse.diagnosis.experiments.study import Study
+from esxparse.diagnosis.experiments.tables import Cause, Step
 from esxparse.diagnosis.finding import Finding
 from esxparse.diagnosis.findings import Findings
 from esxparse.diagnosis.rules import Rule
 
 if TYPE_CHECKING:
     import altair as alt
-
-    from esxparse.diagnosis.experiments.captures import Judge
-    from esxparse.diagnosis.experiments.study import Study
-    from esxparse.diagnosis.experiments.tables import Cause, Step
 
 LEAST: Final = 0.5
 """A cause less likely than this is not told; then the study leaves it open."""

@@ -13,8 +13,7 @@ from esxparse.reports.study.inputs import Input, missing, resolve
 from esxparse.schema import TIME
 from esxparse.studies import plot, study
 from esxparse.studies.columns import COLUMNS
-from esxparse.studies.export import chosen
-from esxparse.studies.named import Named, named
+from esxparse.studies.export import Named, chosen, named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,7 +14,7 @@ from esxparse.reports import blocks, page
 from esxparse.reports.blocks import NOTHING, Block, Column, Header, note, parted, points, stack
 from esxparse.reports.study import beside, inputs, words
 from esxparse.studies import baseline, plot
-from esxparse.studies.named import named
+from esxparse.studies.export import named
 from esxparse.whole import sha256
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from esxparse.reports.study.figures import MANY, by_measure, change
 from esxparse.reports.study.sentences import of_manifest
 from esxparse.studies import baseline, plot
 from esxparse.studies.columns import COLUMNS
-from esxparse.studies.named import named
+from esxparse.studies.export import named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
