@@ -121,12 +121,12 @@ def test_the_comment_of_a_parameter_is_what_the_report_says_of_it(name):
 @pytest.mark.parametrize(
     ("study", "message"),
     [
-        ({"needs": {"sweeps": True}}, "unknown need 'sweeps': did you mean 'sweep'"),
-        ({"needs": {"sweep": "yes"}}, "sweep must be true or false"),
-        ({"fits": [{"labels": "vms"}]}, "labels must be a list"),
+        ({"needs": {"sweeps": True}}, 'unknown key "sweeps"; use one of apart, baseline'),
+        ({"needs": {"sweep": "yes"}}, 'sweep is "yes"; write true or false'),
+        ({"fits": [{"labels": "vms"}]}, 'labels is "vms"; write a list'),
         ({"fits": {"baseline": True}}, "has rank (a whole number), needs, fits and asks, no more"),
         ({"fits": [["baseline"]]}, "has rank (a whole number), needs, fits and asks, no more"),
-        ({"turn": 3}, "has rank (a whole number), needs, fits and asks, no more"),
+        ({"turn": 3}, 'unknown key "turn"; use one of asks, fits, needs, rank'),
         ("scaling", "has rank (a whole number), needs, fits and asks, no more"),
     ],
 )
