@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -167,5 +167,5 @@ def _finding(story: Story, times: Sequence[datetime], source: str, passed: Level
     )
 
 
-def _under(story: Story) -> list[Any]:
+def _under(story: Story) -> list[Story]:
     return [inner for one in story.symptoms for inner in (one, *_under(one))]
