@@ -11,7 +11,7 @@ import nbformat
 import polars as pl
 import pytest
 from studied import made
-from templated import cells, ran
+from templated import cells, ran, run_cells
 
 import esxparse as ex
 from esxparse import EsxparseError
@@ -146,6 +146,13 @@ def test_auto_takes_no_template_that_asks_the_user_even_if_it_fits(tmp_path):
     every = {"priced": needs.Needs(1, {}, [{"sweep": True}], ["price"]), "plain": needs.Needs(2, {}, [{"sweep": True}])}
     assert needs.fitting(manifest, runs, every) == "plain"
     assert needs.fitting(manifest, runs, {"priced": every["priced"]}) == "study"
+
+
+def test_a_template_run_in_jupyter_refuses_a_study_that_it_does_not_serve():
+    with pytest.raises(
+        EsxparseError, match=r"vdi.*template 'consolidation' needs tolerances in \[report\].*'scaling' fits"
+    ):
+        list(run_cells("consolidation", {}, study=str(ex.datasets_dir() / "vdi")))
 
 
 def documented(words):
