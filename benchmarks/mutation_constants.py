@@ -133,7 +133,7 @@ def tests_of(path: Path) -> list[str]:
     """The test files of a module, and its doctests."""
     stem = path.stem
     if path.parent.name == "metrics":
-        names = [f"metrics_{name}" for name in (*SHARED_TESTS.get(stem, (stem,)), "tables")] + [stem]
+        names = (*(f"metrics_{name}" for name in (*SHARED_TESTS.get(stem, (stem,)), "tables")), stem)
     else:
         names = READERS[str(path)]
     found = (sorted((ROOT / "tests").rglob(f"test_{name}.py")) for name in names)

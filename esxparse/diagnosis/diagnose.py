@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -164,5 +164,5 @@ def _finding(story: Story, times: Sequence[datetime], source: str, passed: Level
     )
 
 
-def _under(story: Story) -> list[Any]:
+def _under(story: Story) -> list[Story]:
     return [inner for one in story.symptoms for inner in (one, *_under(one))]

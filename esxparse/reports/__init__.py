@@ -1,7 +1,7 @@
 """Reports: a notebook template, run on a capture by papermill, exported as one HTML file.
 
-`report(capture, output="report.html")` does all of it; `templates()` lists what there is. A template has a room of its
-own name here for what is neither a metric nor a chart; `page` and `blocks` are for all.
+`report(capture, output="report.html")` does all of it; `templates()` lists what there is. What a template
+gathers that is neither a metric nor a chart is in a room of its name here; `page` and `blocks` are for all.
 """
 
 from __future__ import annotations

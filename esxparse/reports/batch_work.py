@@ -15,7 +15,7 @@ from typing import Any, Final
 from esxparse.errors import LossWarning
 from esxparse.reports import facts, forks, kernel, standby
 from esxparse.reports.batch_state import fingerprints
-from esxparse.reports.run import made
+from esxparse.reports.run import Order, made
 from esxparse.whole import sha256, whole_file
 
 _KEPT_FDS: Final = 3
@@ -92,16 +92,8 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
     with warnings.catch_warnings():
         # They are among the facts, for the end of the batch.
         warnings.simplefilter("ignore", LossWarning)
-        page, notebook = made(
-            job["inputs"],
-            job["template"],
-            job["output"],
-            job["parameters"],
-            lambda _done, _total, _what: None,
-            job["opening"],
-            last=facts.CELL,
-            launch=_forked if forks.FORKS else kernel.launched,
-        )
+        order = Order(job["inputs"], job["template"], job["output"], job["parameters"], job["opening"], last=facts.CELL)
+        page, notebook = made(order, launch=_forked if forks.FORKS else kernel.launched)
     state = {**job["asked"], "files": before, "page": sha256(page), "facts": facts.kept(notebook)}
     with whole_file(Path(job["state"])) as file:
         file.write(json.dumps(state).encode())

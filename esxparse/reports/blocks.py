@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from html import escape as escaped
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from esxparse.charts.theme import drawable, drawable_json
@@ -77,7 +80,14 @@ class Block:
     text: str
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return {"text/html": self.html, "text/plain": drawable(self.text)}
+        # A page has a style of its own; that of notebooks sets text to the right and tiles on top of each other.
+        style = _notebook_style() if self.html and "ESXPARSE_REPORT" not in os.environ else ""
+        return {"text/html": style + self.html, "text/plain": drawable(self.text)}
+
+
+@cache
+def _notebook_style() -> str:
+    return f"<style>{files(__package__).joinpath('html', 'notebook.css').read_text(encoding='utf-8')}</style>"
 
 
 MOST_ROWS: Final = 5000

@@ -1,4 +1,4 @@
-"""What a template of one's own calls: `title`, `section`, `table`, `chart`, `finding`, `provenance`.
+"""What the cells of a report on recordings call: `title`, `section`, `table`, `chart`, `finding` and others.
 
 Each gives something that a cell displays, as its last line or by `display`. Text is data: names of VMs are never taken
 for HTML or Markdown. docs/templates.md shows them at work.
@@ -11,8 +11,27 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import EsxparseError, did_you_mean
+from esxparse.recording import counted
 from esxparse.reports import blocks, page
-from esxparse.reports.blocks import Block, Column, Figure, Header, Section
+from esxparse.reports.blocks import (
+    Block,
+    Column,
+    Figure,
+    Header,
+    Section,
+    Verdict,
+    facts,
+    headline,
+    listed,
+    moment,
+    number,
+    points,
+    spoken_span,
+    stack,
+    tiles,
+)
+from esxparse.reports.columns import columns_of
+from esxparse.reports.page import given, show, some, together
 
 if TYPE_CHECKING:
     import altair as alt
@@ -20,13 +39,41 @@ if TYPE_CHECKING:
 
     from esxparse.recording import Recording
 
-__all__ = ["Section", "chart", "finding", "provenance", "section", "table", "title"]
+__all__ = [
+    "Column",
+    "Section",
+    "Verdict",
+    "chart",
+    "columns_of",
+    "counted",
+    "facts",
+    "finding",
+    "given",
+    "headline",
+    "listed",
+    "moment",
+    "number",
+    "points",
+    "provenance",
+    "section",
+    "show",
+    "some",
+    "spoken_span",
+    "stack",
+    "table",
+    "tiles",
+    "title",
+    "together",
+]
 
 
-def title(text: str, below: str = "") -> Header:
-    """The report's title, and the line below it; also gets charts ready, so call it first."""
+def title(text: str, below: str = "", recordings: Sequence[Recording] = ()) -> Header:
+    """The report's title, and the line below it; also gets charts ready, so call it first.
+
+    `recordings`: what the report is on; the host's name, if one of them has it, follows the title.
+    """
     page.prepare()
-    return Header(text, below)
+    return page.header(text, recordings, below)
 
 
 def section(name: str, text: str = "") -> Section:
@@ -37,21 +84,26 @@ def section(name: str, text: str = "") -> Section:
 def table(
     frame: pl.DataFrame | pl.LazyFrame,
     caption: str,
-    heads: Mapping[str, str] | None = None,
+    heads: Mapping[str, str] | Sequence[Column] | None = None,
     *,
     digits: int = 1,
+    empty: str = "",
 ) -> Block:
     """A table of a frame.
 
     Args:
         frame: All of its columns are shown, or those of `heads`.
         caption: What it is, one line above it.
-        heads: By column what stands above it, with the unit in brackets: {"ready_pct": "Ready [%]"}.
-        digits: Decimals of numbers with a fraction.
+        heads: By column what stands above it, with the unit in brackets: {"ready_pct": "Ready [%]"}. Or columns, as
+            `columns_of` gives them; those that the frame lacks are left out.
+        digits: Decimals of numbers with a fraction; columns have their own.
+        empty: What to say instead if there are no rows.
 
-    Raises EsxparseError: The frame lacks a column of `heads`.
+    Raises EsxparseError: The frame lacks a column that `heads` maps.
     """
     rows = frame.lazy().collect()
+    if heads is not None and not isinstance(heads, Mapping):
+        return blocks.table(rows, heads, caption, empty)
     shown = dict(heads) if heads else {name: name for name in rows.columns}
     if lacking := [name for name in shown if name not in rows.columns]:
         raise EsxparseError(
@@ -63,7 +115,7 @@ def table(
     for name, head in shown.items():
         before, unit = blocks.parted(head)
         columns.append(Column(name, before, unit, digits if rows.schema[name].is_float() else None))
-    return blocks.table(rows, columns, caption)
+    return blocks.table(rows, columns, caption, empty)
 
 
 def chart(made: alt.Chart | alt.LayerChart | None, about: str = "") -> Figure | Block:

@@ -12,7 +12,7 @@ import polars as pl
 
 from esxparse.recording import Note, Recording
 from esxparse.reports import quality
-from esxparse.reports.blocks import Block, Figure, Header, Section, facts, moment, note, stack, table
+from esxparse.reports.blocks import Block, Figure, Header, Section, facts, moment, note, spoken_span, stack, table
 from esxparse.reports.columns import columns_of
 from esxparse.version import __version__
 from esxparse.whole import sha256
@@ -26,7 +26,7 @@ SHIPPED: Final = "shipped"
 """What the variable ESXPARSE_REPORT says in the kernel of a template that comes with esxparse; "own" in others."""
 
 _HELD_BYTES: Final = 256 << 20
-_FILES_SHOWN: Final = 4
+_NAMED: Final = 4
 
 
 def given(function: Callable[Concatenate[pl.LazyFrame, P], Any], *frames: Any, **more: Any) -> Any:
@@ -105,10 +105,21 @@ def header(title: str, recordings: Sequence[Recording], said: str) -> Header:
     return Header(f"{title}: {host}" if host else title, said)
 
 
+def taken(rec: Recording) -> str:
+    """When a capture was taken, and how long that took."""
+    start, end = rec.meta["start"], rec.meta["end"]
+    return f"{moment(start)} to {moment(end)} ({spoken_span((end - start).total_seconds())})"
+
+
+def some(names: Sequence[str]) -> str:
+    """Names in a row, the first four of many."""
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
 def files(recordings: Sequence[Recording]) -> str:
     """The names of a report's files, the first four of many."""
-    more = f" and {len(recordings) - _FILES_SHOWN} more" if len(recordings) > _FILES_SHOWN else ""
-    return ", ".join(Path(rec.source).name for rec in recordings[:_FILES_SHOWN]) + more
+    return some([Path(rec.source).name for rec in recordings])
 
 
 def reader_notes(recordings: Sequence[Recording], more: Iterable[tuple[str, Note]] = ()) -> Block:

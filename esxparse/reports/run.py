@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
@@ -89,54 +90,63 @@ def report(
     written, a cell failed, or the extra `report` is not installed. Nothing is written then.
     """
     paths = [public(os.fspath(one)) for one in ([captures] if isinstance(captures, (str, os.PathLike)) else captures)]
-    path, _ = made(paths, template, output, parameters or {}, _steps(progress), opening, replace=replace, to=to)
+    order = Order(paths, template, output, parameters or {}, opening, replace=replace, to=to)
+    path, _ = made(order, progress)
     if show:
         outputs.show(path)
     return path
 
 
+@dataclass(frozen=True)
+class Order:
+    """What report to make: see the arguments of `report`."""
+
+    paths: Sequence[str | Path]
+    template: str | Path | None
+    output: str | Path
+    parameters: Mapping[str, Any]
+    opening: Options
+    replace: bool = True
+    to: str | None = None
+    last: str = ""
+    """Source of a cell that runs after all others and is not on the page."""
+
+
 def made(
-    paths: Sequence[str | Path],
-    template: str | Path | None,
-    output: str | Path,
-    parameters: Mapping[str, Any],
-    step: Callable[[int, int, str], None],
-    opening: Options,
-    *,
-    replace: bool = True,
-    to: str | None = None,
-    last: str = "",
-    launch: Callable[[Path, dict[str, str], Path], Any] | None = None,
+    order: Order,
+    progress: Callable[[int, int, str], None] | None = None,
+    launch: Callable[[Path, dict[str, str], Path], Any] = kernel.launched,
 ) -> tuple[Path, NotebookNode]:
     """What `report` does, and the notebook that was run.
 
-    `last`: source of a cell that runs after all others and is not on the page. `launch`: as of `kernel.started`.
+    `launch`: as of `kernel.started`.
     """
     need_extra()
-    to, opening = forms.asked(to, opening)
-    template = template or usual(paths)
+    step, paths = _steps(progress), order.paths
+    to, opening = forms.asked(order.to, order.opening)
+    template = order.template or usual(paths)
     chosen = find(picked(paths, opening) if template == AUTO else template)
-    asked, others = values_of(chosen, parameters, opening)
+    asked, others = values_of(chosen, order.parameters, opening)
     inputs = [*paths, chosen.path]
     if "profile" in others:
         inputs.append(others["profile"])
         if str(others["profile"]).lower().endswith(".toml"):
             # The kernel works in a directory of its own.
             others["profile"] = str(Path(others["profile"]).absolute())
-    form = forms.form_of(output, to)
-    place = outputs.place(output, form, inputs, replace=replace)
+    form = forms.form_of(order.output, to)
+    place = outputs.place(order.output, form, inputs, replace=order.replace)
     # A kernel takes a second to start and to import what the template needs: enough for what is imported here, and for
     # a look at the recordings.
     whose = "shipped" if chosen.path.parent == templates_dir() else "own"
     environment = {"ESXPARSE_REPORT": whose, **locations.environment(map(str, paths))}
-    with kernel.started(chosen.path, environment, launch or kernel.launched) as manager:
+    with kernel.started(chosen.path, environment, launch) as manager:
         from esxparse.reports.recordings import Inputs  # noqa: PLC0415
 
         with Inputs(paths) as named, ThreadPoolExecutor(1) as beside:
             _check(chosen, named.paths, asked, others)
             values = {**others, **passed_on(chosen, asked), **named.parameter(chosen)}
             runtime = beside.submit(_page_parts) if form in {"html", "pdf"} else None
-            done = _execute(chosen, values, manager, step, last)
+            done = _execute(chosen, values, manager, step, order.last)
     total = len(done.cells) + 1
     step(total - 1, total, "writing the report")
     outputs.write(done, form, place, lambda: runtime.result() if runtime else "")

@@ -16,7 +16,7 @@ from esxparse.diagnosis.areas import area_of
 from esxparse.diagnosis.series import Series
 from esxparse.diagnosis.symptoms import symptoms, values
 from esxparse.lakes import judging
-from esxparse.reports.fleet import gather, tables
+from esxparse.reports.fleet import gather, severity
 from esxparse.reports.host_health import verdict
 
 SAMPLES = 40
@@ -158,7 +158,7 @@ def test_the_fleet_calls_a_vm_what_its_host_report_calls_it(tmp_path, waits, lev
     where = tmp_path / "lake"
     ex.lake(where).add([file])
     judging.judge(ex.lake(where))
-    fleet = tables.vm_levels(gather.gather(str(where)))
+    fleet = severity.vm_levels(gather.gather(str(where)))
     rec = ex.open(file)
     found = verdict.judge({"cpu.ready": RULES["cpu.ready"]}, ex.diagnose(rec).series)
     assert fleet["waits"].to_list() == [level]

@@ -13,10 +13,10 @@ from cells import START, capture, columns_of, disk
 from compose import real_data
 from hypothesis import given
 from hypothesis import strategies as st
+from templated import alone
 
 import esxparse as ex
 from esxparse.metrics import host, storage
-from esxparse.reports.host_health import listing
 from esxparse.studies import capture as of_capture
 
 OPTICAL = {
@@ -71,7 +71,7 @@ def test_an_optical_drive_that_fails_everything_makes_no_mean(tmp_path, counters
 def test_the_table_of_devices_lists_it_apart_with_its_reason(tmp_path):
     both = disk("naa.6", **BUSY) | disk("mpx.vmhba0:C0:T5:L0", failed=[0.76, 1.0, 0.8], **OPTICAL)
     rec = ex.open(capture(tmp_path, both))
-    text = listing.devices(storage.summary(rec["device"], by="instance")).text
+    text = alone("host_health", "host_health.devices", per_device=storage.summary(rec["device"], by="instance")).text
     serving, apart = text.split("Left out above")
     assert "mpx" not in serving
     assert "naa.6" not in apart

@@ -6,8 +6,9 @@ from statistics import mean, median
 
 import polars as pl
 import pytest
+from templated import shown
 
-from esxparse.reports.hardware_events import gather, tables
+from esxparse.reports.hardware_events import gather
 
 ENDS = (1, 4, 6)
 """Seconds at which intervals end: they are 1, 3 and 2 s long."""
@@ -53,7 +54,7 @@ def total(event):
 
 def test_an_event_is_summed_over_cpus_and_intervals_and_its_share_is_one_of_the_time(tmp_path):
     found = gather.gather([recorded(tmp_path / "a.csv")])
-    rows = {words[0]: words[1:] for words in lines(tables.listed(found))}
+    rows = {words[0]: words[1:] for words in lines(shown("hardware_events", "hardware_events.listed", found=found))}
     for event in COUNTS:
         share = sum(one * length for one, length in zip(SHARES[event], LENGTHS, strict=True)) / 6
         assert rows[event] == [
@@ -62,21 +63,24 @@ def test_an_event_is_summed_over_cpus_and_intervals_and_its_share_is_one_of_the_
             f"{1000 * total(event) / total('instructions'):,.3f}",
             f"{share:.1f}",
         ]
-    text = " ".join(tables.summary(found).text.split())
+    text = " ".join(shown("hardware_events", "tiles(items)", found=found).text.split())
     assert "Events counted: 3" in text
     assert f"Instructions per cycle: {total('instructions') / total('cycles'):.2f}" in text
     assert f"TLB misses per 1,000 instructions: {1000 * total('dTLB-load-misses') / total('instructions'):.2f}" in text
     least = sum(one * length for one, length in zip(SHARES["dTLB-load-misses"], LENGTHS, strict=True)) / 6
     assert f"Lowest share counted: {least:.1f} %" in text
-    estimates = tables.estimates(found).text
+    estimates = shown("hardware_events", "hardware_events.estimates", found=found).text
     assert f"counted {least:.1f} % of the time" in estimates
     # The least counted first; what was counted all the time is none.
-    assert [words[0] for words in lines(tables.estimates(found))] == ["dTLB-load-misses", "cycles"]
+    assert [words[0] for words in lines(shown("hardware_events", "hardware_events.estimates", found=found))] == [
+        "dTLB-load-misses",
+        "cycles",
+    ]
 
 
 def test_the_cpu_that_differs_is_named_with_its_rate_and_the_median_of_all(tmp_path):
     found = gather.gather([recorded(tmp_path / "a.csv")])
-    rows = lines(tables.spread(found))
+    rows = lines(shown("hardware_events", "hardware_events.spread", found=found))
     expected = []
     for event, of in COUNTS.items():
         rates = {cpu: sum(counts) / 6 for cpu, counts in of.items()}
@@ -104,9 +108,9 @@ def test_rates_over_intervals_add_the_cpus_and_have_gaps_where_one_was_not_count
             expected = None if (event, place) == ("cycles", 1) else pytest.approx(known)
             assert rates[event, float(end)] == expected, (event, end)
     assert gather.measured_s(subject) == 6.0
-    text = tables.listed(found).text
+    text = shown("hardware_events", "hardware_events.listed", found=found).text
     assert "1 not counted on every CPU or in every interval" in text
-    assert "not counted in 1 of 12 lines" in tables.estimates(found).text
+    assert "not counted in 1 of 12 lines" in shown("hardware_events", "hardware_events.estimates", found=found).text
 
 
 def test_a_cpu_that_never_counts_an_event_is_no_part_of_its_rates(tmp_path):
@@ -133,7 +137,7 @@ def test_two_recordings_are_compared_the_largest_ratio_first(tmp_path):
     ]
     (tmp_path / "a.csv").write_text("\n".join(half) + "\n")
     found = gather.gather([tmp_path / "a.csv", path])
-    block = tables.compared(found)
+    block = shown("hardware_events", "hardware_events.compared", found=found)
     rows = lines(block)
     assert [words[0] for words in rows] == ["instructions", "branches"]
     count = total("instructions")
@@ -146,7 +150,7 @@ def test_two_recordings_are_compared_the_largest_ratio_first(tmp_path):
 def test_each_of_three_recordings_is_compared_with_the_first(tmp_path):
     factors = (2, 4, 5)
     paths = [recorded(tmp_path / f"{name}.csv", factor) for name, factor in zip("abc", factors, strict=True)]
-    rows = lines(tables.compared(gather.gather(paths)))
+    rows = lines(shown("hardware_events", "hardware_events.against_first", found=gather.gather(paths)))
     assert len(rows) == 9
     for place, (event, recording, *words) in enumerate(rows):
         factor = factors[place % 3]
@@ -169,7 +173,7 @@ def polled(path, rates):
 def test_polls_are_compared_by_their_rates(tmp_path):
     few, many = [(100, 300), (140, 260)], [(800, 700), (900, 600)]
     found = gather.gather([polled(tmp_path / "few.txt", few), polled(tmp_path / "many.txt", many)])
-    (words,) = lines(tables.compared(found))
+    (words,) = lines(shown("hardware_events", "hardware_events.compared", found=found))
     means = [sum(map(sum, rates)) / 2 for rates in (few, many)]
     assert words == ["tlb_misses", *(f"{mean:,.0f}" for mean in means), f"{means[0] / means[1]:.3f}"]
     rates = gather.rates(found.subjects[0]).collect().sort("x")

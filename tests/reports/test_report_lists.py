@@ -6,11 +6,12 @@ from statistics import mean
 
 import compose
 import pytest
+from templated import alone
 
 import esxparse as ex
+from esxparse.diagnosis.diagnose import series_of
 from esxparse.metrics import network
 from esxparse.reports.blocks import ABSENT
-from esxparse.reports.host_health import listing
 
 STEPS = (1, 2, 4, 8, 16, 32, 64)
 """Seven samples: mean, median, first, last, least and greatest are all different."""
@@ -69,7 +70,7 @@ def test_every_column_of_the_memory_of_vms(tmp_path):
         cells[f"Group Memory({group})", "Numa Local Memory MBytes"] = series(100)
         cells[f"Group Memory({group})", "Numa Remote Memory MBytes"] = series(50)
     rec = opened(tmp_path, cells)
-    block = listing.vm_memory(rec["vm"])
+    block = alone("host_health", "host_health.vm_memory", vms=series_of(rec).table("vm"))
     found = lines(block)
     assert list(found) == ["web", "db"]
     for vm, group in (("db", "7:db"), ("web", "9:web")):
@@ -101,7 +102,7 @@ def test_every_column_of_the_waits_of_vms(tmp_path):
         cells["Group Cpu(7:db)", counter] = [3.5 * value for value in waiting(counter, "db")]
         cells["Group Cpu(9:web)", counter] = [1.25 * value for value in waiting(counter, "web")]
     rec = opened(tmp_path, cells)
-    found = lines(listing.vm_cpu(rec["vm"]))
+    found = lines(alone("host_health", "host_health.vm_cpu", vms=series_of(rec).table("vm")))
     for vm, vcpus, share, of_group in (("db", 2, 1.5, 3.5), ("web", 1, 1.0, 1.25)):
         each = {counter: [share * value for value in waiting(counter, vm)] for counter in WAITS}
         ready = [one - other for one, other in zip(each["% Ready"], each["% Max Limited"], strict=True)]
@@ -150,7 +151,12 @@ def test_every_column_of_the_ports(tmp_path):
     cells["Network Port(vSwitch0:33554434:vmnic0)", "Link Speed (Mb/s)"] = [0, 1000, 1000, 10000, 10000, 1000, 0]
     rec = opened(tmp_path, cells)
     table = rec["network_port"]
-    block = listing.ports(network.summary(network.ports(table)), network.link_speeds(table))
+    block = alone(
+        "host_health",
+        "host_health.ports",
+        per_port=network.summary(network.ports(table)),
+        speeds=network.link_speeds(table),
+    )
     found = lines(block)
     assert list(found) == ["vmnic0", "db", "web"]
     assert "1 without traffic left out" in block.text
@@ -166,6 +172,11 @@ def test_every_column_of_the_ports(tmp_path):
     assert found["web"][-1] == "2"
 
 
+def ports_of(rec):
+    table = network.summary(network.ports(rec["network_port"]))
+    return alone("host_health", "host_health.ports", per_port=table, speeds=None)
+
+
 def test_ports_are_ordered_by_the_worse_of_what_they_dropped_either_way(tmp_path):
     """% dropped of what is sent and received, in the mean; a single sample of more does not count."""
     dropped = {
@@ -179,7 +190,7 @@ def test_ports_are_ordered_by_the_worse_of_what_they_dropped_either_way(tmp_path
         owner = f"Network Port(vSwitch0:{33554449 + place}:{444768 + place}:{vm})"
         cells |= {(owner, counter): [1000] * 3 for counter in TRAFFIC[:4]}
         cells |= {(owner, TRAFFIC[4]): sent, (owner, TRAFFIC[5]): received}
-    found = lines(listing.ports(network.summary(network.ports(opened(tmp_path, cells)["network_port"]))))
+    found = lines(ports_of(opened(tmp_path, cells)))
     assert list(found) == ["d", "c", "b", "a"]
 
 
@@ -190,7 +201,7 @@ def test_ports_that_dropped_nothing_are_ordered_by_their_traffic_both_ways(tmp_p
         owner = f"Network Port(vSwitch0:{33554449 + place}:{444768 + place}:{vm})"
         values = (sent, received, 1000, 1000, 0, 0)
         cells |= {(owner, counter): [value] * 3 for counter, value in zip(TRAFFIC, values, strict=True)}
-    found = lines(listing.ports(network.summary(network.ports(opened(tmp_path, cells)["network_port"]))))
+    found = lines(ports_of(opened(tmp_path, cells)))
     assert list(found) == ["b", "c", "a", "d"]
 
 
@@ -211,7 +222,11 @@ def test_waits_that_no_vm_had_are_listed(tmp_path, costop, limited, swap, said):
     # In one sample alone.
     cells = {(owner, name): [0, value, 0] for owner in owners for name, value in counters.items()}
     rec = opened(tmp_path, cells)
-    assert " ".join(listing.quiet_waits(rec["vm"]).text.split()) == said
+    assert " ".join(alone("host_health", "waits = {", vms=series_of(rec).table("vm")).text.split()) == said
+
+
+def reclaimed_of(rec):
+    return alone("host_health", "taken = [", host=series_of(rec).table("host"))
 
 
 TAKEN = ("Memctl Current MBytes", "Swap Used MBytes", "Total Compressed MBytes")
@@ -221,13 +236,13 @@ TAKEN += ("Swap MBytes Read/sec", "Swap MBytes Write/sec")
 @pytest.mark.parametrize("counter", TAKEN)
 def test_memory_that_was_taken_back_once_is_not_said_to_be_untouched(tmp_path, counter):
     cells = {("Memory", name): [0, 5 if name == counter else 0, 0] for name in TAKEN}
-    assert listing.reclaimed(opened(tmp_path, cells)["host"]).text == ""
+    assert reclaimed_of(opened(tmp_path, cells)).text == ""
 
 
 def test_memory_that_was_never_taken_back_and_memory_nobody_counted(tmp_path):
     never = opened(tmp_path, {("Memory", name): [0, 0] for name in TAKEN})
-    assert "No memory was ballooned, swapped or compressed" in listing.reclaimed(never["host"]).text
+    assert "No memory was ballooned, swapped or compressed" in reclaimed_of(never).text
     other = opened(tmp_path, {("Memory", "Free MBytes"): [5, 6]})
-    assert "has no counters" in listing.reclaimed(other["host"]).text
+    assert "has no counters" in reclaimed_of(other).text
     part = opened(tmp_path, {("Memory", TAKEN[0]): [0, 0]})
-    assert "No memory was" in listing.reclaimed(part["host"]).text
+    assert "No memory was" in reclaimed_of(part).text

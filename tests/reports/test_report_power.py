@@ -8,9 +8,10 @@ from itertools import pairwise
 
 import cells
 import pytest
+from templated import shown
 
 from esxparse.errors import EsxparseError
-from esxparse.reports.power_profile import gather, tables
+from esxparse.reports.power_profile import gather
 
 AT = (0, 10, 20, 30, 90, 100, 110)
 """Seconds of the readings: of the gap of 60 s nothing is known."""
@@ -42,7 +43,7 @@ def lines(block):
 
 def test_sensors_have_their_energy_with_a_gap_and_a_price(tmp_path):
     found = gather.gather([meter(tmp_path)], price_per_kwh=PRICE)
-    rows = lines(tables.energies(found))
+    rows = lines(shown("power_profile", "power_profile.energies", found=found))
     for sensor, values in WATTS.items():
         mean, kwh = joules(values) / COVERED, joules(values) / 3.6e6
         year = mean * 8760 / 1000
@@ -54,7 +55,7 @@ def test_sensors_have_their_energy_with_a_gap_and_a_price(tmp_path):
             f"{kwh * PRICE:.4f}",
             f"{year * PRICE:,.2f}",
         ]
-    each = lines(tables.sensors(found))
+    each = lines(shown("power_profile", "power_profile.sensors", found=found))
     for sensor, values in WATTS.items():
         mean = joules(values) / COVERED
         assert each[sensor] == ["whole", "host", "7", f"{mean:.1f}", f"{min(values)}", f"{max(values)}"]
@@ -62,7 +63,7 @@ def test_sensors_have_their_energy_with_a_gap_and_a_price(tmp_path):
 
 def test_tiles_are_of_the_outlets_together_where_they_add_up(tmp_path):
     found = gather.gather([meter(tmp_path)], price_per_kwh=PRICE)
-    text = " ".join(tables.summary(found).text.split())
+    text = " ".join(shown("power_profile", "shown = tiles(items)", found=found).text.split())
     both = [one + other for one, other in zip(*WATTS.values(), strict=True)]
     mean, kwh = joules(both) / COVERED, joules(both) / 3.6e6
     assert f"Mean power: {mean:.0f} W (sum of 2: a, b, over 50 s)" in text
@@ -70,7 +71,9 @@ def test_tiles_are_of_the_outlets_together_where_they_add_up(tmp_path):
     assert f"Energy: {kwh:.4f} kWh (costs {kwh * PRICE:.4f} at 0.4 per kWh)" in text
     year = mean * 8.76
     assert f"A year like this: {year:,.0f} kWh (costs {year * PRICE:,.2f} at 0.4 per kWh)" in text
-    plain = " ".join(tables.summary(gather.gather([meter(tmp_path)])).text.split())
+    plain = " ".join(
+        shown("power_profile", "shown = tiles(items)", found=gather.gather([meter(tmp_path)])).text.split()
+    )
     assert f"Energy: {kwh:.4f} kWh (in 50 s; 2 gaps left out)" in plain
     assert "mean power x 8,760 h" in plain
 
@@ -113,7 +116,7 @@ def metered(folder):
 
 def test_a_meter_is_laid_beside_the_intervals_of_the_capture(tmp_path):
     found = gather.gather([capture(tmp_path), metered(tmp_path)])
-    (line,) = tables.meters(found).text.splitlines()[2:]
+    (line,) = shown("power_profile", "power_profile.meters", found=found).text.splitlines()[2:]
     # Straight lines between readings: the mean of an interval is that of its ends.
     of_interval = [(one + other) / 2 for one, other in pairwise(METERED)]
     mean, own = sum(of_interval) / 6, sum(OWN[1:]) / 6
@@ -136,7 +139,7 @@ def test_a_meter_is_laid_beside_the_intervals_of_the_capture(tmp_path):
     assert per["%"]["p5"] == pytest.approx(ordered[0] + 0.25 * (ordered[1] - ordered[0]))
     assert per["%"]["p95"] == pytest.approx(ordered[4] + 0.75 * (ordered[5] - ordered[4]))
     assert per["1,000 IOPS"]["work_mean"] == pytest.approx(sum(UTIL[1:]) / 60)
-    text = " ".join(tables.summary(found).text.split())
+    text = " ".join(shown("power_profile", "shown = tiles(items)", found=found).text.split())
     assert f"Watts per % of util: {per['%']['cost']:.2f} (at {sum(UTIL[1:]) / 6:.0f} % on average)" in text
     assert found.measured_by.startswith("pdu")
 
@@ -146,7 +149,7 @@ def test_without_a_meter_power_per_work_is_by_the_host_itself(tmp_path):
     per = {row["unit"]: row for row in gather.per_unit(found).rows(named=True)}
     assert per["%"]["cost"] == pytest.approx(sum(OWN) / sum(UTIL))
     assert found.measured_by == "esxtop"
-    assert tables.meters(found).text == ""
+    assert shown("power_profile", "power_profile.meters", found=found).text == ""
 
 
 def test_readings_that_count_from_their_start_have_energy_and_no_time_of_day(tmp_path):
@@ -158,13 +161,13 @@ def test_readings_that_count_from_their_start_have_energy_and_no_time_of_day(tmp
     (row,) = gather.energies(found).rows(named=True)
     assert (row["covered_s"], row["energy_joules"]) == (30, sum(5 * (one + other) for one, other in pairwise(values)))
     assert row["since_start"] is True
-    assert "UTC" not in str(tables.header(found, "Power"))
+    assert "UTC" not in str(shown("power_profile", "title(", found=found).objects)
 
 
 def test_a_host_that_was_off_for_a_while_has_drawn_nothing_then(tmp_path):
     watts = {"a": (0, 0, 260, 300, 500, 0, 700)}
     found = gather.gather([meter(tmp_path, watts)])
-    row = lines(tables.energies(found))["a"]
+    row = lines(shown("power_profile", "power_profile.energies", found=found))["a"]
     assert f"{joules(watts['a']) / COVERED:.1f}" in row
     with pytest.raises(EsxparseError, match="no power readings above 0 W"):
         gather.gather([meter(tmp_path, {"a": (0,) * 7}, "none.csv")])

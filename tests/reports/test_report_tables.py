@@ -7,13 +7,13 @@ import statistics
 import pytest
 from cells import columns_of
 from sheet import VCPUS
+from templated import alone, shown
 
 import esxparse as ex
 from esxparse.formats.power import readings
 from esxparse.metrics import power_join, storage
 from esxparse.metrics._series import Lag
-from esxparse.reports.host_health import listing
-from esxparse.reports.power_profile import gather, tables
+from esxparse.reports.power_profile import gather
 
 
 def p95(values):
@@ -44,7 +44,7 @@ def from_first_rate(columns):
 
 def test_the_table_of_vms_is_made_of_the_cells_of_their_vcpus(busy_host, busy_host_file):
     worlds, groups = columns_of(busy_host_file, "Vcpu"), columns_of(busy_host_file, "Group Cpu")
-    lines = lines_of(listing.vm_cpu(busy_host["vm"]))
+    lines = lines_of(alone("host_health", "host_health.vm_cpu", vms=busy_host["vm"]))
     expected = {}
     for vm, vcpus in VCPUS.items():
         own = [values for name, values in worlds.items() if ":vmx-vcpu-" in name and name.endswith(f":{vm}")]
@@ -71,7 +71,9 @@ def test_the_table_of_vms_is_made_of_the_cells_of_their_vcpus(busy_host, busy_ho
 
 def test_the_table_of_devices_is_made_of_their_cells(busy_host, busy_host_file):
     columns = from_first_rate(columns_of(busy_host_file, "Physical Disk SCSI Device"))
-    lines = lines_of(listing.devices(storage.summary(busy_host["device"], by="instance")))
+    lines = lines_of(
+        alone("host_health", "host_health.devices", per_device=storage.summary(busy_host["device"], by="instance"))
+    )
     assert set(lines) == set(columns)
     for device, cells in columns.items():
         iops = cells["Commands/sec"]
@@ -97,7 +99,7 @@ def test_the_table_of_devices_is_made_of_their_cells(busy_host, busy_host_file):
 
 def test_the_table_of_memory_is_made_of_the_cells_of_the_groups(busy_host, busy_host_file):
     groups = columns_of(busy_host_file, "Group Memory")
-    lines = lines_of(listing.vm_memory(busy_host["vm"]))
+    lines = lines_of(alone("host_health", "host_health.vm_memory", vms=busy_host["vm"]))
     for vm in VCPUS:
         cells = next(values for name, values in groups.items() if name.endswith(f":{vm}"))
         start = [
@@ -122,7 +124,9 @@ def test_the_power_report_and_the_study_have_the_throughput_of_the_cells(busy_ho
     assert 190 < moved < 195
     row = next(row for row in gather.per_unit(found).rows(named=True) if row["unit"] == "MB/s")
     assert row["work_mean"] == pytest.approx(moved, abs=0.01)
-    assert f"MB per second of storage {row['intervals']} {moved:.2f}" in " ".join(tables.per_unit(found).text.split())
+    assert f"MB per second of storage {row['intervals']} {moved:.2f}" in " ".join(
+        shown("power_profile", 'columns_of("power_profile.per_unit', found=found).text.split()
+    )
     (tmp_path / "study.toml").write_text(f'[[run]]\nesxtop = "{busy_host_file}"\n', encoding="utf-8")
     assert ex.study(tmp_path, outside=True).runs.collect()["mb_per_s"].item() == pytest.approx(moved, abs=0.01)
 

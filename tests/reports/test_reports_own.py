@@ -60,6 +60,16 @@ def test_names_are_text_in_every_helper():
         helpers.table(rows, "a", {"none": "None"})
 
 
+def test_a_block_brings_its_style_to_a_notebook_and_none_to_a_page(monkeypatch):
+    block = helpers.finding("It waits.", "warning")
+    monkeypatch.delenv("ESXPARSE_REPORT", raising=False)
+    shown = block._repr_mimebundle_()["text/html"]
+    assert shown.startswith("<style>")
+    assert shown.endswith(block.html)
+    monkeypatch.setenv("ESXPARSE_REPORT", "shipped")
+    assert block._repr_mimebundle_()["text/html"] == block.html
+
+
 def test_heads_carry_units():
     html = helpers.table(
         pl.LazyFrame({"ready": [1.25], "vms": [3]}), "Ready", {"ready": "Ready [%]", "vms": "VMs"}

@@ -10,13 +10,12 @@ from html import unescape
 import pytest
 from fault_hosts import seen
 from studied import made
+from templated import alone, shown
 
 import esxparse as ex
 import esxparse_simulator as simulate
 from esxparse.reports import blocks, report, verdicts
-from esxparse.reports.case_study import tables as case_study
 from esxparse.reports.host_health import verdict
-from esxparse.reports.troubleshooting import tables
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +61,14 @@ def test_what_was_not_judged_is_listed_by_reason(limited):
     assert "storage.nfs_slow, storage.snapshot  no table a" in verdicts.not_judged(found, "case").text
     assert "Troubles and limits not judged: 3" in verdicts.not_judged(found, "case", "rule").text
     assert verdicts.not_judged(found, "experiment") is blocks.NOTHING
-    judged, every = map(int, re.search(r"storage +(\d+) +(\d+) ", tables.judged(found).text).groups())
+    judged, every = map(
+        int, re.search(r"storage +(\d+) +(\d+) ", alone("troubleshooting", "looked_for = ", found=found).text).groups()
+    )
     assert every - judged == 2
+
+
+def symptoms(found):
+    return alone("troubleshooting", "symptoms = None", "symptoms is None", found=found, profile="standard")
 
 
 def test_symptoms_are_put_together_by_measure_and_object(limited):
@@ -74,24 +79,28 @@ def test_symptoms_are_put_together_by_measure_and_object(limited):
         {**one, "rule": "memory.numa_local", "severity": "warning", "start": "2026-03-02T08:05:00+00:00"}
         | {"share_pct": 10.0, "peak": 60.0},
     ]
-    lines = tables.symptoms(replace(limited, symptoms=tuple(spells)), "standard").text.splitlines()
+    lines = symptoms(replace(limited, symptoms=tuple(spells))).text.splitlines()
     assert re.match(r"critical +%RDY - %MLMTD +a +08:00:00 +2 +30 +17\.5 +5 +% of one core", lines[2])
     assert re.match(r"warning +N%L +a +08:05:00 +1 +10 +60\.0 +80", lines[3])
-    assert "No limit was passed" in tables.symptoms(replace(limited, symptoms=()), "standard").text
+    assert "No limit was passed" in symptoms(replace(limited, symptoms=())).text
 
 
-def test_few_samples_are_said_to_be_few(limited):
+def test_few_samples_are_said_to_be_few():
     rec = seen("cpu-limit").recording
     few = replace(rec, meta={**rec.meta, "samples": 3})
-    assert "3 samples: too few to tell how long" in tables.summary(few, limited).text
-    assert "do not tell" not in tables.summary(rec, limited).text
+    assert "3 samples: too few to tell how long" in alone("troubleshooting", "few}.", rec=few).text
+    assert alone("troubleshooting", "few}.", rec=rec).text == ""
+
+
+def changes(rec):
+    return alone("troubleshooting", "changes = None", "changes.events", "changes.series", rec=rec)
 
 
 def test_a_capture_too_short_for_changes_says_so_and_others_name_the_first_mover():
     rec = seen("cpu-limit").recording
     short = replace(rec, tables={name: table.head(3) for name, table in rec.tables.items() if name == "memory"})
-    assert "changes need 12 or more" in tables.changes(short).text
-    assert "When counters changed together" in tables.changes(rec).text
+    assert "changes need 12 or more" in changes(short).text
+    assert "When counters changed together" in changes(rec).text
 
 
 def test_the_troubleshooting_report_leads_from_its_first_screen_to_charts(busy_host_file, tmp_path):
@@ -114,16 +123,15 @@ def test_the_case_study_report_has_the_published_verdict(tmp_path):
 
 
 def test_a_study_without_slow_runs_shows_what_differs():
-    found = ex.diagnose(ex.datasets.load("spark"))
-    study = ex.datasets.load("vcenter")
-    told = ex.diagnose(study)
+    told = ex.diagnose(ex.datasets.load("vcenter"))
     assert verdicts.sentences(told).text == told.verdict
-    (chart,) = case_study.charts(told)
-    assert chart.to_dict()["title"]["text"] == "release = 6.7 instead of release = 6.5"
+    vcenter, spark = (str(ex.datasets.folder(name)) for name in ("vcenter", "spark"))
+    (chart,) = shown("case_study", "drawn = []", study=vcenter).charts
+    assert chart["title"]["text"] == "release = 6.7 instead of release = 6.5"
     row = r"release = 6\.7 +vcbench powerOn throughput +1\.16 +2\.34 +101\.2"
-    assert re.search(row, case_study.differences(told).text)
-    assert "No run is slow" in case_study.experiments(found).text
-    assert re.search(r"Runs: +\d", case_study.question(study, told).text)
+    assert re.search(row, shown("case_study", "case_study.differences", study=vcenter).text)
+    assert "No run is slow" in shown("case_study", "case_study.answers", study=spark).text
+    assert re.search(r"Runs: +\d", shown("case_study", "tiles(items)", study=vcenter).text)
 
 
 @pytest.mark.search
@@ -141,10 +149,10 @@ def test_a_spell_past_midnight_says_both_days_in_every_place(tmp_path):
         found.charts(0)[0].description,
     ]
     assert [text for text in texts if not both.search(text)] == []
-    assert re.search(r"2026-03-11 23:5\d", tables.symptoms(found, "standard").text)
-    changes = tables.changes(rec).text
-    assert re.search(r"2026-03-1[12] \d\d:\d\d:\d\d", changes)
-    assert re.search(r"before and after 2026-03-1[12] \d\d:\d\d:\d\d UTC", changes)
+    assert re.search(r"2026-03-11 23:5\d", symptoms(found).text)
+    text = changes(rec).text
+    assert re.search(r"2026-03-1[12] \d\d:\d\d:\d\d", text)
+    assert re.search(r"before and after 2026-03-1[12] \d\d:\d\d:\d\d UTC", text)
 
 
 FIGURES = {
@@ -167,7 +175,7 @@ FIGURES = {
 def test_every_column_of_the_configurations_is_the_mean_of_their_runs_under_its_own_head(tmp_path, name):
     values = {"aligned": (10.25, 20.5), "shifted": (40.0, 43.5)}
     runs = [({"alignment": kind}, {name: one}) for kind, pair in values.items() for one in pair]
-    text = " ".join(case_study.runs(ex.study(made(tmp_path, runs))).text.split())
+    text = " ".join(alone("case_study", "case_study.runs", runs=ex.study(made(tmp_path, runs))).text.split())
     head, digits = FIGURES[name]
     assert head in text
     for kind, pair in values.items():

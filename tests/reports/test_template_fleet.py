@@ -10,13 +10,14 @@ import hosts
 import polars as pl
 import pytest
 from checkout import ROOT
+from templated import shown
 
 import esxparse as ex
 from esxparse.cli import main
 from esxparse.errors import EsxparseError
 from esxparse.lakes import judging
 from esxparse.metrics import fleet
-from esxparse.reports.fleet import gather, tables
+from esxparse.reports.fleet import gather, severity
 
 pytestmark = pytest.mark.needs("obstore")
 
@@ -45,9 +46,11 @@ def healthy(folder, host):
     return file
 
 
-def levels(found):
+def levels_of_hosts(found):
     """By host, how bad the report says it is."""
-    return {line.split()[1]: line.split()[0] for line in tables.hosts(found).text.splitlines()[2:]}
+    return {
+        line.split()[1]: line.split()[0] for line in shown("fleet", "fleet.hosts", found=found).text.splitlines()[2:]
+    }
 
 
 @pytest.fixture(scope="module")
@@ -75,38 +78,51 @@ def test_days_count_each_vm_once(found):
 def test_the_last_week_is_compared_with_that_before(found):
     change = (pytest.approx(3.85), pytest.approx(13.85), pytest.approx(10))
     assert found.weeks.rows() == [("esx-02", "db-esx-02", *change, 1, 1)]
-    assert tables.weeks(found).text.splitlines()[-1].split() == ["esx-02", "db-esx-02", "3.8", "1", "13.8", "1", "10.0"]
+    assert shown("fleet", "## Week over week", found=found).text.splitlines()[-1].split() == [
+        "esx-02",
+        "db-esx-02",
+        "3.8",
+        "1",
+        "13.8",
+        "1",
+        "10.0",
+    ]
     week = gather.gather(found.lake.store.uri, since="2026-03-09")
-    assert tables.weeks(week).text.startswith("No VM has samples on one host in the seven days")
+    assert shown("fleet", "## Week over week", found=week).text.startswith(
+        "No VM has samples on one host in the seven days"
+    )
     assert fleet.week_over_week(ex.lake(found.lake.store.uri).of(until="2026-03-03")["vcpu"]).collect().is_empty()
 
 
 def test_what_is_not_judged_is_said_and_not_said_to_be_well(found):
-    text = tables.verdict(found).text
+    text = shown("fleet", "## Verdict", found=found).text
     assert text.startswith("1 capture not judged")
     assert "2 of 2 judged hosts with critical troubles" in text
-    waits = " ".join(tables.summary(found).text.split())
+    waits = " ".join(shown("fleet", "tiles(", found=found).text.split())
     assert "VMs that wait 5 % and more: 2 (100.0 % of those judged, 1 not judged)" in waits
-    rows = [line.split() for line in tables.hosts(found).text.splitlines()[2:]]
+    rows = [line.split() for line in shown("fleet", "fleet.hosts", found=found).text.splitlines()[2:]]
     # The VM of esx-03 has a ready time but no level: its capture has no diagnosis.
     assert [(row[0], row[1]) for row in rows] == [("critical", "esx-01"), ("critical", "esx-02"), ("unknown", "esx-03")]
-    assert tables.vm_levels(found)["level"].to_list() == ["critical", "critical", "unknown"]
+    assert severity.vm_levels(found)["level"].to_list() == ["critical", "critical", "unknown"]
 
 
 def test_a_vm_has_one_level_and_its_host_is_no_better(found):
-    levels = tables.vm_levels(found)
-    of = dict(zip(levels["vm"], levels["level"], strict=True))
-    assert {of[vm] for vm, p95 in levels.select("vm", "p95_pct").rows() if p95 >= 10} == {"critical"}
-    waits_little = levels.sort("p95_pct").row(0, named=True)
+    vms = severity.vm_levels(found)
+    of = dict(zip(vms["vm"], vms["level"], strict=True))
+    assert {of[vm] for vm, p95 in vms.select("vm", "p95_pct").rows() if p95 >= 10} == {"critical"}
+    waits_little = vms.sort("p95_pct").row(0, named=True)
     trouble = {"host": waits_little["host"], "kind": "vm", "name": waits_little["vm"], "severity": "critical"}
+    trouble |= {"trouble": "cpu.contention", "verdict": "It waits.", "next": "look"}
     more = pl.DataFrame([trouble], schema_overrides=dict.fromkeys(trouble, pl.String))
     worse = replace(found, findings=pl.concat([found.findings, more], how="diagonal"))
-    again = tables.vm_levels(worse).filter(vm=waits_little["vm"], host=waits_little["host"])
+    again = severity.vm_levels(worse).filter(vm=waits_little["vm"], host=waits_little["host"])
     assert again["level"].to_list() == ["critical"]
     for one in (found, worse):
-        hosts_of = {row.split()[1]: row.split()[0] for row in tables.hosts(one).text.splitlines()[2:]}
+        hosts_of = {
+            row.split()[1]: row.split()[0] for row in shown("fleet", "fleet.hosts", found=one).text.splitlines()[2:]
+        }
         order = ["critical", "warning", "unknown", "ok"]
-        for host, level in tables.vm_levels(one).select("host", "level").rows():
+        for host, level in severity.vm_levels(one).select("host", "level").rows():
             assert order.index(hosts_of[host]) <= order.index(level)
 
 
@@ -114,14 +130,14 @@ def test_vms_are_ranked_by_what_no_limit_withheld(tmp_path):
     ex.lake(tmp_path / "lake").add([hosts.capture(tmp_path, "esx-01", (5, 6), more="% Max Limited")])
     found = gather.gather(str(tmp_path / "lake"))
     assert found.ready["max_pct"].to_list() == [2]
-    assert tables.vm_levels(found)["level"].to_list() == ["unknown"]
+    assert severity.vm_levels(found)["level"].to_list() == ["unknown"]
     judging.judge(ex.lake(tmp_path / "lake"))
     found = gather.gather(str(tmp_path / "lake"))
-    assert tables.vm_levels(found)["waits"].to_list() == ["ok"]
-    assert "%RDY - %MLMTD" in tables.vms(found).text
-    assert "lack %MLMTD" not in tables.vms(found).text
+    assert severity.vm_levels(found)["waits"].to_list() == ["ok"]
+    assert "%RDY - %MLMTD" in shown("fleet", "## Ready time", found=found).text
+    assert "lack %MLMTD" not in shown("fleet", "## Ready time", found=found).text
     ex.lake(tmp_path / "lake").add([hosts.capture(tmp_path, "esx-02", (5, 6))])
-    text = tables.vms(gather.gather(str(tmp_path / "lake"))).text
+    text = shown("fleet", "## Ready time", found=gather.gather(str(tmp_path / "lake"))).text
     assert "Captures of esx-02 lack %MLMTD: there a CPU limit counts as ready time." in text
 
 
@@ -132,8 +148,8 @@ def test_a_host_without_a_capture_to_diagnose_is_not_said_to_be_well(tmp_path):
     lake.add([readings], host="esx-09")
     judging.judge(lake)
     found = gather.gather(str(tmp_path / "lake"))
-    assert levels(found) == {"esx-01": "ok", "esx-09": "unknown"}
-    assert "1 without an esxtop capture, not diagnosed" in tables.verdict(found).text
+    assert levels_of_hosts(found) == {"esx-01": "ok", "esx-09": "unknown"}
+    assert "1 without an esxtop capture, not diagnosed" in shown("fleet", "## Verdict", found=found).text
 
 
 def test_a_host_is_not_said_to_be_well_by_the_few_rules_that_its_capture_lets_judge(tmp_path):
@@ -141,8 +157,8 @@ def test_a_host_is_not_said_to_be_well_by_the_few_rules_that_its_capture_lets_ju
     ex.lake(where).add([healthy(tmp_path, "esx-01"), hosts.capture(tmp_path, "esx-02", (1, 1, 1))])
     judging.judge(ex.lake(where))
     found = gather.gather(str(where))
-    assert levels(found) == {"esx-01": "ok", "esx-02": "unknown"}
-    assert "1 judged by less than half of the rules" in tables.verdict(found).text
+    assert levels_of_hosts(found) == {"esx-01": "ok", "esx-02": "unknown"}
+    assert "1 judged by less than half of the rules" in shown("fleet", "## Verdict", found=found).text
 
 
 @pytest.mark.search
@@ -153,11 +169,11 @@ def test_a_capture_that_is_not_judged_is_not_hidden_by_one_that_warns(tmp_path):
     capture.write_text("\n".join([head, *rows[:10], *rows[20:]]) + "\n")
     ex.lake(where).add([capture])
     judging.judge(ex.lake(where))
-    assert levels(gather.gather(str(where))) == {"esx-01": "ok"}
+    assert levels_of_hosts(gather.gather(str(where))) == {"esx-01": "ok"}
     ex.lake(where).add([hosts.capture(tmp_path, "esx-01", day="03/03/2026")])
     found = gather.gather(str(where))
-    assert levels(found) == {"esx-01": "unknown"}
-    assert "not judged" in tables.hosts(found).text
+    assert levels_of_hosts(found) == {"esx-01": "unknown"}
+    assert "not judged" in shown("fleet", "fleet.hosts", found=found).text
 
 
 def test_a_trouble_in_several_captures_of_a_host_is_one(tmp_path):
@@ -167,7 +183,7 @@ def test_a_trouble_in_several_captures_of_a_host_is_one(tmp_path):
     judging.judge(ex.lake(where))
     found = gather.gather(str(where))
     assert found.findings.filter(severity="critical").height == len(days)
-    (row,) = [line.split() for line in tables.hosts(found).text.splitlines()[2:]]
+    (row,) = [line.split() for line in shown("fleet", "fleet.hosts", found=found).text.splitlines()[2:]]
     assert row[:3] == ["critical", "esx-01", "1"]
     assert row[-1] == "2026-03-04"
 
@@ -197,8 +213,8 @@ def test_time_that_two_captures_cover_counts_once(tmp_path):
     ex.lake(where).add([tmp_path / "first.csv", tmp_path / "second.csv"])
     found = gather.gather(str(where))
     assert found.ready.select("values", "max_pct", "median_pct").rows() == [(15, 14, 7)]
-    assert "1 min 10 s" in tables.summary(found).text
-    assert "Captures of esx-01 cover the same time" in tables.verdict(found).text
+    assert "1 min 10 s" in shown("fleet", "tiles(", found=found).text
+    assert "Captures of esx-01 cover the same time" in shown("fleet", "## Verdict", found=found).text
     assert gather.gather(str(where), since="2026-03-02T08:00:50").ready["values"].to_list() == [5]
 
 
@@ -209,15 +225,18 @@ def test_part_of_a_capture_has_the_troubles_of_its_time(tmp_path):
     assert not gather.gather(str(where)).findings.is_empty()
     found = gather.gather(str(where), until="2026-03-02T08:03:00")
     assert found.findings.is_empty()
-    assert "0 of 1 host with critical troubles" in tables.verdict(found).text
-    assert tables.header(found).subtitle == "1 capture, 2026-03-02 08:00:00 UTC to 2026-03-02 08:03:00 UTC"
+    assert "0 of 1 host with critical troubles" in shown("fleet", "## Verdict", found=found).text
+    assert (
+        shown("fleet", "title(", found=found).objects[0].subtitle
+        == "1 capture, 2026-03-02 08:00:00 UTC to 2026-03-02 08:03:00 UTC"
+    )
     assert not gather.gather(str(where), since="2026-03-02T08:06:00").findings.is_empty()
 
 
 def test_the_verdict_says_when_and_names_the_troubles_it_has_no_room_for(found):
     rows = [a_finding("a", f"storage.{name}", "device", "naa.1", 8, 9) for name in "abcdefgh"]
     many = replace(found, findings=pl.DataFrame(rows))
-    text = tables.verdict(many).text
+    text = shown("fleet", "## Verdict", found=many).text
     assert "storage.a on a (2026-03-02): naa.1 of a" in text
     assert "2 more, on hosts below: storage.g, storage.h." in text
 
@@ -235,7 +254,9 @@ def a_finding(host, trouble, kind, name, start, end, severity="critical"):
 
 def test_a_lake_of_which_nothing_is_judged_does_not_say_that_it_passed(tmp_path):
     ex.lake(tmp_path / "lake").add([hosts.capture(tmp_path)])
-    assert tables.checks(gather.gather(str(tmp_path / "lake"))).text == "No capture is judged yet."
+    assert (
+        shown("fleet", "fleet.checks", found=gather.gather(str(tmp_path / "lake"))).text == "No capture is judged yet."
+    )
 
 
 def test_what_hosts_share_is_found_by_object_and_by_time():
@@ -272,10 +293,17 @@ def test_a_lake_without_vcpus_has_a_report(tmp_path):
     ex.lake(tmp_path / "lake").add([tmp_path / "meter.csv"], host="esx-01", format="power_csv")
     found = gather.gather(str(tmp_path / "lake"))
     assert found.ready.is_empty()
-    assert "VMs: 0 (host and VM; 1 host without counters of vCPUs)" in tables.summary(found).text
-    assert "1 not judged" in tables.summary(found).text
-    for made in (tables.verdict, tables.summary, tables.hosts, tables.vms, tables.weeks, tables.shared, tables.checks):
-        assert made(found).text
+    assert "VMs: 0 (host and VM; 1 host without counters of vCPUs)" in shown("fleet", "tiles(", found=found).text
+    assert "1 not judged" in shown("fleet", "tiles(", found=found).text
+    for section in (
+        "Verdict",
+        "Worst hosts",
+        "Ready time",
+        "Week over week",
+        "What hosts share",
+        "Checks of the captures",
+    ):
+        assert shown("fleet", f"## {section}", found=found).text
 
 
 def test_the_command_writes_the_page(lake, tmp_path, capsys):
@@ -301,7 +329,9 @@ def test_a_host_whose_capture_cannot_be_believed_is_not_said_to_be_well(tmp_path
     bad.write_text("\n".join([head, *rows]) + "\n")
     ex.lake(where).add([bad, good])
     judging.judge(ex.lake(where))
-    rows = [line.split() for line in tables.hosts(gather.gather(str(where))).text.splitlines()[2:]]
+    rows = [
+        line.split() for line in shown("fleet", "fleet.hosts", found=gather.gather(str(where))).text.splitlines()[2:]
+    ]
     assert [(row[0], row[1]) for row in rows] == [("ok", "esx-02"), ("unknown", "esx-01")]
 
 
@@ -310,7 +340,7 @@ def test_what_is_wrong_with_captures_of_several_hosts_is_said_once(tmp_path):
     files = [hosts.capture(tmp_path, host, (5, -1, 5)) for host in ("esx-01", "esx-02")]
     ex.lake(where).add([*files, hosts.capture(tmp_path, "esx-03")])
     judging.judge(ex.lake(where))
-    _, _, *rows = tables.checks(gather.gather(str(where))).text.splitlines()
+    _, _, *rows = shown("fleet", "fleet.checks", found=gather.gather(str(where))).text.splitlines()
     assert [len([row for row in rows if word in row]) for word in ("negative", "esx-03")] == [1, 0]
     (row,) = [row for row in rows if "negative" in row]
     assert "esx-01, esx-02" in row
@@ -326,7 +356,11 @@ def test_a_fault_of_several_files_is_one_whatever_its_numbers(tmp_path):
     ex.lake(where).add(files)
     told = {one.message for entry in ex.lake(where).captures for one in entry.notes if "cut" in one.message}
     assert len(told) == 2
-    (row,) = [line for line in tables.checks(gather.gather(str(where))).text.splitlines() if "row is cut" in line]
+    (row,) = [
+        line
+        for line in shown("fleet", "fleet.checks", found=gather.gather(str(where))).text.splitlines()
+        if "row is cut" in line
+    ]
     assert "esx-01, esx-02" in row
     # Told as the reader says it of the first of them.
     (first,) = [one.message for one in ex.open(files[0]).notes if "row is cut" in one.message]
@@ -365,6 +399,8 @@ def test_troubles_that_had_ended_are_none_of_a_later_time(tmp_path):
 def test_a_lake_that_nobody_judged_counts_no_troubles(tmp_path):
     ex.lake(tmp_path / "lake").add([hosts.capture(tmp_path, "esx-01", (40,) * 30)])
     found = gather.gather(str(tmp_path / "lake"))
-    assert "No host was judged" in tables.verdict(found).text
-    assert "VMs that wait 5 % and more: \N{EN DASH} (1 not judged)" in " ".join(tables.summary(found).text.split())
-    assert "Critical troubles" not in tables.hosts(found).text
+    assert "No host was judged" in shown("fleet", "## Verdict", found=found).text
+    assert "VMs that wait 5 % and more: \N{EN DASH} (1 not judged)" in " ".join(
+        shown("fleet", "tiles(", found=found).text.split()
+    )
+    assert "Critical troubles" not in shown("fleet", "fleet.hosts", found=found).text

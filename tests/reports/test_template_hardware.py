@@ -7,11 +7,12 @@ from html import unescape
 
 import polars as pl
 import pytest
+from templated import shown
 
 import esxparse as ex
 from esxparse.charts import events, theme
 from esxparse.reports import blocks, report
-from esxparse.reports.hardware_events import gather, tables
+from esxparse.reports.hardware_events import gather
 
 FORMATS = ex.datasets_dir() / "formats"
 
@@ -49,7 +50,7 @@ def test_two_recordings_are_compared_by_counts_and_by_rates(modes, tmp_path):
     assert f"{38750437 / 97900000:.3f}" in page
     assert "Traceback" not in page
     found = gather.gather(modes)
-    spec = tables.comparison_chart(found).to_dict()
+    spec = shown("hardware_events", "events.ratios(", found=found).charts[0]
     assert spec["title"]["text"] == "nested against shadow"
     ratios = {
         row["kind"]: row["ratio"]
@@ -67,7 +68,11 @@ def test_three_recordings_stand_against_the_first_that_counted_an_event():
         for path in paths
     ]
     lines = [
-        line for line in tables.compared(gather.gather(paths)).text.splitlines() if line.startswith("dTLB-load-misses")
+        line
+        for line in shown(
+            "hardware_events", "hardware_events.against_first", found=gather.gather(paths)
+        ).text.splitlines()
+        if line.startswith("dTLB-load-misses")
     ]
     assert [f"{count / counts[0]:.3f}" in line for count, line in zip(counts, lines, strict=True)] == [True] * 3
 
@@ -92,8 +97,8 @@ def test_the_summary_of_an_interval_recording_is_not_counted_again(tmp_path):
     found = gather.gather([path])
     assert [one.whole["value"].to_list() for one in found.subjects] == [[600.0]]
     assert found.subjects[0].whole["per_s"].item() == 200.0
-    (chart,) = tables.rate_charts(found)
-    rows = [row for rows in chart.to_dict()["datasets"].values() for row in rows if row.get("event") == "page-faults"]
+    (chart,) = shown("hardware_events", "events.over_time(", found=found).charts
+    rows = [row for rows in chart["datasets"].values() for row in rows if row.get("event") == "page-faults"]
     assert sorted({(row["x"], row["value"]) for row in rows}) == [(1.0, 100.0), (2.0, 200.0), (3.0, 300.0)]
 
 
@@ -116,9 +121,9 @@ def test_vmkperf_names_the_pcpu_that_differs(tmp_path):
     total = sum(mean for mean, _ in means)
     assert f"tlb_misses {total:,.0f}" in page
     found = gather.gather([FORMATS / "vmkperf-poll.txt"])
-    (chart,) = tables.spread_charts(found)
-    assert chart.to_dict()["title"]["text"] == "tlb_misses"
-    assert "millions of events per second" in str(chart.to_dict())
+    (chart,) = shown("hardware_events", "events.spread(", found=found).charts
+    assert chart["title"]["text"] == "tlb_misses"
+    assert "millions of events per second" in str(chart)
 
 
 def test_counts_by_cpu_without_seconds_stay_counts():
@@ -126,7 +131,10 @@ def test_counts_by_cpu_without_seconds_stay_counts():
     uneven = gather.differences(subject)
     assert uneven.select("event", "highest", "unit", "high").row(0) == ("page-faults", "CPU1", "events", 1630.0)
     assert "cycles" not in uneven["event"].to_list()
-    assert "CPU" in tables.spread(gather.gather([FORMATS / "perf-per-cpu.csv"])).text
+    assert (
+        "CPU"
+        in shown("hardware_events", "hardware_events.spread", found=gather.gather([FORMATS / "perf-per-cpu.csv"])).text
+    )
 
 
 def test_runs_of_different_commands_are_told_apart(tmp_path):
@@ -195,9 +203,9 @@ def test_charts_without_anything_to_draw_are_none():
 
 def test_only_colours_that_follow_dark_mode_are_drawn(modes):
     found = gather.gather(modes)
-    charts = [tables.comparison_chart(found), events.per_instruction(gather.tlb(found))]
-    theme.use()
-    drawn = {word for chart in charts for word in re.findall(r"#[0-9a-f]{6}", str(chart.to_dict()))}
+    charts = shown("hardware_events", "events.ratios(", "events.per_instruction(", found=found).charts
+    assert len(charts) == 2
+    drawn = {word for chart in charts for word in re.findall(r"#[0-9a-f]{6}", str(chart))}
     assert drawn <= set(theme.css_variables())
 
 
@@ -217,10 +225,10 @@ def test_the_rest_of_the_cpus_is_not_the_sum_of_all(tmp_path):
     found = per_cpu(tmp_path, [(100, 900), (100, None), (300, 500), (200, 600)])
     rates = gather.rates(found.subjects[0]).sort("x").collect()
     assert rates["per_s"].to_list() == [1000, None, 800, 800]
-    (chart,) = tables.rate_charts(found)
-    assert chart.to_dict()["title"]["subtitle"] == ["Gaps: not counted on every CPU"]
+    (chart,) = shown("hardware_events", "events.over_time(", found=found).charts
+    assert chart["title"]["subtitle"] == ["Gaps: not counted on every CPU"]
     assert "Events; 1 not counted on every CPU or in every interval, so with a count that is too low" in str(
-        tables.listed(found)
+        shown("hardware_events", "hardware_events.listed", found=found)
     )
 
 
@@ -228,7 +236,7 @@ def test_a_cpu_that_never_counts_an_event_is_no_part_of_it(tmp_path):
     found = per_cpu(tmp_path, [(100, None), (200, None)])
     assert gather.rates(found.subjects[0]).sort("x").collect()["per_s"].to_list() == [100, 200]
     complete = per_cpu(tmp_path, [(100, 900), (200, 600)])
-    assert "Events;" not in str(tables.listed(complete))
+    assert "Events;" not in str(shown("hardware_events", "hardware_events.listed", found=complete))
 
 
 def test_one_event_that_was_not_counted_is_one(tmp_path):
@@ -236,7 +244,7 @@ def test_one_event_that_was_not_counted_is_one(tmp_path):
     path.write_text(
         "".join(f"1.000000000,{count},,{event},1000,100.00,,\n" for count, event in ((5, "a"), ("<not counted>", "b")))
     )
-    assert "1 was not counted" in str(tables.summary(gather.gather([path])))
+    assert "1 was not counted" in str(shown("hardware_events", "tiles(items)", found=gather.gather([path])))
 
 
 def test_a_metric_of_perf_is_its_mean_over_time(tmp_path):
@@ -248,7 +256,9 @@ def test_a_metric_of_perf_is_its_mean_over_time(tmp_path):
             for end, value in ((1, 10.0), (2, 10.0), (12, 70.0))
         )
     )
-    assert f">{(2 * 10 + 10 * 70) / 12:.2f}<" in str(tables.metrics(gather.gather([path])).html)
+    assert f">{(2 * 10 + 10 * 70) / 12:.2f}<" in str(
+        shown("hardware_events", "hardware_events.metrics", found=gather.gather([path])).html
+    )
 
 
 @pytest.mark.parametrize(("cycles", "instructions", "expected"), [(2000, 3000, 1.5), (0, 3000, None), (2000, 0, None)])

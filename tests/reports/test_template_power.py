@@ -11,11 +11,12 @@ from itertools import pairwise
 
 import polars as pl
 import pytest
+from templated import shown
 
 import esxparse as ex
 from esxparse.charts import energy, theme
 from esxparse.reports import report
-from esxparse.reports.power_profile import gather, tables
+from esxparse.reports.power_profile import gather
 
 FORMATS = ex.datasets_dir() / "formats"
 START = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
@@ -107,14 +108,14 @@ def test_a_wrong_clock_is_said_first_and_can_be_mended(busy_host_file, samples, 
     assert found.meters[0].join.correlation > 0.9
     shifted = found.readings.filter(pl.col("recording") == "meter")
     assert shifted["time"].min() == points[0][0] - timedelta(hours=2)
-    assert "shifted by -2 h" in tables.clocks(found).text
+    assert "shifted by -2 h" in shown("power_profile", "mend =", found=found).text
 
 
 def test_a_clock_that_is_off_by_seconds_is_said_where_times_are_shared(busy_host_file, samples, tmp_path):
     meter, _ = meter_file(tmp_path, samples, shift=timedelta(seconds=60))
     found = gather.gather([busy_host_file, meter])
-    assert "1m ahead of the capture's" in tables.clocks(found).text
-    assert "ex-warning" in tables.clocks(found).html
+    assert "1m ahead of the capture's" in shown("power_profile", "mend =", found=found).text
+    assert "ex-warning" in shown("power_profile", "mend =", found=found).html
 
 
 def test_every_kind_of_meter_in_one_report(tmp_path):
@@ -131,12 +132,12 @@ def test_every_kind_of_meter_in_one_report(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("other", "shown"), [("b", "Mean power: 300 W (sum of 2: a, b,"), ("Total", "Mean power: 200 W (Total,")]
+    ("other", "told"), [("b", "Mean power: 300 W (sum of 2: a, b,"), ("Total", "Mean power: 200 W (Total,")]
 )
-def test_watts_of_one_column_are_summed_where_they_add_up(tmp_path, other, shown):
+def test_watts_of_one_column_are_summed_where_they_add_up(tmp_path, other, told):
     rows = (f"2026-03-02T08:0{n}:00Z,{name},{watts}\n" for n in range(3) for name, watts in (("a", 100), (other, 200)))
     (tmp_path / "hosts.csv").write_text("timestamp,host,watts\n" + "".join(rows))
-    assert shown in tables.summary(gather.gather([tmp_path / "hosts.csv"])).text
+    assert told in shown("power_profile", "shown = tiles(items)", found=gather.gather([tmp_path / "hosts.csv"])).text
 
 
 def counting_meter(folder, counts):
@@ -160,14 +161,17 @@ def counting_meter(folder, counts):
 def test_a_counter_that_restarts_counts_its_steps_up_and_says_when(tmp_path):
     found = gather.gather([counting_meter(tmp_path, [999.98, 999.985, 999.99, 0.002, 0.007, 0.012])])
     assert gather.energies(found)["by_counter_kwh"].item() == pytest.approx(0.005 * 4)
-    text = tables.energies(found).text
+    text = shown("power_profile", "## Energy", found=found).text
     assert "The energy counter of Chassis restarted before 2026-03-02 08:03:00 UTC." in text
     twice = gather.gather([counting_meter(tmp_path, [5, 6, 1, 2, 0.5])])
     assert gather.energies(twice)["by_counter_kwh"].item() == pytest.approx(2)
-    assert "restarted 2 times, first before 2026-03-02 08:02:00 UTC." in tables.energies(twice).text
+    assert (
+        "restarted 2 times, first before 2026-03-02 08:02:00 UTC."
+        in shown("power_profile", "## Energy", found=twice).text
+    )
     steady = gather.gather([counting_meter(tmp_path, [999.98, 999.985, 1000.0])])
     assert gather.energies(steady)["by_counter_kwh"].item() == pytest.approx(0.02)
-    assert "restarted" not in tables.energies(steady).text
+    assert "restarted" not in shown("power_profile", "## Energy", found=steady).text
     once = gather.gather([counting_meter(tmp_path, [7])])
     assert gather.energies(once)["by_counter_kwh"].item() is None
 
@@ -179,8 +183,8 @@ def test_a_sensor_has_one_mean_on_the_page(tmp_path):
     (tmp_path / "meter.csv").write_text("Time,Power (W)\n" + "\n".join(lines) + "\n")
     found = gather.gather([tmp_path / "meter.csv"])
     mean = (100 * 10 + 100 * 10 + 250 * 30) / 50
-    assert f"Mean power: {mean:.0f} W" in tables.summary(found).text
-    for block in (tables.sensors(found), tables.energies(found)):
+    assert f"Mean power: {mean:.0f} W" in shown("power_profile", "shown = tiles(items)", found=found).text
+    for block in (shown("power_profile", f"power_profile.{name}", found=found) for name in ("sensors", "energies")):
         assert f" {mean:.1f}" in block.text
 
 
@@ -215,8 +219,8 @@ def test_what_cannot_work_is_one_clear_line(files, options, message):
 def test_recordings_of_different_days_get_an_axis_each(busy_host_file):
     found = gather.gather([busy_host_file, FORMATS / "ipmi-dcmi-loop.txt"])
     assert len(gather.periods(found)) == 2
-    assert len([chart for chart in tables.over_time_charts(found) if chart is not None]) == 2
-    assert "do not overlap in time" in tables.clocks(found).text
+    assert len(shown("power_profile", "energy.sensors(", found=found).charts) == 2
+    assert "do not overlap in time" in shown("power_profile", "mend =", found=found).text
 
 
 def readings(count=20, step=10, skip=(), **columns):
@@ -277,10 +281,9 @@ def test_charts_without_anything_to_draw_are_none():
 
 def test_only_colours_that_follow_dark_mode_are_drawn(busy_host_file):
     found = gather.gather([busy_host_file])
-    charts = [*tables.over_time_charts(found), *tables.load_charts(found), *tables.work_charts(found)]
-    drawn = {
-        word for chart in charts if chart is not None for word in re.findall(r"#[0-9a-f]{6}", str(chart.to_dict()))
-    }
+    charts = shown("power_profile", "energy.sensors(", "against_load(", "cost_of_work(", found=found).charts
+    assert len(charts) > 3
+    drawn = {word for chart in charts for word in re.findall(r"#[0-9a-f]{6}", str(chart))}
     assert drawn <= set(theme.css_variables())
 
 

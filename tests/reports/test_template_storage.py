@@ -9,11 +9,12 @@ import subprocess
 import fio_outputs
 import polars as pl
 import pytest
+from templated import shown
 
 import esxparse as ex
 from esxparse.charts import latency, workload
 from esxparse.cli import main
-from esxparse.reports.storage_benchmark import gather, tables
+from esxparse.reports.storage_benchmark import gather
 
 SAMPLES = ex.datasets_dir() / "formats"
 
@@ -186,11 +187,13 @@ def test_the_report_on_the_directory_of_a_real_run(tmp_path):
 
 def tiles(found):
     """The tiles of the summary: name -> (value as printed, what is below it)."""
-    lines = [line.partition(": ") for line in tables.summary(found).text.splitlines()]
+    lines = [
+        line.partition(": ") for line in shown("storage_benchmark", "shown = tiles(", found=found).text.splitlines()
+    ]
     return {name: tuple(rest.rstrip(")").split(" (", 1)) for name, _, rest in lines}
 
 
-def shown(value, digits=0):
+def printed(value, digits=0):
     return f"{value:,.{digits}f}"
 
 
@@ -203,8 +206,8 @@ def test_the_headline_of_iometer_is_its_best_test(name, rate):
     found = tiles(gather.gather([SAMPLES / name]))
     unit = 1.0 if "Decimal" in rate else 2**20 / 1e6
     assert found["Tests"][0] == str(len(runs))
-    assert found["Most IOPS"][0] == shown(max(float(run["IOps"]) for run in runs))
-    assert found["Highest bandwidth"][0] == shown(max(float(run[rate]) for run in runs) * unit, 1) + " MB/s"
+    assert found["Most IOPS"][0] == printed(max(float(run["IOps"]) for run in runs))
+    assert found["Highest bandwidth"][0] == printed(max(float(run[rate]) for run in runs) * unit, 1) + " MB/s"
 
 
 def fio_file(path, *jobs):
@@ -218,7 +221,7 @@ def test_runs_of_one_job_name_in_a_directory_are_not_added_up(tmp_path):
         fio_file(tmp_path / f"{place:02}.json", ("rand", 0, 100 * place, 60, iops, 1 << place // 3))
     found = gather.gather([tmp_path])
     assert tiles(found)["Tests"][0] == "12"
-    assert tiles(found)["Most IOPS"] == (shown(max(rates)), "rand, 8 outstanding, run 3")
+    assert tiles(found)["Most IOPS"] == (printed(max(rates)), "rand, 8 outstanding, run 3")
     assert sorted(found.results.collect()["iops"]) == sorted(rates)
     bars = values(workload.tests(found.means, "latency_mean_ms"), "latency_mean_ms")
     assert sorted(bars) == [pytest.approx((1_000_000 + rate) * 1.1 / 1e6, abs=0.001) for rate in rates]
@@ -251,7 +254,7 @@ def test_runs_of_one_job_name_in_a_directory_are_not_added_up(tmp_path):
 )
 def test_only_jobs_that_ran_at_the_same_time_are_added_up(tmp_path, jobs, most, below):
     found = gather.gather([fio_file(tmp_path / "run.json", *jobs)])
-    assert tiles(found)["Most IOPS"] == (shown(most), below)
+    assert tiles(found)["Most IOPS"] == (printed(most), below)
 
 
 def test_without_times_jobs_of_one_group_ran_together_and_groups_one_after_another(tmp_path):
@@ -275,7 +278,7 @@ def test_the_headline_of_a_real_run_in_which_jobs_waited_for_each_other(tmp_path
     command = ["fio", "--output-format=json", f"--output={tmp_path}/run.json", str(tmp_path / "jobs.fio")]
     subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
     first, second, third = (job["read"]["iops"] for job in json.loads((tmp_path / "run.json").read_text())["jobs"])
-    assert tiles(gather.gather([tmp_path / "run.json"]))["Most IOPS"][0] == shown(max(first, second + third))
+    assert tiles(gather.gather([tmp_path / "run.json"]))["Most IOPS"][0] == printed(max(first, second + third))
 
 
 def test_time_spans_of_diskspd_are_tests_of_their_own(tmp_path):

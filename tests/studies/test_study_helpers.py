@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from checkout import DOCS
 from studied import made
-from templated import cells, ran
+from templated import cells, ran, run_cells
 
 import esxparse as ex
 from esxparse import EsxparseError
@@ -121,12 +121,12 @@ def test_the_comment_of_a_parameter_is_what_the_report_says_of_it(name):
 @pytest.mark.parametrize(
     ("study", "message"),
     [
-        ({"needs": {"sweeps": True}}, "unknown need 'sweeps': did you mean 'sweep'"),
-        ({"needs": {"sweep": "yes"}}, "sweep must be true or false"),
-        ({"fits": [{"labels": "vms"}]}, "labels must be a list"),
+        ({"needs": {"sweeps": True}}, 'unknown key "sweeps"; use one of apart, baseline'),
+        ({"needs": {"sweep": "yes"}}, 'sweep is "yes"; write true or false'),
+        ({"fits": [{"labels": "vms"}]}, 'labels is "vms"; write a list'),
         ({"fits": {"baseline": True}}, "has rank (a whole number), needs, fits and asks, no more"),
         ({"fits": [["baseline"]]}, "has rank (a whole number), needs, fits and asks, no more"),
-        ({"turn": 3}, "has rank (a whole number), needs, fits and asks, no more"),
+        ({"turn": 3}, 'unknown key "turn"; use one of asks, fits, needs, rank'),
         ("scaling", "has rank (a whole number), needs, fits and asks, no more"),
     ],
 )
@@ -146,6 +146,13 @@ def test_auto_takes_no_template_that_asks_the_user_even_if_it_fits(tmp_path):
     every = {"priced": needs.Needs(1, {}, [{"sweep": True}], ["price"]), "plain": needs.Needs(2, {}, [{"sweep": True}])}
     assert needs.fitting(manifest, runs, every) == "plain"
     assert needs.fitting(manifest, runs, {"priced": every["priced"]}) == "study"
+
+
+def test_a_template_run_in_jupyter_refuses_a_study_that_it_does_not_serve():
+    with pytest.raises(
+        EsxparseError, match=r"vdi.*template 'consolidation' needs tolerances in \[report\].*'scaling' fits"
+    ):
+        list(run_cells("consolidation", {}, study=str(ex.datasets_dir() / "vdi")))
 
 
 def documented(words):

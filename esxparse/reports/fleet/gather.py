@@ -271,3 +271,35 @@ def _ready_by_release(found: Fleet, hosts: pl.DataFrame) -> pl.DataFrame:
             ready = fleet.ready(_vcpus(replace(found.lake, held=held)), limited=False).collect()
         parts.append(ready.select(pl.lit(release).alias("release"), "p95_pct"))
     return pl.concat(parts)
+
+
+def faults(found: Fleet) -> pl.DataFrame:
+    """What is wrong with captures by their checks and by their readers, that of the most hosts first.
+
+    `status` (critical or warning), `what`, `hosts`, `names` (of hosts), `tables`, `example`.
+    """
+    rows = [
+        {"status": level, "host": entry.host, "what": one["means"], "table": one["table"], "said": one["said"]}
+        for level, key in (("critical", "failed"), ("warning", "warned"))
+        for entry, said in found.said
+        for one in (said["quality"][key] if said else ())
+    ]
+    rows += [
+        {"status": "warning", "host": entry.host, "what": one.message, "table": None, "said": entry.source}
+        for entry in found.lake.captures
+        for one in entry.notes
+        if one.severity == "warning"
+    ]
+    return (
+        pl.DataFrame(rows, schema=dict.fromkeys(("status", "host", "what", "table", "said"), pl.String))
+        # What readers say has lines and counts of its file: other numbers are no other fault.
+        .group_by("status", fault=pl.col("what").str.replace_all(r"\d[\d,.]*", "#"), maintain_order=True)
+        .agg(
+            what=pl.col("what").first(),
+            hosts=pl.col("host").n_unique().cast(int),
+            tables=pl.col("table").drop_nulls().unique(maintain_order=True).str.join(", "),
+            example=pl.format("{}: {}", pl.col("host").first(), pl.col("said").first()),
+            names=pl.col("host").unique(maintain_order=True),
+        )
+        .sort("status", "hosts", descending=[False, True], maintain_order=True)
+    )

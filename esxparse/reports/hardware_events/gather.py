@@ -16,6 +16,8 @@ from esxparse.recording import Recording
 from esxparse.reports import recordings as files
 
 FORMATS: Final = ("perf_stat", "vmkperf")
+_LONGEST: Final = 70
+"""Characters of a command line below a title."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,29 @@ def command(subject: Subject) -> str:
     return str(first[0]) if len(first) else ""
 
 
+def brief_command(subject: Subject) -> str:
+    """The first characters of the command line, for the line below a title."""
+    text = command(subject)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}\u2026"
+
+
+def partly_counted(subject: Subject) -> int:
+    """Count the events that some lines count and others do not."""
+    value = pl.col(subject.counted)
+    parts = subject.rows.group_by("event").agg(some=value.count() > 0, all=value.null_count() == 0)
+    return parts.filter("some", ~pl.col("all")).height
+
+
+def whole(frame: pl.DataFrame, *names: str) -> dict[str, int]:
+    """No decimals for those columns whose numbers are all large or whole."""
+    of_names = {name: frame[name].drop_nulls() for name in names}
+    return {
+        name: 0
+        for name, values in of_names.items()
+        if ((values.abs() >= 100) | (values == values.round())).all()  # noqa: PLR2004
+    }
+
+
 def per_cycle(subject: Subject) -> float | None:
     """Instructions per cycle; of a hybrid processor on the cores that did most."""
     named = subject.whole.filter(pl.col("value") > 0).select(
@@ -276,3 +301,51 @@ def differences(subject: Subject) -> pl.DataFrame:
         .with_columns(times=pl.when(pl.col("median") > 0).then(pl.col("high") / pl.col("median")))
         .sort([pl.col("times").fill_null(float("inf")), "event"], descending=[True, False])
     )
+
+
+def estimates(found: Gathered) -> pl.DataFrame:
+    """Events that were not counted, or only part of the time: subject, event, level, what (in words)."""
+    frames = [pl.DataFrame(schema=dict.fromkeys(("subject", "event", "level", "what"), pl.String))]
+    for one in found.subjects:
+        if one.polled:
+            continue
+        in_lines = pl.format("{} in {} of {} lines", "state", "len", "of")
+        states = (
+            one.rows.with_columns(of=pl.len().over("event"))
+            .filter(pl.col("state") != "counted")
+            .group_by("event", "state", "of", maintain_order=True)
+            .len()
+            .with_columns(what=pl.when(pl.col("len") == pl.col("of")).then("state").otherwise(in_lines))
+        )
+        shared = one.whole.filter(pl.col("counted_pct") < 100).sort("counted_pct").rows(named=True)  # noqa: PLR2004
+        said = [(row["event"], f"counted {row['counted_pct']:.1f} % of the time: an estimate") for row in shared]
+        guessed = pl.DataFrame(said, schema={"event": pl.String, "what": pl.String}, orient="row")
+        frames += [
+            rows.select(pl.lit(one.name).alias("subject"), "event", pl.lit(level).alias("level"), "what")
+            for rows, level in ((states, "warning"), (guessed, "info"))
+        ]
+    return pl.concat(frames)
+
+
+def metrics_of_perf(found: Gathered) -> pl.DataFrame:
+    """Metrics in groups that perf computed itself, such as those of topdown, means over intervals and CPUs.
+
+    file, metric_group, metric_name, metric_unit, value, low, high, threshold.
+    """
+    frames = [
+        hardware_events.per_second(rec.tables["metrics"].with_columns(value="metric_value"), rec.tables.get("runs"))
+        .with_columns(_length=interval_length())
+        .filter(pl.col("metric_group").is_not_null(), pl.col("metric_value").is_not_null())
+        .group_by("metric_group", "metric_name", "metric_unit", maintain_order=True)
+        .agg(
+            value=weighted_mean(pl.col("metric_value"), pl.col("_length")),
+            low=pl.col("metric_value").min(),
+            high=pl.col("metric_value").max(),
+            threshold=pl.col("threshold").last(),
+        )
+        .with_columns(file=pl.lit(Path(rec.source).name))
+        .collect()
+        for rec in found.recordings
+        if "metrics" in rec
+    ]
+    return pl.concat(frames) if frames else pl.DataFrame()

@@ -264,6 +264,26 @@ def energies(found: Gathered) -> pl.DataFrame:
     return used.join(facts, on="name").join(counted, on="name", how="left").sort(order(), -pl.col("readings"), "name")
 
 
+def main_sensor(found: Gathered, used: pl.DataFrame) -> dict[str, Any] | None:
+    """The row of `energies` that a report is about: the meter beside the capture, or else the first.
+
+    `used`: what `energies` gives. Sensors that add up are taken together, as `summed` does. None without rows.
+    """
+    if used.is_empty():
+        return None
+    beside = (one for one in found.meters if one.join and found.measured_by.startswith(one.recording))
+    row = used.row(0, named=True)
+    if (meter := next(beside, None)) and meter.join:
+        names = found.readings.filter(
+            pl.col("recording") == meter.recording,
+            pl.col("sensor").eq_missing(meter.join.sensor),
+            pl.col("source").eq_missing(meter.join.source),
+        )["name"]
+        of_meter = used.filter(pl.col("name").is_in(names.to_list()))
+        row = of_meter.row(0, named=True) if of_meter.height else row
+    return summed(found, used, row)
+
+
 def summed(found: Gathered, used: pl.DataFrame, row: dict[str, Any]) -> dict[str, Any]:
     """The row of `energies` for all that one column of a meter was of: hosts, GPUs, outlets add up, as sensors do not.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -9,11 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from esxparse.errors import EsxparseError
+from esxparse.reports.library import needs_of_studies
+from esxparse.reports.study import needs
 from esxparse.reports.study.inputs import Input, missing, resolve
 from esxparse.schema import TIME
 from esxparse.studies import plot, study
 from esxparse.studies.columns import COLUMNS
+from esxparse.studies.expand import expand
 from esxparse.studies.export import Named, chosen, named
+from esxparse.studies.study_file import load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -134,9 +139,15 @@ def gather(
         outside: Whether the manifest may name files outside its directory.
         allow: Whether runs are compared whose files fail the quality check.
 
-    Raises EsxparseError: As `esxparse.study`; there is no such column, nothing has a number, or an input is impossible.
+    Raises EsxparseError: As `esxparse.study`; there is no such column, nothing has a number, an input is impossible, or
+    the template does not serve the study.
     """
     found = study(path, outside=outside, allow=allow)
+    every = needs_of_studies() if "ESXPARSE_REPORT" not in os.environ else {}
+    if template in every:
+        # In a run by `report` this was done before the kernel began.
+        manifest = load(found.path)
+        needs.check(template, every[template], manifest, expand(manifest, outside=outside), every)
     asked_of_user = resolve(inputs, found.asked, template)
     runs = found.runs.collect()
     asked = tuple(values) or found.asked.values

@@ -21,11 +21,13 @@ Both `needs` and each of `fits` hold any of
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
-from esxparse.errors import EsxparseError, did_you_mean
+from esxparse.errors import EsxparseError
 from esxparse.studies.roles import BENCHMARKS, WORKLOADS
+from esxparse.toml.checked import value_of
+from esxparse.toml.document import Document, Problems
 
 if TYPE_CHECKING:
     from esxparse.studies.expand import Run
@@ -33,19 +35,32 @@ if TYPE_CHECKING:
 
 USUAL: Final = "study"
 """The template of a study that no other fits."""
-_TRUTHS: Final = ("sweep", "baseline", "native", "rules", "tolerances", "workload")
-_LISTS: Final = ("labels", "roles", "values", "apart")
 _NATIVE: Final = frozenset({"native", "bare-metal", "physical"})
+
+
+class Wanted(TypedDict, total=False):
+    """What a study must have."""
+
+    sweep: bool
+    baseline: bool
+    native: bool
+    rules: bool
+    tolerances: bool
+    workload: bool
+    labels: tuple[str, ...]
+    roles: tuple[str, ...]
+    values: tuple[str, ...]
+    apart: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Needs:
     """What a template needs of a study."""
 
-    rank: int
-    needs: Mapping[str, Any]
-    fits: Sequence[Mapping[str, Any]] = ()
-    asks: Sequence[str] = ()
+    rank: int = 0
+    needs: Wanted = field(default_factory=Wanted)
+    fits: tuple[Wanted, ...] = ()
+    asks: tuple[str, ...] = ()
 
 
 def read(found: Any) -> Needs:
@@ -53,20 +68,14 @@ def read(found: Any) -> Needs:
 
     Raises EsxparseError: Something is unknown, or of another type.
     """
-    kinds = {"rank": int, "needs": dict, "fits": list, "asks": list}
-    sound = isinstance(found, Mapping) and all(isinstance(one, kinds.get(key, ())) for key, one in found.items())
-    if not sound or not all(isinstance(one, Mapping) for one in found.get("fits", [])):
+    fits = found.get("fits", []) if isinstance(found, dict) else None
+    if not isinstance(fits, list) or not all(isinstance(one, dict) for one in (found.get("needs", {}), *fits)):
         raise EsxparseError("esxparse.study of its metadata has rank (a whole number), needs, fits and asks, no more")
-    made = Needs(found.get("rank", 0), found.get("needs", {}), found.get("fits", []), found.get("asks", []))
-    for wanted in (made.needs, *made.fits):
-        for key, value in wanted.items():
-            kind = bool if key in _TRUTHS else list if key in _LISTS else None
-            if kind is None:
-                near = did_you_mean(key, (*_TRUTHS, *_LISTS))
-                raise EsxparseError(f"esxparse.study of its metadata: unknown need {key!r}: {near}".rstrip(": "))
-            if not isinstance(value, kind):
-                what = "true or false" if kind is bool else "a list"
-                raise EsxparseError(f"esxparse.study of its metadata: {key} must be {what}")
+    # Metadata are JSON, whose lines nobody sees in Jupyter.
+    problems = Problems(Document("", ""))
+    made: Needs | None = value_of(Needs, found, problems, "study")
+    if made is None or problems:
+        raise EsxparseError(f"esxparse.study of its metadata: {problems[0].message}")
     return made
 
 

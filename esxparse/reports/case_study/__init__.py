@@ -1,1 +1,0 @@
-"""The report on a study whose runs are compared as experiments: tables beside the findings (`tables`)."""

@@ -1,1 +1,0 @@
-"""The report from symptom to verdict on one capture: tables beside the findings (`tables`)."""

@@ -1,0 +1,55 @@
+"""A copy of a template, changed as docs/templates.md shows, in real JupyterLab without esxparse's own runner."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+
+import pytest
+from lab_server import run_all
+from test_explore_lab import WAIT_MS, page_of
+
+import esxparse as ex
+from esxparse.reports import starter
+
+pytestmark = [pytest.mark.search, pytest.mark.needs("anywidget", "chromium", "jupyterlab", "playwright")]
+
+DOCS = Path(__file__).parents[1] / "docs" / "templates.md"
+CAPTURE = ex.datasets_dir() / "power" / "dynamic-1.csv.bz2"
+
+
+def outputs(path, page):
+    """The outputs of a notebook's cells, as the page saves them once all have run."""
+    for _ in range(WAIT_MS // 1000):
+        page.keyboard.press("Control+s")
+        time.sleep(1)
+        code = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+        if all(cell["execution_count"] for cell in code):
+            break
+    return [output for cell in code for output in cell["outputs"]]
+
+
+def test_a_copied_template_with_a_cell_of_ones_own_runs_cell_by_cell(tmp_path):
+    path = starter.copy("host_health", "ours", tmp_path)
+    notebook = json.loads(path.read_text())
+    (parameters,) = [cell for cell in notebook["cells"] if cell["metadata"].get("tags") == ["parameters"]]
+    parameters["source"] = "".join(parameters["source"]).replace(
+        'capture: str = ""', f"capture: str = {str(CAPTURE)!r}"
+    )
+    (added,) = re.findall(r"```python\n(of_vms = .*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
+    place = next(at for at, cell in enumerate(notebook["cells"]) if "host_health.vm_cpu" in "".join(cell["source"]))
+    cell = {"cell_type": "code", "id": "mine", "metadata": {}, "execution_count": None, "outputs": [], "source": added}
+    notebook["cells"].insert(place + 1, cell)
+    path.write_text(json.dumps(notebook))
+    with page_of(tmp_path) as (address, page, problems):
+        page.goto(f"{address}/lab/tree/ours.ipynb?reset", wait_until="domcontentloaded")
+        run_all(page, WAIT_MS)
+        made = outputs(path, page)
+        assert [one["evalue"] for one in made if one["output_type"] == "error"] == []
+        pages = [one["data"] for one in made if "data" in one]
+        assert sum("application/vnd.vegalite.v6+json" in one for one in pages) > 10
+        assert sum("Run, highest" in "".join(one.get("text/html", "")) for one in pages) == 1
+        assert CAPTURE.name in str(pages[-1])
+        assert problems == []
