@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from esxparse.formats.diskspd.rows import DIRECTIONS, Row, common, empty, job, moment
+from esxparse.formats.diskspd.rows import DIRECTIONS, SCHEMAS, Row, common, empty, job, moment
 from esxparse.formats.kit.notes import Notes, left_out, strange
 from esxparse.formats.kit.numbers import number, size_bytes, whole
 from esxparse.formats.kit.patterns import kinds
-from esxparse.formats.kit.tables import data
+from esxparse.formats.kit.tables import data, typed
 from esxparse.recording import Note
 
 Lines = list[tuple[int, str]]
@@ -27,16 +27,8 @@ class _Printed:
     rows: list[tuple[int, list[str]]]
 
 
-_LINES = kinds(__file__)
+_LINES, _IO = kinds(__file__), data(__file__)["io"]
 _SECTION = {"total io": "all", "read io": "read", "write io": "write"}
-_IO: Mapping[str, tuple[str, Callable[[str], float | None]]] = {
-    "bytes": ("bytes", whole),
-    "i/os": ("ios", whole),
-    "i/o per s": ("iops", number),
-    "avglat": ("latency_mean_ms", number),
-    "latstddev": ("latency_stddev_ms", number),
-    "iopsstddev": ("iops_stddev", number),
-}
 _MIB = ("mib/s", "mb/s")
 """Both are 2**20 bytes per second: the earliest releases wrote MB/s."""
 _CPU = {"usage": "cpu_pct", "user": "user_pct", "kernel": "kernel_pct", "idle": "idle_pct"}
@@ -185,7 +177,7 @@ def _read_span(
             elif table.kind == "jobs":
                 here = _counted(table, cells)
                 jobs += [(_SECTION[table.label.lower()], named) for named in here]
-            if not here or _no_numbers(here[0]):
+            if not here or _has_odd_cells(here[0]):
                 unread.append((line, " | ".join(cells)))
     notes += [
         Note(f"DiskSpd says: {text.strip()[:120]}", line, severity="warning")
@@ -199,13 +191,15 @@ def _read_span(
     return [*notes, *strange(unread, "not understood")]
 
 
-def _no_numbers(named: Row) -> bool:
+def _numbers(named: Row) -> Row:
+    """The numbers of a line of jobs, by column; None where a cell holds something else."""
+    return typed({column: named[title] for title, column in _IO.items() if title in named}, SCHEMAS["jobs"])
+
+
+def _has_odd_cells(named: Row) -> bool:
     """Whether cells of a line of jobs hold something else than numbers."""
-    return any(
-        convert(named[title]) is None and named[title] not in {"", "N/A"}
-        for title, (_, convert) in _IO.items()
-        if title in named
-    )
+    numbers = _numbers(named)
+    return any(numbers.get(column, 0.0) is None and named[title] not in {"", "N/A"} for title, column in _IO.items())
 
 
 def _counted(table: _Printed, written: list[str]) -> list[Row]:
@@ -229,7 +223,7 @@ def _jobs(
 ) -> Iterator[Row]:
     for direction, named in lines:
         total = not named["thread"]
-        counted = {own: convert(named[title]) for title, (own, convert) in _IO.items() if title in named}
+        counted = _numbers(named)
         rate = next((number(named[title]) for title in _MIB if title in named), None)
         if not seconds and rate is not None:
             counted["bandwidth_bytes_per_s"] = rate * (1 << 20)
