@@ -41,11 +41,6 @@ def _without_free_text(text: str, rec: Recording) -> str:
     return "\n".join("." if at in free and line.strip() else line for at, line in lines)
 
 
-def _written_lines(text: str) -> list[str]:
-    """The lines that are not blank."""
-    return [line for line in text.split("\n") if line.strip()]
-
-
 def refuse(rec: Recording, source: Source, title: str, *, recognised: bool) -> None:
     """Refuses a file that quotes a recording.
 
@@ -59,7 +54,7 @@ def refuse(rec: Recording, source: Source, title: str, *, recognised: bool) -> N
     skipped = sum(note.unused for note in rec.notes)
     judged = _without_free_text(source.head.text, rec)
     text = judged if skipped else judged[:_BEGINNING]
-    lines = _written_lines(text)
+    lines = [line for line in text.split("\n") if line.strip()]
     count = len(lines)
     written = sum(1 for _ in _PATTERNS["by_people"].finditer(text))
     # A reader may take a line that a person wrote for a value. But a file that begins as its tool does quotes nothing:

@@ -1,4 +1,7 @@
-"""Patterns that the TOML file beside a reader has: what the lines of its program look like, and the parts of a line."""
+"""Patterns in the TOML file beside a reader: the lines that its program prints, and the parts of a line.
+
+`<N>` in a pattern stands for what `[parts]` calls N; a part may have others in it that follow it there.
+"""
 
 from __future__ import annotations
 
