@@ -10,6 +10,9 @@ from collections.abc import Iterator, Sequence
 from io import StringIO
 from itertools import islice, takewhile
 
+from esxparse.formats.kit.patterns import kinds
+from esxparse.formats.kit.tables import data
+
 __all__ = ["is_enclosed"]
 
 _EDGE = 24
@@ -17,31 +20,9 @@ _EDGE = 24
 _LONGEST = 500
 """Characters of a line in which a quotation begins."""
 
-_MARKS = (
-    (r"""(?:^|[=(\[,:>]|\breturn|=>)\s*(?:[rbfu]{1,2}|&)?("{3}|'{3}|`(?!`)|\#")(?!.*\1)""", r".*{}.*"),
-    (r"^(```|~~~)\w*$", "{}"),
-    # Scripts print such lines too, but no title above them.
-    (r"^(?:=+\ \w.*|\[[a-z].*\])\n(-{4}|\.{4})$", "{}"),
-    (r"""<{2,3}[-~]?\s*['"]?([A-Z_]\w*)['"]?\s*[;)]*$""", r"\s*{};?"),
-    (r"^()\.(?:nf|EX)\b", r"\.(?:fi|EE)\b.*"),
-    (r"\\begin\{(\w+)\}", r".*\\end\{{{}\}}.*"),
-    (r"^\s*\#\+begin_(\w+)", r"(?i)\s*\#\+end_{}.*"),
-    (r"""^()\s*\([\w(][^"\n]*(?:\n\s*)?"(?:[^"\\\n]|\\.)*$""", r'(?:[^"\\]|\\.)*"[\s)]*'),
-)
-"""How a quotation begins, and the line that ends it: there the braces are the first group, or what closes it."""
-_PAGE = (r"(<)pre\b[^>]*>(?!.*</pre>)", r".*{}/pre>.*")
+_MARKS, _PAGE = data(__file__)["marks"], data(__file__)["page"]
+_PATTERNS = kinds(__file__, "patterns")
 _CLOSES = {'#"': '"#'}
-
-_ABOVE_INDENTED = re.compile(
-    r"""(?x)(?P<indent>\ *)(?:
-    (?:-\ +)*[\w.-]+:\ +[|>][-+\d]*                                     # YAML
-    |\S.*::|\.\.\ .*::(?:\ .*)?                                         # reStructuredText
-    |(?P<sentence>[A-Z][\w'-]*+,?\ +(?:[A-Za-z][\w'-]*+,?\ +){4,}.*[a-z]{2}:)
-    )"""
-)
-_PREFIX = re.compile(r"[ \t]*(?P<prefix>>|:|//|;;|\*)(?:[> \t]|$)")
-_LITERAL = re.compile(r"""\s*[rbuf]{0,2}(["'])(?:(?!\1)[^\\]|\\.)*\1\s*[,;+\\)\]]*""")
-_ABOVE_LITERALS = re.compile(r".*(?:[^=]=\s*|[\[({])")
 
 
 def is_enclosed(text: str, judged: str, *, is_page: bool = False) -> bool:
@@ -75,13 +56,13 @@ def _last_mark(lines: Sequence[str], place: int, closes: re.Pattern[str]) -> int
 
 def _begins_run(above: str, line: str) -> re.Pattern[str] | None:
     """What each line of a quotation is, if it begins below a line."""
-    if (found := _PREFIX.match(line)) is not None and not above.lstrip().startswith(found["prefix"]):
+    if (found := _PATTERNS["prefix"].match(line)) is not None and not above.lstrip().startswith(found["prefix"]):
         # Comments of vdbench begin with a star, too.
         is_comment = found["prefix"] != "*" or above.lstrip().startswith("/*")
         return re.compile(rf"\s*{re.escape(found['prefix'])}.*") if is_comment else None
-    if _LITERAL.fullmatch(line) and _ABOVE_LITERALS.fullmatch(above):
-        return _LITERAL
-    if (found := _ABOVE_INDENTED.fullmatch(above)) is not None:
+    if _PATTERNS["literal"].fullmatch(line) and _PATTERNS["above_literals"].fullmatch(above):
+        return _PATTERNS["literal"]
+    if (found := _PATTERNS["above_indented"].fullmatch(above)) is not None:
         # perf begins each line with a blank.
         indent = found["indent"] + ("  " if found["sentence"] else " ")
         return re.compile(rf"(?:{indent}|\t).*") if line.startswith((indent, "\t")) else None

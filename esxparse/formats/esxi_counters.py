@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -21,9 +21,9 @@ import polars as pl
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Counted, Notes, left_out
-from esxparse.formats.kit.numbers import number, whole
+from esxparse.formats.kit.numbers import whole
 from esxparse.formats.kit.objects import mappings
-from esxparse.formats.kit.tables import Row, data, frame, frames, known, schemas
+from esxparse.formats.kit.tables import Row, data, frame, frames, known, schemas, typed
 from esxparse.formats.kit.text import cells_of
 from esxparse.formats.source import Source
 from esxparse.formats.topology.esxcli_forms import UNSET, flattened
@@ -40,7 +40,6 @@ _OF_DEVICE = re.compile(
     | \A\s*[\[{][^<>]{0,400}"Successful\ ?Commands"\s*:  # JSON
     | \A(?:\w+,){1,30}SuccessfulCommands,"""  # CSV
 )
-_READ: dict[pl.DataType, Callable[[str], Any]] = {pl.Int64(): whole, pl.Float64(): number, pl.String(): str}
 
 _SUMMARIES = {"vim.host.Summary": "hosts", "vim.vm.Summary": "vms"}
 _SCHEMAS = schemas(__file__)
@@ -140,7 +139,7 @@ def _summaries(text: str) -> tuple[dict[str, list[Row]], str]:
                 section = f"{table}.{'.'.join(path[:-1])}".rstrip(".")
                 rows["facts"].append({"sample": row["sample"], "section": section, "key": path[-1], "value": value})
             else:
-                row[column] = _READ[_SCHEMAS[table][column]](value)
+                row |= typed({column: value}, _SCHEMAS[table])
         rows[table].append(row)
     return rows, "".join([*rest, text[behind:]])
 

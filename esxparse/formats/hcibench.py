@@ -10,7 +10,6 @@ the observer are as `pcpu` is there.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,21 +24,15 @@ from esxparse.formats.benchmarks.table import tables as common
 from esxparse.formats.kit.notes import Notes, excerpt, left_out
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.objects import listed, mapping
+from esxparse.formats.kit.patterns import kinds
 from esxparse.formats.kit.tables import data, schemas
 from esxparse.formats.source import Source, resolve
 from esxparse.recording import Note, Recording, counted
 
 FORMAT = "hcibench"
 
-_LINE = re.compile(r"(?P<name>[^=:|]{1,40}?)\s*(?:=(?!=)|:(?=\t| {2}))\s*(?P<value>\S.*)")
-_VALUE = re.compile(r"(?P<number>-?[\d.]+(?:[eE][-+]?\d+)?)\s*(?P<unit>IO/[sS]|MB/s|ms|)")
-_USAGE = re.compile(r"(?:(?P<cluster>[^:]+): *)?(?P<pct>[\d.]+) *%")
-_ORDINARY = re.compile(
-    r"=+|[-+]+|Testing is done|There are \d+ VMs finished|/\S+|Resource Usage:|If you are interested"
-)
 _FIGURES = data(__file__)["figures"]
-_SCHEMAS = schemas(__file__)
-_CASE = re.compile(r"iotest-(?:fio|vdbench)-\d+vm")
+_SCHEMAS, _LINES = schemas(__file__), kinds(__file__)
 _FILES = 2_000
 _APART = 0.02
 _LISTED = 5
@@ -54,7 +47,7 @@ def read_result(lines: Sequence[str], case: str | None) -> tuple[list[Run], list
     titles: list[str] = []
     for place, line in enumerate(lines, 1):
         text = line.strip()
-        match = _LINE.fullmatch(text)
+        match = _LINES["line"].fullmatch(text)
         name, value = (match["name"].strip(), match["value"]) if match else ("", "")
         if text.startswith("|"):
             titles, found = _table_row(text, titles)
@@ -67,7 +60,7 @@ def read_result(lines: Sequence[str], case: str | None) -> tuple[list[Run], list
         elif name in _FIGURES and (runs or facts):
             runs = runs or [{"facts": {**facts}, "figures": {}}]
             runs[-1]["facts"] |= facts
-            number_of = _VALUE.fullmatch(value.strip())
+            number_of = _LINES["value"].fullmatch(value.strip())
             runs[-1]["figures"][name] = number(number_of["number"]) if number_of else None
             if number_of is None:
                 notes.warn(f"{name} is {excerpt(value)!r}, no number: left out", place)
@@ -75,12 +68,12 @@ def read_result(lines: Sequence[str], case: str | None) -> tuple[list[Run], list
             found = [
                 {"cluster": (one["cluster"] or "").strip() or None, "resource": name, "pct": number(one["pct"])}
                 for part in value.split(";")
-                if (one := _USAGE.match(part.strip()))
+                if (one := _LINES["usage"].match(part.strip()))
             ]
             resources += [{**one, "case": case, "datastore": facts.get("Datastore")} for one in found]
         elif text.startswith(("Testing is done", "There are ")):
             notes.warn(excerpt(text), place)
-        elif text and not _ORDINARY.match(text):
+        elif text and not _LINES["ordinary"].match(text):
             rest.append((place, line))
     return [_run(one, case) for one in runs], resources, Notes([*notes, *left_out(rest)])
 
@@ -121,7 +114,7 @@ def _is_case(path: Path) -> bool:
         names = [one.name for one in path.iterdir()]
     except OSError:
         return False
-    return any(_CASE.fullmatch(name) for name in names) or "hcibench.cfg" in names
+    return any(_LINES["case"].fullmatch(name) for name in names) or "hcibench.cfg" in names
 
 
 def recognise_directory(path: Path) -> bool:

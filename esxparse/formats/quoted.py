@@ -6,11 +6,10 @@ Three things decide, for every reader alike: how many lines of a file its reader
 
 from __future__ import annotations
 
-import re
-
 from esxparse.errors import UnknownFormatError
 from esxparse.formats.enclosed import is_enclosed
 from esxparse.formats.kit.head import HEAD
+from esxparse.formats.kit.patterns import kinds
 from esxparse.formats.source import Source
 from esxparse.recording import Recording
 
@@ -29,30 +28,8 @@ _FIRST = 3
 _DEFINITIONS = 3
 """Definitions that make a file source code: launchers print commands, and tools print errors, but neither defines."""
 
-_BY_PEOPLE = re.compile(
-    r"""(?mx)^[^\S\n]*+(?:
-    \#!|\#include\b|//|/\*|<!--|```|~~~|[-*]\ [A-Za-z`\[]|"{3}|'{3}|@\w+$|\)(?:\ ->.*)?:?$
-    |\#{1,6}\ [A-Z](?![^\n]*\S\ \ )
-    |</?(?:p|h[1-6]|[uo]l|li|div|d[dlt])\b[^\n>]*>
-    |(?:import|from|package|func|def|class|fn|use|public|private|static|const|let|var|return|raise|assert|for|while|if|else
-       |elif|fi|done|do|case|esac|try|except|exit|echo|export|local|with|type|yield)\b(?!\ *[:=])
-    |[\w.]+\([^\n]*\)[:;,]?$
-    |[^;\n]*[\w)\]"'];$|[^\n]*\ \\$
-    |[A-Za-z][\w'-]*+[.,;]?\ +(?:[A-Za-z][\w'-]*+[.,:;]?\ +){5}[^\n]*[a-z]{2}[.,:;`)]?$)"""
-)
-_DEFINES = re.compile(
-    r"""(?mx)^[^\S\n]*+(?:
-    (?:async\ )?def\ \w+\([^\n]*:$|class\ \w+[^\n]*:$
-    |func\b[^\n]*\{$|package\ \w+;?$|type\ \w+\ (?:struct|interface)\ \{
-    |\#include\ [<"]|(?:pub(?:\(\w+\))?\ )?fn\ \w+[^\n]*\{$
-    |(?:export\ |async\ )*function\b[^\n]*\{$|(?:public|private|protected|static)\b[^\n]*[{;]$)"""
-)
 _PAGES = frozenset({"vdbench", "hcibench"})
-_OPENS = re.compile(
-    r"""(?mx)^[^\S\n]*+(?:
-    [^\n]{0,80}(?:"{3}|'{3}|`|r\#")\\?$|```\w*$|~~~\w*$
-    |<pre\b[^\n]*>|[\w.-]+:\ [|>][-+]?$)"""
-)
+_PATTERNS = kinds(__file__, "patterns")
 
 
 def _without_free_text(text: str, rec: Recording) -> str:
@@ -62,11 +39,6 @@ def _without_free_text(text: str, rec: Recording) -> str:
         return text
     lines = enumerate(text.split("\n"), 1)
     return "\n".join("." if at in free and line.strip() else line for at, line in lines)
-
-
-def _written_lines(text: str) -> list[str]:
-    """The lines that are not blank."""
-    return [line for line in text.split("\n") if line.strip()]
 
 
 def refuse(rec: Recording, source: Source, title: str, *, recognised: bool) -> None:
@@ -82,15 +54,15 @@ def refuse(rec: Recording, source: Source, title: str, *, recognised: bool) -> N
     skipped = sum(note.unused for note in rec.notes)
     judged = _without_free_text(source.head.text, rec)
     text = judged if skipped else judged[:_BEGINNING]
-    lines = _written_lines(text)
+    lines = [line for line in text.split("\n") if line.strip()]
     count = len(lines)
-    written = sum(1 for _ in _BY_PEOPLE.finditer(text))
+    written = sum(1 for _ in _PATTERNS["by_people"].finditer(text))
     # A reader may take a line that a person wrote for a value. But a file that begins as its tool does quotes nothing:
     # such lines belong to a command that it shows.
-    unused = max(skipped, written) if any(map(_BY_PEOPLE.match, lines[:_FIRST])) else skipped
+    unused = max(skipped, written) if any(map(_PATTERNS["by_people"].match, lines[:_FIRST])) else skipped
     by_people = written >= _FEWEST and any(unused > other * count and written > own * count for other, own in _TOGETHER)
-    opened = unused > _OPENED * count and _OPENS.search(text) is not None
-    defines = sum(1 for _ in _DEFINES.finditer(text)) >= _DEFINITIONS
+    opened = unused > _OPENED * count and _PATTERNS["opens"].search(text) is not None
+    defines = sum(1 for _ in _PATTERNS["defines"].finditer(text)) >= _DEFINITIONS
     # Packets have any bytes.
     packets = b"\0" in source.head.content
     enclosed = not packets and is_enclosed(source.head.text, judged, is_page=rec.format in _PAGES)

@@ -18,6 +18,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+import msgspec
+
 from esxparse.errors import (
     DamagedError,
     EsxparseError,
@@ -68,10 +70,6 @@ class _Named(Protocol):
     FORMAT: str
 
 
-def _texts(told: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    return tuple(told.get(key, ()))
-
-
 @dataclass(frozen=True)
 class _Sign:
     """One way in which a format is told: one of the words is there, all patterns are found, and `no` is not."""
@@ -108,7 +106,7 @@ class Reader:
     """In lower case: without one of them it is not of this format."""
     asks: tuple[str, ...] = ()
     """Other words that its module asks for."""
-    signs: tuple[_Sign, ...] = ()
+    sign: tuple[_Sign, ...] = ()
     """One of them is enough; without any the module is asked."""
     numbers: Form | None = None
     """How the tool writes numbers."""
@@ -118,18 +116,10 @@ class Reader:
     @classmethod
     def of(cls, name: str, told: Mapping[str, Any]) -> Reader:
         """The reader that an entry describes."""
-        signs = tuple(
-            _Sign(_texts(one, "words"), _texts(one, "patterns"), one.get("no"), one.get("near", False))
-            for one in told.get("sign", ())
-        )
-        module = told.get("module", name)
-        options, needs = frozenset(_texts(told, "options")), _texts(told, "needs")
-        words = _texts(told, "words")
-        if not words and signs and all(sign.words for sign in signs):
-            words = tuple(word for sign in signs for word in sign.words)
-        asks, text = _texts(told, "asks"), told.get("text", "")
-        numbers = Form(**told["numbers"]) if "numbers" in told else None
-        return cls(name, told["title"], module, options, needs, words, asks, signs, numbers, text)
+        made = msgspec.convert({"name": name, "module": name, **told}, cls)
+        if made.words or not all(sign.words for sign in made.sign):
+            return made
+        return replace(made, words=tuple(word for sign in made.sign for word in sign.words))
 
     @cached_property
     def reading(self) -> _Reading:
@@ -141,7 +131,7 @@ class Reader:
         """Whether a file that begins so is of the format."""
         if self.words and not head.holds(*self.words):
             return False
-        return any(sign.shows(head) for sign in self.signs) if self.signs else self.reading.recognise(head)
+        return any(sign.shows(head) for sign in self.sign) if self.sign else self.reading.recognise(head)
 
     def chosen(self, opening: Opening, name: str, left_out: set[str] | None = None) -> dict[str, Any]:
         """The options that the reader takes; others are refused, or added to `left_out`.
@@ -171,7 +161,7 @@ def readers() -> tuple[Reader, ...]:
 def _words() -> tuple[str, ...]:
     """All words of all readers."""
     every = (
-        (*reader.words, *reader.asks, *(word for sign in reader.signs for word in sign.words)) for reader in readers()
+        (*reader.words, *reader.asks, *(word for sign in reader.sign for word in sign.words)) for reader in readers()
     )
     return tuple(dict.fromkeys(word for words in every for word in words))
 

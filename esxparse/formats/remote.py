@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 from esxparse.errors import UnreadableError
 from esxparse.formats.opening import PATIENCE_S
 from esxparse.locations import complete, is_incomplete, public
+from esxparse.toml import beside
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -41,23 +42,7 @@ _MOST_SAID: Final = 300
 _S3: Final = re.compile(r"s3a?://", re.IGNORECASE)
 _METADATA: Final = ("AWS_METADATA_ENDPOINT", "AWS_EC2_METADATA_SERVICE_ENDPOINT")
 """Either says that the user wants the role of a cloud instance."""
-_OF_STORES: Final = (
-    (
-        "NoCredentials|Unable to locate credentials",
-        (
-            "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SKIP_SIGNATURE=true for a public "
-            "bucket, or AWS_METADATA_ENDPOINT=http://169.254.169.254 for the role of a cloud instance"
-        ),
-    ),
-    ("InvalidAccessKeyId|Access Key Id you provided does not", "the server does not know the access key: check it"),
-    ("SignatureDoesNotMatch|signature we calculated", "the secret key is wrong: check AWS_SECRET_ACCESS_KEY"),
-    ("ExpiredToken|token .* expired", "the session token has expired: get a new one"),
-    ("PermissionError|AccessDenied|Forbidden", "the credentials do not allow this"),
-    ("Timeout", "the server did not answer in time: wait longer with timeout= (--timeout)"),
-    ("Invalid endpoint", "the address of the server is not a URL: check AWS_ENDPOINT_URL"),
-    ("EndpointConnectionError|Could not connect", "the server cannot be reached: check AWS_ENDPOINT_URL"),
-    ("ConnectionClosed|ResponseStreaming|IncompleteRead|Connection reset", "the connection broke: try again"),
-)
+_OF_STORES: Final = beside(__file__)["signs"]
 """Signs in errors of file systems, with the cause and what to do."""
 
 

@@ -18,26 +18,19 @@ import polars as pl
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Counted, Notes, excerpt, left_out
 from esxparse.formats.kit.numbers import number, whole
+from esxparse.formats.kit.patterns import kinds
 from esxparse.formats.kit.tables import Row, Schema, data, frames, known, schemas
 from esxparse.formats.source import Source
 from esxparse.recording import Recording
 
 FORMAT = "turbostat"
 
-_TITLES = re.compile(r"\s*(?:[\w.]+\s+){0,12}?(?:Avg_MHz|Busy%|Bzy_MHz)\s.*")
-_SECONDS = re.compile(r"(?P<seconds>\d+\.\d+) sec\s*")
-_RELEASE = re.compile(r"turbostat version (?P<release>\S+)")
-_OWN = re.compile(
-    r"(?:cpu\d+|CPUID\(\w+\)|Kernel command line|current_driver|RAPL|TSC|NSFOD|SYSFS\w*|Linux \S+|Uncore\b.*): "
-    r"|\d+ \* [\d.]+ = [\d.]+ MHz|/(?:dev|sys)/|(?:cpu\d+: )?cpufreq|intel_\w+|Can not|\s*POLL\b"
-)
-"""What turbostat itself prints on the machine before the titles."""
 _PLACES = {"package": "package", "die": "die", "node": "node", "core": "core", "cpu": "cpu"}
 _TAKEN = frozenset({*_PLACES, "sample", "time", "seconds"})
 _OTHERS = frozenset({"usec", "time_of_day_seconds", "apic", "x2apic", "l3", "skt"})
 _LATEST = 4e9
 _PER_ROW = {"package": ("package",), "core": ("package", "core")}
-_SCHEMAS = schemas(__file__)
+_SCHEMAS, _LINES = schemas(__file__), kinds(__file__)
 
 
 @cache
@@ -76,12 +69,12 @@ def read_samples(lines: Sequence[str]) -> tuple[list[Row], list[str], Row, Notes
     seen: set[tuple[str, ...]] = set()
     for place, line in enumerate(lines, 1):
         cells = _cells(line)
-        if _TITLES.fullmatch(line):
+        if _LINES["titles"].fullmatch(line):
             titles, seen = cells, set()
             every |= dict.fromkeys(titles)
-        elif found := _SECONDS.fullmatch(line):
+        elif found := _LINES["seconds"].fullmatch(line):
             seconds = number(found["seconds"])
-        elif release := _RELEASE.search(line):
+        elif release := _LINES["release"].search(line):
             facts["release"] = release["release"]
         elif titles and any(cells):
             if not cells[0] or len(cells) > len(titles) or (number(cells[0]) is None and cells[0] != "-"):
@@ -93,7 +86,7 @@ def read_samples(lines: Sequence[str]) -> tuple[list[Row], list[str], Row, Notes
                 sample, seen = sample + 1, set()
             seen.add(whose)
             rows.append({"sample": sample, "line": place, "whose": whose, "cells": row, "seconds": seconds})
-        elif any(cells) and not _OWN.match(line):
+        elif any(cells) and not _LINES["own"].match(line):
             before.append((place, line))
     return rows, list(every), facts, Notes([*odd.notes("warning"), *left_out(before)])
 

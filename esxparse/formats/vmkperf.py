@@ -10,7 +10,6 @@ in the file the interval is not known, and elapsed_s is null.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -18,21 +17,14 @@ from typing import Any, NamedTuple
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import number
+from esxparse.formats.kit.patterns import kinds
 from esxparse.formats.kit.tables import frames, schemas
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording, Severity
 
 FORMAT = "vmkperf"
 
-_SCHEMAS = schemas(__file__)
-_NAMES = re.compile(r"\s*pcpu\s?\d{1,5}(?:[\s,]+pcpu\s?\d{1,5})*[\s,]*", re.IGNORECASE)
-_NAME = re.compile(r"pcpu\s?(\d{1,5})", re.IGNORECASE)
-_NUMBERS = re.compile(r"\s*[-+]?\d[\d.eE+-]*(?:\s+[-+]?\d[\d.eE+-]*)*\s*")
-_DASHES = re.compile(r"\s*-{3,}\s*")
-_RATES = re.compile(r"\s*+(.*?)(?<!\s)\s++per\s++sec(?:ond)?\b.*", re.IGNORECASE)
-_COUNTS = re.compile(r"\s*+(.*?)(?<!\s)(?:\s++(?:counts?|values?|since\b.*|per\s++p?cpu))*\s*+:?\s*+", re.IGNORECASE)
-_COMMAND = re.compile(r".*?\bvmkperf\s+(poll|read|start|stop|listevents)\b\s*(\S+)?(.*)")
-_INTERVAL = re.compile(r"-i\s*(\d+(?:\.\d+)?)|--interval[= ](\d+(?:\.\d+)?)")
+_SCHEMAS, _LINES = schemas(__file__), kinds(__file__)
 
 
 class Line(NamedTuple):
@@ -105,7 +97,7 @@ def read_blocks(lines: Sequence[str]) -> tuple[list[Block], list[Note]]:
     title: tuple[int, str] | None = None
     command: tuple[str, str | None, float | None] | None = None
     for place, text in enumerate(lines, start=1):
-        if _NAMES.fullmatch(text):
+        if _LINES["names"].fullmatch(text):
             if blocks and not blocks[-1].lines and title is None:
                 blocks[-1] = _wider(blocks[-1], text)
                 continue
@@ -113,12 +105,12 @@ def read_blocks(lines: Sequence[str]) -> tuple[list[Block], list[Note]]:
                 notes.warn("no title names the event of these PCPUs", place)
             blocks.append(_wider(_block(title, command), text))
             title = command = None
-        elif blocks and _NUMBERS.fullmatch(text) and title is None:
+        elif blocks and _LINES["numbers"].fullmatch(text) and title is None:
             blocks[-1].lines.append(Line(place, text.rstrip()))
-        elif found := _COMMAND.fullmatch(text):
-            interval = _INTERVAL.search(found[3])
+        elif found := _LINES["command"].fullmatch(text):
+            interval = _LINES["interval"].search(found[3])
             command = (found[1], found[2], float(interval[1] or interval[2]) if interval else None)
-        elif text.strip() and not _DASHES.fullmatch(text):
+        elif text.strip() and not _LINES["dashes"].fullmatch(text):
             notes += _no_title(title)
             title = (place, text)
     return blocks, [*notes, *_no_title(title)]
@@ -128,7 +120,7 @@ def _no_title(title: tuple[int, str] | None) -> list[Note]:
     """What is said of a line that was taken for a title, and no names follow."""
     if title is None:
         return []
-    severity: Severity = "warning" if _NUMBERS.match(title[1]) else "info"
+    severity: Severity = "warning" if _LINES["numbers"].match(title[1]) else "info"
     notes = Notes()
     notes.skip(title[1], title[0], severity)
     return notes
@@ -136,7 +128,7 @@ def _no_title(title: tuple[int, str] | None) -> list[Note]:
 
 def _wider(block: Block, names: str) -> Block:
     """The block with the PCPUs of one more line of names."""
-    numbers = [int(name) for name in _NAME.findall(names)]
+    numbers = [int(name) for name in _LINES["name"].findall(names)]
     block.pcpus.extend(numbers)
     block.widths.append(len(numbers))
     return block._replace(room=max(block.room, len(names.rstrip())))
@@ -211,7 +203,7 @@ def _by_shape(block: Block) -> tuple[list[list[Line]], list[Note]]:
 def _block(title: tuple[int, str] | None, command: tuple[str, str | None, float | None] | None) -> Block:
     kind, event, interval = command or (None, None, None)
     text = title[1] if title else ""
-    rates = _RATES.fullmatch(text)
-    named = rates or _COUNTS.fullmatch(text)
+    rates = _LINES["rates"].fullmatch(text)
+    named = rates or _LINES["counts"].fullmatch(text)
     name = (named[1] if named else "") or event or "unknown"
     return Block(name, rates is not None or kind == "poll", interval, [], [], len(text.rstrip()), [])

@@ -22,7 +22,8 @@ from typing import Any
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes, strange
-from esxparse.formats.kit.tables import frames, schemas
+from esxparse.formats.kit.patterns import kinds
+from esxparse.formats.kit.tables import data, frames, schemas
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
 
@@ -35,35 +36,10 @@ _Bin = tuple[int, int, bool]
 _Limit = tuple[int | None, int | None]
 """From and to."""
 
-_KINDS = (
-    ("interarrival", "interarrival", "us"),
-    ("closest of previous", "seek_distance_of_", "blocks"),
-    ("distance", "seek_distance", "blocks"),
-    ("io length", "io_length", "bytes"),
-    ("outstanding", "outstanding", "ios"),
-    ("latency", "latency", "us"),
-)
-"""What a title holds, the histogram it is, its unit; the first that fits."""
-
-_TITLE = re.compile(
-    r"""["\s]*Histogram:\s*(?P<title>.*?)\s*(?:$|\{|"?[,;:]?\s*(?:for\s+)?virtual\s+machine)""", re.IGNORECASE
-)
-_WORLD = re.compile(r"world\s?group\s?ID\W{0,5}(\d{1,18})(?!\W?\d)", re.IGNORECASE)
-_HANDLE = re.compile(r"handle\s?ID\W{0,5}(\d{1,18})(?!\W?\d)(?:\s*\((?P<disk>[^()]*)\))?", re.IGNORECASE)
-_ID = re.compile(r"(?:group|handle)\s?ID", re.IGNORECASE)
-_SUMMARY = re.compile(
-    r"(?P<what>min|max|mean|count)(?:\s*+[,;:=]\s*+|\s++)(?P<number>[+-]?\d{1,30}(?:\.\d{1,30})?)", re.IGNORECASE
-)
-_CSV_BIN = re.compile(r"(?P<count>\d{1,30}) *[,;\t] *(?P<limit>[+-]?\d{1,30})")
-_TEXT_BIN = re.compile(r"(?P<count>\d{1,30})\s*\(\s*(?P<sign><=|>)\s*(?P<limit>[+-]?\d{1,30})\s*\)")
-_CAPTION = re.compile(r"frequency\W+histogram bucket limit", re.IGNORECASE)
-_VM = re.compile(r"Display Name\s*:\s*(?P<name>.*?)\s*(?:,\s*Virtual Machine Config File|\{|$)", re.IGNORECASE)
-_LISTED = re.compile(r"virtual (?:machine|scsi disk)\b", re.IGNORECASE)
-
 _LARGEST = (1 << 63) - 1
 _LONGEST = 1000
 """Characters of a line that are looked at: names of VMs and files are shorter."""
-_SCHEMAS = schemas(__file__)
+_SCHEMAS, _LINES, _KINDS = schemas(__file__), kinds(__file__), data(__file__)["kinds"]
 
 
 def read(source: Source) -> Recording:
@@ -116,7 +92,7 @@ def _blocks(lines: list[str]) -> tuple[list[tuple[int, str]], list[tuple[tuple[i
 
 def _names(lines: Iterable[str]) -> dict[int, str]:
     """World group to VM, from what `vscsiStats -l` prints."""
-    found = ((_WORLD.search(line), _VM.search(line[:_LONGEST])) for line in lines)
+    found = ((_LINES["world"].search(line), _LINES["vm"].search(line[:_LONGEST])) for line in lines)
     return {int(world[1]): vm["name"].strip('" ') for world, vm in found if world and vm}
 
 
@@ -127,7 +103,7 @@ def _strange(lines: Iterable[tuple[int, str]]) -> Iterator[Note]:
 
 def _harmless(line: str) -> bool:
     text = line.strip(' \t",;{}')
-    return not text or bool(_CAPTION.match(text)) or bool(_LISTED.match(text))
+    return not text or bool(_LINES["caption"].match(text)) or bool(_LINES["listed"].match(text))
 
 
 def _whose(title_line: str, line: int) -> tuple[Row, list[Note]]:
@@ -136,7 +112,7 @@ def _whose(title_line: str, line: int) -> tuple[Row, list[Note]]:
     >>> _whose("Histogram: latency of Read IOs in Microseconds (us),virtual machine worldGroupID : 7 {", 1)[0]
     {'world_group_id': 7, 'handle_id': None, 'disk': None, 'histogram': 'latency', 'direction': 'read', 'unit': 'us'}
     """
-    found = _TITLE.match(title_line[:_LONGEST])
+    found = _LINES["title"].match(title_line[:_LONGEST])
     title = found["title"].strip('" ') if found else title_line.strip()
     low = title.lower()
     kind, unit = next(((kind, unit) for word, kind, unit in _KINDS if word in low), ("", None))
@@ -144,13 +120,13 @@ def _whose(title_line: str, line: int) -> tuple[Row, list[Note]]:
         window = re.search(r"previous\s+(\d{1,4})", low)
         kind += window[1] if window else "last"
     direction = "read" if re.search(r"\breads?\b", low) else "write" if re.search(r"\bwrites?\b", low) else "all"
-    world, handle = _WORLD.search(title_line), _HANDLE.search(title_line)
+    world, handle = _LINES["world"].search(title_line), _LINES["handle"].search(title_line)
     notes = Notes()
     if not kind:
         notes.say(f"unknown histogram, kept: {title[:60]!r}", line)
         kind = re.sub(r"[^a-z0-9]+", "_", low).strip("_")[:60] or "unnamed"
     if world is None or handle is None:
-        unreadable = _ID.search(title_line)
+        unreadable = _LINES["id"].search(title_line)
         (notes.warn if unreadable else notes.say)("the title does not name the VM and the disk", line)
     return {
         "world_group_id": int(world[1]) if world else None,
@@ -173,8 +149,8 @@ def _histogram(rows: list[tuple[int, str]], *, cut: bool) -> tuple[Row, list[_Bi
         if cut and number == rows[-1][0] and not text.endswith((")", "}")):
             notes.warn(f"the file ends in this line, left out: {text[:40]!r}", number)
             continue
-        said = _SUMMARY.fullmatch(text)
-        found = _TEXT_BIN.fullmatch(text) or _CSV_BIN.fullmatch(text)
+        said = _LINES["summary"].fullmatch(text)
+        found = _LINES["text_bin"].fullmatch(text) or _LINES["csv_bin"].fullmatch(text)
         if said:
             exact = float(said["number"]) if said["what"].lower() == "mean" else int(float(said["number"]))
             summary[said["what"].lower()] = exact if abs(exact) <= _LARGEST else None

@@ -14,7 +14,9 @@ HERE = Path(esxparse.__file__).parent
 POSSESSIVE_GROUP = re.compile(r"\)(?:[*+?]|\{+[\d,]+\}+|\{+[^{}]*-[^{}]*\}+)\+")
 
 
-@pytest.mark.parametrize("name", sorted(str(path.relative_to(HERE)) for path in HERE.rglob("*.py")))
+@pytest.mark.parametrize(
+    "name", sorted(str(path.relative_to(HERE)) for path in HERE.rglob("*.*") if path.suffix in {".py", ".toml"})
+)
 def test_no_group_is_repeated_possessively(name: str) -> None:
     lines = (HERE / name).read_text(encoding="utf-8").splitlines()
     assert not [f"{number}: {line}" for number, line in enumerate(lines, 1) if POSSESSIVE_GROUP.search(line)]

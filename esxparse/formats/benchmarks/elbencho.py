@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from re import Match
 from typing import Any
 
-from esxparse.formats.benchmarks.printed import Lines, Part, Report, kinds
+from esxparse.formats.benchmarks.printed import Lines, Part, Report
 from esxparse.formats.benchmarks.table import Fields, Run, dated, figures_of, listing, lower, recording, whose
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, scaled, times, whole
 from esxparse.formats.kit.objects import each_object, mapping
+from esxparse.formats.kit.patterns import kinds
 from esxparse.formats.kit.tables import data, known, schemas
 from esxparse.formats.kit.text import cells_of
 from esxparse.formats.opening import DateOrder

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from re import Match
 
 from esxparse.formats.benchmarks import linpack
-from esxparse.formats.benchmarks.printed import Lines, Part, Report, meanings
+from esxparse.formats.benchmarks.printed import Lines, Part, Report
 from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, recording, whose
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import number, scaled, whole
+from esxparse.formats.kit.patterns import meanings
 from esxparse.formats.kit.tables import schemas
 from esxparse.formats.source import Source
 from esxparse.recording import Recording

@@ -12,12 +12,13 @@ from datetime import UTC, datetime
 from re import Match
 from typing import Any
 
-from esxparse.formats.benchmarks.printed import Lines, Part, Report, kinds
+from esxparse.formats.benchmarks.printed import Lines, Part, Report
 from esxparse.formats.benchmarks.table import Fields, Run, dated, figures_of, listing, recording
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import POWERS, number, scaled, times, whole
 from esxparse.formats.kit.objects import each_object, mapping
+from esxparse.formats.kit.patterns import kinds
 from esxparse.formats.kit.tables import data, distinct, schemas
 from esxparse.formats.source import Source
 from esxparse.recording import Recording

@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from re import Match
 
 from esxparse.formats.benchmarks import iperf3_json
-from esxparse.formats.benchmarks.printed import Lines, Part, Report, kinds
+from esxparse.formats.benchmarks.printed import Lines, Part, Report
 from esxparse.formats.benchmarks.table import Fields, Figure, dated, higher, lower, recording, settings_of, whose
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes, excerpt, left_out
 from esxparse.formats.kit.numbers import number, scaled, times, whole
+from esxparse.formats.kit.patterns import kinds
 from esxparse.formats.kit.tables import data, known, schemas, typed
 from esxparse.formats.source import Source
 from esxparse.recording import Recording

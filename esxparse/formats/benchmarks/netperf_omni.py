@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from esxparse.formats.benchmarks.printed import kinds
 from esxparse.formats.benchmarks.table import BETTER, Figure, higher, listing
 from esxparse.formats.kit.numbers import number
+from esxparse.formats.kit.patterns import kinds
 from esxparse.formats.kit.tables import data
 from esxparse.formats.kit.text import cells_of
 

@@ -16,11 +16,12 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import ParseError, iterparse
 
 from esxparse.errors import DamagedError
-from esxparse.formats.benchmarks.printed import Lines, Part, Report, meanings
+from esxparse.formats.benchmarks.printed import Lines, Part, Report
 from esxparse.formats.benchmarks.table import Fields, Run, figures_of, recording, whose
 from esxparse.formats.kit.notes import Counted, Notes
 from esxparse.formats.kit.numbers import number, times, whole
 from esxparse.formats.kit.objects import each_object, listed, mapping
+from esxparse.formats.kit.patterns import meanings
 from esxparse.formats.kit.tables import data, schemas
 from esxparse.formats.source import Source
 from esxparse.recording import Recording

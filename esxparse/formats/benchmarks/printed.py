@@ -18,7 +18,8 @@ from typing import Any
 from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, errors
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number
-from esxparse.formats.kit.tables import Schema, data, typed
+from esxparse.formats.kit.patterns import kinds
+from esxparse.formats.kit.tables import Schema, typed
 
 Details = dict[str, tuple[list[Fields], Schema]]
 """Rows and columns by table."""
@@ -93,35 +94,15 @@ class Report:
         """Collect all rows by table; those of a run get its number, or the row of `shared` in its place."""
         every = shared or [{"run": place} for place in range(1, len(self.runs) + 1)]
         found: Details = {}
-        for name, kinds in columns.items():
+        for name, types in columns.items():
             of_runs = [{**row, **more} for more, run in zip(every, self.runs, strict=True) for row in run.rows[name]]
-            found[name] = [typed(row, kinds) for row in (*of_runs, *self.rows[name])], kinds
+            found[name] = [typed(row, types) for row in (*of_runs, *self.rows[name])], types
         found.pop("benchmark_results", None)
         return found
 
 
 Hook = Callable[[Report, re.Match[str]], bool | None]
 """Reads a line; False if later kinds should see the line too."""
-
-
-def _compiled(module: str, pattern: str | list[str], flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
-    text = pattern if isinstance(pattern, str) else rf"^\s*+(?:{'|'.join(pattern)})"
-    for part, meaning in data(module).get("parts", {}).items():
-        text = text.replace(f"<{part}>", meaning)
-    return re.compile(text, flags)
-
-
-def kinds(module: str, section: str = "lines", flags: re.RegexFlag = re.NOFLAG) -> dict[str, re.Pattern[str]]:
-    """Return the pattern of each kind of line in a section of the TOML file beside a module.
-
-    A list holds ways in which lines begin, after blanks.
-    """
-    return {name: _compiled(module, pattern, flags) for name, pattern in data(module)[section].items()}
-
-
-def meanings(module: str, section: str) -> list[tuple[re.Pattern[str], Any]]:
-    """Return the patterns in a section of the TOML file beside a module, each with its meaning."""
-    return [(_compiled(module, pattern), meaning) for pattern, meaning in data(module)[section].items()]
 
 
 def facts_in(line: str, patterns: Iterable[re.Pattern[str]]) -> Fields:

@@ -24,13 +24,13 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from esxparse.errors import DamagedError, EsxparseError, did_you_mean
-from esxparse.formats.benchmarks.printed import kinds
 from esxparse.formats.benchmarks.table import Fields, dated, listing
 from esxparse.formats.kit.limits import cut_notes
 from esxparse.formats.kit.marks import COMMA, POINT, Marks, marks_of_cells
 from esxparse.formats.kit.notes import Notes, excerpt
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.orders import swap_notes
+from esxparse.formats.kit.patterns import kinds
 from esxparse.formats.kit.tables import data, frame, schemas
 from esxparse.formats.kit.text import Text, cells_of, may_be_cut
 from esxparse.formats.opening import Decimal

@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from re import Match
 
-from esxparse.formats.benchmarks.printed import Lines, Part, Report, facts_in, figures_in, meanings
+from esxparse.formats.benchmarks.printed import Lines, Part, Report, facts_in, figures_in
 from esxparse.formats.benchmarks.table import Figure, Run, higher, recording, settings_of, whose
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, scaled
+from esxparse.formats.kit.patterns import meanings
 from esxparse.formats.kit.tables import data, schemas
 from esxparse.formats.source import Source
 from esxparse.recording import Recording

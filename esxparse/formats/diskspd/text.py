@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from esxparse.formats.diskspd.rows import DIRECTIONS, Row, common, empty, job, moment
+from esxparse.formats.diskspd.rows import DIRECTIONS, SCHEMAS, Row, common, empty, job, moment
 from esxparse.formats.kit.notes import Notes, left_out, strange
 from esxparse.formats.kit.numbers import number, size_bytes, whole
-from esxparse.formats.kit.tables import data
+from esxparse.formats.kit.patterns import kinds
+from esxparse.formats.kit.tables import data, typed
 from esxparse.recording import Note
 
 Lines = list[tuple[int, str]]
@@ -26,33 +27,13 @@ class _Printed:
     rows: list[tuple[int, list[str]]]
 
 
-_RUN = re.compile(r"\s*Command Line:(?P<command>.*)")
-_RESULTS = re.compile(r"\s*Results for timespan (\d{1,9}):\s*")
-_TOTALS = re.compile(r"\s*Totals:\s*")
+_LINES, _IO = kinds(__file__), data(__file__)["io"]
 _SECTION = {"total io": "all", "read io": "read", "write io": "write"}
-_IO: Mapping[str, tuple[str, Callable[[str], float | None]]] = {
-    "bytes": ("bytes", whole),
-    "i/os": ("ios", whole),
-    "i/o per s": ("iops", number),
-    "avglat": ("latency_mean_ms", number),
-    "latstddev": ("latency_stddev_ms", number),
-    "iopsstddev": ("iops_stddev", number),
-}
 _MIB = ("mib/s", "mb/s")
 """Both are 2**20 bytes per second: the earliest releases wrote MB/s."""
 _CPU = {"usage": "cpu_pct", "user": "user_pct", "kernel": "kernel_pct", "idle": "idle_pct"}
 _PLACES = ("socket", "node", "group", "core", "cpu")
-_PERCENTILE = re.compile(r"(?P<plain>\d{1,2}(?:\.\d+)?)(?:st|nd|rd|th)|(?P<nines>\d{1,2})-nines|(?P<end>min|max)")
-_FACT = re.compile(r"\s*(?P<name>[a-z][a-z .]{2,40}):\s*(?P<value>.*)", re.IGNORECASE)
-_ORDINARY = re.compile(
-    r"[-*]{3,}|Input parameters:|System information:|Results |(?:measuring|gathering|using|software|hardware|write|"
-    r"writing|no|advised|memory|performing|think|burst|clearing|forced|affinity|affinities|zeroing|separate|warm|cool|maximum|"
-    r"completion|throughput|IO|thread|threads|relative|IOPS|distribution|mapped|flush|random|block|number|duration)\b"
-)
-_WHOLE = re.compile(r"(?:.*[%)]|.*\.\d{3})\s*")
-"""The end of a row of which nothing can be missing: a share, the size of a file, a time with its three decimals."""
 _STOPPED = "interrupted before the measurements"
-_ETW = re.compile(r"\s*(?:ETW:|ETW Buffer Settings|Wait Statistics|Effective IO Distributions)")
 
 _READ: Mapping[str, Callable[[str], float | None]] = {"bytes": size_bytes, "whole": whole, "number": number}
 _SETTINGS = [(re.compile(one["pattern"]), one["set"]) for one in data(__file__)["setting"]]
@@ -63,7 +44,9 @@ def runs(lines: list[str]) -> Iterator[Lines]:
     """The numbered lines of each run of the program: several may be in one file."""
     current: Lines = []
     for number_of_line, line in enumerate(lines, 1):
-        if _RUN.match(line) and any(_RESULTS.match(text) or _RUN.match(text) for _, text in current):
+        if _LINES["run"].match(line) and any(
+            _LINES["results"].match(text) or _LINES["run"].match(text) for _, text in current
+        ):
             yield current
             current = []
         current.append((number_of_line, line))
@@ -89,9 +72,9 @@ def _spans(lines: Lines) -> tuple[Lines, list[tuple[int, Lines]]]:
     before: Lines = []
     spans: list[tuple[int, Lines]] = []
     for numbered in lines:
-        if found := _RESULTS.fullmatch(numbered[1]):
+        if found := _LINES["results"].fullmatch(numbered[1]):
             spans.append((int(found[1]), []))
-        elif _TOTALS.fullmatch(numbered[1]):
+        elif _LINES["totals"].fullmatch(numbered[1]):
             # Sums over the time spans, which are all in the tables.
             break
         else:
@@ -107,7 +90,7 @@ def _parameters(lines: Lines, run: int) -> tuple[list[Row], Row, Lines]:
     span: Row = {"run": run, "timespan": 1}
     for place, line in lines:
         text = line.strip()
-        command, fact = _RUN.match(line), _FACT.fullmatch(line)
+        command, fact = _LINES["run"].match(line), _LINES["fact"].fullmatch(line)
         name, said = (fact["name"].lower(), fact["value"].strip()) if fact else ("", "")
         set_here = next((_set(found, what) for rule, what in _SETTINGS if (found := rule.fullmatch(text))), None)
         if command:
@@ -124,7 +107,7 @@ def _parameters(lines: Lines, run: int) -> tuple[list[Row], Row, Lines]:
             targets[-1] |= set_here
         elif set_here is not None:
             span |= set_here
-        elif text and not fact and not _ORDINARY.match(text):
+        elif text and not fact and not _LINES["ordinary"].match(text):
             unknown.append((place, line))
     return targets, facts, unknown
 
@@ -170,16 +153,16 @@ def _read_span(
 ) -> list[Note]:
     """Adds the rows of one time span to the tables."""
     notes = Notes()
-    if lines and lines[-1][0] == cut and not _WHOLE.fullmatch(lines[-1][1]):
+    if lines and lines[-1][0] == cut and not _LINES["whole"].fullmatch(lines[-1][1]):
         *lines, (line, text) = lines
         before, bar, _ = text.rpartition("|")
         notes.warn(f"the file ends in this line: {'its last cell is ' if bar else ''}left out", line)
         lines += [(line, before + bar)] if bar else []
     tables, plain = _printed(lines)
-    others = [(line, text) for line, text in plain if "|" not in text and not _FACT.fullmatch(text)]
-    known = re.compile(rf"(?i)\s*(?:{'|'.join(_SECTION)})\s*|{_ETW.pattern}.*|.*{_STOPPED}.*")
+    others = [(line, text) for line, text in plain if "|" not in text and not _LINES["fact"].fullmatch(text)]
+    known = re.compile(rf"(?i)\s*(?:{'|'.join(_SECTION)})\s*|{_LINES['etw'].pattern}.*|.*{_STOPPED}.*")
     notes += left_out([one for one in others if not known.fullmatch(one[1])])
-    facts = {found["name"].lower(): found["value"] for _, text in plain if (found := _FACT.fullmatch(text))}
+    facts = {found["name"].lower(): found["value"] for _, text in plain if (found := _LINES["fact"].fullmatch(text))}
     unread = [(line, text) for line, text in plain if "|" in text]
     jobs = []
     for table in tables:
@@ -194,27 +177,29 @@ def _read_span(
             elif table.kind == "jobs":
                 here = _counted(table, cells)
                 jobs += [(_SECTION[table.label.lower()], named) for named in here]
-            if not here or _no_numbers(here[0]):
+            if not here or _has_odd_cells(here[0]):
                 unread.append((line, " | ".join(cells)))
     notes += [
         Note(f"DiskSpd says: {text.strip()[:120]}", line, severity="warning")
         for line, text in plain
         if _STOPPED in text
     ]
-    if any(_ETW.match(text) for _, text in plain):
+    if any(_LINES["etw"].match(text) for _, text in plain):
         notes.say("event tracing, wait statistics and I/O distributions are not read", lines[0][0])
     seconds = number(facts.get("actual test time", "").removesuffix("s"))
     rows["jobs"] += _jobs(which, jobs, settings, seconds, whole(facts.get("thread count")), rows["percentiles"])
     return [*notes, *strange(unread, "not understood")]
 
 
-def _no_numbers(named: Row) -> bool:
+def _numbers(named: Row) -> Row:
+    """The numbers of a line of jobs, by column; None where a cell holds something else."""
+    return typed({column: named[title] for title, column in _IO.items() if title in named}, SCHEMAS["jobs"])
+
+
+def _has_odd_cells(named: Row) -> bool:
     """Whether cells of a line of jobs hold something else than numbers."""
-    return any(
-        convert(named[title]) is None and named[title] not in {"", "N/A"}
-        for title, (_, convert) in _IO.items()
-        if title in named
-    )
+    numbers = _numbers(named)
+    return any(numbers.get(column, 0.0) is None and named[title] not in {"", "N/A"} for title, column in _IO.items())
 
 
 def _counted(table: _Printed, written: list[str]) -> list[Row]:
@@ -238,7 +223,7 @@ def _jobs(
 ) -> Iterator[Row]:
     for direction, named in lines:
         total = not named["thread"]
-        counted = {own: convert(named[title]) for title, (own, convert) in _IO.items() if title in named}
+        counted = _numbers(named)
         rate = next((number(named[title]) for title in _MIB if title in named), None)
         if not seconds and rate is not None:
             counted["bandwidth_bytes_per_s"] = rate * (1 << 20)
@@ -266,7 +251,7 @@ def _percentile(title: str) -> float | None:
     >>> _percentile("25th"), _percentile("3-nines"), _percentile("5-nines"), _percentile("max")
     (25.0, 99.9, 99.999, 100.0)
     """
-    if not (found := _PERCENTILE.fullmatch(title)):
+    if not (found := _LINES["percentile"].fullmatch(title)):
         return None
     if found["nines"]:
         return float("99." + "9" * (int(found["nines"]) - 2)) if int(found["nines"]) > 2 else None  # noqa: PLR2004

@@ -16,20 +16,10 @@ from typing import Any
 
 import polars as pl
 
+from esxparse.formats.kit.tables import data
 from esxparse.formats.window import TIME
 
-_EVERY = (
-    "time value direction size",
-    "time value direction size priority",
-    "time value direction size offset",
-    "time value direction size offset priority",
-    "time value maximum direction size priority",
-    "time value direction size priority issued",
-    "time value direction size offset priority issued",
-    "time value maximum direction size offset priority",
-    "time value maximum direction size offset priority issued",
-)
-_COLUMNS = [tuple(one.split()) for one in _EVERY]
+_COLUMNS = [tuple(one.split()) for one in data(__file__)["layouts"]]
 LAYOUTS = {width: tuple(one for one in _COLUMNS if len(one) == width) for width in range(4, 9)}
 """Number of columns to what they may be, the likelier first."""
 

@@ -19,6 +19,8 @@ from esxparse.formats.fio.normal_job import amount_in_bytes, read_job, tells_of_
 from esxparse.formats.fio.options import DIRECTIONS, asked, size
 from esxparse.formats.fio.tables import ALL_CLIENTS, Document, Line, Row
 from esxparse.formats.kit.numbers import scaled
+from esxparse.formats.kit.patterns import kinds
+from esxparse.formats.kit.tables import data
 from esxparse.recording import Note
 
 RESULT = re.compile(
@@ -27,31 +29,9 @@ RESULT = re.compile(
     re.MULTILINE,
 )
 ASKED = re.compile(r"^[^\S\n]*+(?P<job>\S.*?|): \(g=(?P<group>\d+)\): rw=(?P<rw>[^,\s]+), (?P<rest>.*)$", re.MULTILINE)
-_RELEASE = re.compile(r"^\s*(?:fio[- ](?P<release>\d+\.\S+)\s*$|hostname=\S+ .*\bfio=fio-(?P<of_client>[^\s,]+))")
-_GROUP_HEAD = re.compile(r"^\s*Run status group (?P<group>\d+) \(all jobs\)")
-_DISK_HEAD = re.compile(r"^\s*Disk stats \(read/write\):")
 
-_GROUP = re.compile(r"^\s*(?P<direction>READ|WRITE|TRIM|MIXED): (?P<rest>.*)$")
-_GROUP_OLD = re.compile(
-    r"io=(?P<total>[^,]+), aggrb=(?P<all>[^,]+), minb=(?P<min>[^,]+), maxb=(?P<max>[^,]+), "
-    r"mint=(?P<shortest>\d+)msec, maxt=(?P<longest>\d+)msec"
-)
-_GROUP_NEW = re.compile(
-    r"bw=(?P<all>[^\s(]+)\s*\([^)]*\), (?P<min>[^-\s]+)-(?P<max>[^\s(]+)\s*\([^)]*\), "
-    r"io=(?P<total>[^\s(]+)\s*\([^)]*\), run=(?P<shortest>\d+)-(?P<longest>\d+)msec"
-)
-_AMOUNTS = {"total_bytes": "total", "bandwidth_bytes_per_s": "all"}
-_AMOUNTS |= {f"bandwidth_{side}_bytes_per_s": side for side in ("min", "max")}
-_DISK = re.compile(r"^\s*(?P<disk>\S.*?): (?P<fields>ios=\d+/\d+, .*util=[\d.]+%.*)$")
-_DISK_FIELD = re.compile(r"(aggr)?(ios|sectors|merge|ticks|in_queue|util)=([\d.]+)(?:/(\d+))?")
-_DISK_COLUMNS = {
-    "ios": ("read_ios", "write_ios"),
-    "sectors": ("read_sectors", "write_sectors"),
-    "merge": ("read_merges", "write_merges"),
-    "ticks": ("read_ticks_ms", "write_ticks_ms"),
-    "in_queue": ("in_queue_ms",),
-    "util": ("util_pct",),
-}
+_LINES = kinds(__file__)
+_AMOUNTS, _DISK_COLUMNS = (data(__file__)[section] for section in ("amounts", "disk_columns"))
 _WORDS = ("ioengine", "iodepth")
 
 
@@ -70,11 +50,13 @@ def _asked_options(rest: str) -> tuple[dict[str, int | None], Row]:
 
 
 def _is_head(text: str) -> bool:
-    return bool(RESULT.match(text) or _GROUP_HEAD.match(text) or _DISK_HEAD.match(text) or _starts_run(text))
+    return bool(
+        RESULT.match(text) or _LINES["group_head"].match(text) or _LINES["disk_head"].match(text) or _starts_run(text)
+    )
 
 
 def _starts_run(text: str) -> bool:
-    return bool(ASKED.match(text) or _RELEASE.match(text))
+    return bool(ASKED.match(text) or _LINES["release"].match(text))
 
 
 def _blocks(lines: Sequence[Line]) -> Iterator[list[Line]]:
@@ -91,10 +73,10 @@ def _blocks(lines: Sequence[Line]) -> Iterator[list[Line]]:
 
 def _groups(document: Document, head: re.Match[str], lines: Iterable[Line], hostname: str | None) -> None:
     for _, text, _ in lines:
-        line = _GROUP.match(text)
-        found = line and (_GROUP_NEW.match(line["rest"]) or _GROUP_OLD.match(line["rest"]))
+        line = _LINES["group"].match(text)
+        found = line and (_LINES["group_new"].match(line["rest"]) or _LINES["group_old"].match(line["rest"]))
         if line and found:
-            new = found.re is _GROUP_NEW
+            new = found.re is _LINES["group_new"]
             direction = "all" if line["direction"] == "MIXED" else line["direction"].lower()
             whose = {"hostname": hostname, "group": head["group"], "direction": direction}
             amounts = {column: amount_in_bytes(found[name], new=new) for column, name in _AMOUNTS.items()}
@@ -104,10 +86,10 @@ def _groups(document: Document, head: re.Match[str], lines: Iterable[Line], host
 
 def _disks(document: Document, lines: Iterable[Line], hostname: str | None) -> None:
     for _, text, said_by in lines:
-        found = _DISK.match(text)
+        found = _LINES["disk"].match(text)
         for scope in ("", "aggr") if found else ():
             row: Row = {}
-            for aggregated, name, first, second in _DISK_FIELD.findall(found["fields"]) if found else ():
+            for aggregated, name, first, second in _LINES["disk_field"].findall(found["fields"]) if found else ():
                 if aggregated == scope:
                     row |= dict(zip(_DISK_COLUMNS[name], (first, second), strict=False))
             if found and row:
@@ -180,7 +162,7 @@ def _without_results(rows: Sequence[Row], askings: Sequence[re.Match[str]], line
 
 def is_part(text: str) -> bool:
     """Whether a line is one of normal output."""
-    return _is_head(text) or tells_of_job(text) or bool(_GROUP.match(text) or _DISK.match(text))
+    return _is_head(text) or tells_of_job(text) or bool(_LINES["group"].match(text) or _LINES["disk"].match(text))
 
 
 def _snapshots(blocks: Sequence[list[Line]]) -> list[list[list[Line]]]:
@@ -190,7 +172,7 @@ def _snapshots(blocks: Sequence[list[Line]]) -> list[list[list[Line]]]:
     groups = False
     for block in blocks:
         _, text, host = block[0]
-        groups = groups or bool(_GROUP_HEAD.match(text))
+        groups = groups or bool(_LINES["group_head"].match(text))
         if match := RESULT.match(text):
             process = (host, match["job"], match["group"], match["pid"])
             if groups and process in seen:
@@ -214,14 +196,14 @@ def _run(lines: Sequence[Line]) -> list[Document]:
             line, text, host = block[0]
             if match := ASKED.match(text):
                 askings.append((line, match))
-            elif match := _RELEASE.match(text):
+            elif match := _LINES["release"].match(text):
                 release = f"fio-{match['release'] or match['of_client']}"
             elif match := RESULT.match(text):
                 place += 1
                 rows += _result(document, match, block, host, place)
-            elif match := _GROUP_HEAD.match(text):
+            elif match := _LINES["group_head"].match(text):
                 _groups(document, match, block[1:], host)
-            elif _DISK_HEAD.match(text):
+            elif _LINES["disk_head"].match(text):
                 _disks(document, block[1:], host)
             document.release = release
         document.rows["jobs"] = _with_asked(document, rows, [match for _, match in askings])

@@ -9,36 +9,12 @@ from dataclasses import dataclass, field
 from esxparse.formats.fio.options import NANOSECONDS_SINCE, release_number
 from esxparse.formats.fio.tables import CONVENIENT, CPU, Document, Line, Row, distribution
 from esxparse.formats.kit.numbers import POWERS, exact, scaled
+from esxparse.formats.kit.patterns import kinds
 
 _SECONDS = {"nsec": 1e-6, "usec": 1e-3, "msec": 1.0, "sec": 1e3}
-_NUMBER = r"\s*(-?[\d.]+(?:e[+-]?\d+)?[kKMGTPE]?)\s*"
-_OLD = re.compile(
-    r"^\s*(?P<direction>read|write|trim|mixed)\s*:\s*io=(?P<total>[^,]+),\s*bw=(?P<bandwidth>[^,]+),"
-    r"(?:\s*iops=(?P<iops>[^,]+),)?\s*runt=\s*(?P<runtime>\d+)\s*msec"
-)
-_NEW = re.compile(
-    r"^\s*(?P<direction>read|write|trim|mixed)\s*:\s*IOPS=(?P<iops>[^,]+),\s*BW=(?P<bandwidth>[^\s(]+)\s*"
-    r"\([^)]*\)\s*\((?P<total>[^/)]+)/(?P<runtime>\d+)\s*msec\)"
-)
-_SPREAD = rf"min={_NUMBER},\s*max={_NUMBER},\s*avg={_NUMBER},\s*stdev={_NUMBER}"
-_LATENCY = re.compile(rf"^\s*(?P<name>[A-Za-z][^:]*?)(?<!\s)\s*+\((?P<unit>nsec|usec|msec|sec)\)\s*: {_SPREAD}")
-_PERCENTILES = re.compile(r"^\s*(?P<name>[A-Za-z].*?)(?<!\s)\s++percentiles \((?P<unit>nsec|usec|msec|sec)\)\s*:")
+_LINES = kinds(__file__)
 _PERCENTILE = re.compile(r"(?<!\d)(\d++(?:\.\d++)?)th=\[?\s*+(?:>=?\s*+)?(\d++(?:\.\d++)?)\]?")
-_BANDWIDTH = re.compile(
-    r"^\s*bw\s*\(\s*(?P<prefix>[KkMG]?)i?(?P<unit>bit|B|b)\s*/s\s*\)\s*: min=" + _NUMBER + r",\s*max=" + _NUMBER
-    + r",\s*per=[^,]*,\s*avg=" + _NUMBER + r",\s*stdev=" + _NUMBER
-)  # fmt: skip
-_IOPS = re.compile(rf"^\s*iops\s*: {_SPREAD}")
-_SHARES = re.compile(r"^\s*lat \((?P<unit>nsec|usec|msec)\)\s*: (?P<shares>.*%)")
 _SHARE = re.compile(r"(>?=?(?<!\d)\d++)=\s*+([\d.]++)%")
-_CPU = re.compile(r"^\s*cpu\s*: usr=\s*([\d.]+)%, sys=\s*([\d.]+)%, ctx=(\d+)(?:, majf=(\d+), minf=(\d+))?")
-_DEPTHS = re.compile(r"^\s*(?P<of>IO depths|submit|complete)\s*: (?P<shares>.*%)")
-_ISSUED = re.compile(
-    r"^\s*+issued[^:]*: total=(?P<total>\S*?),?\s++short=(?P<short>\S*?)(?:,?\s++drop\w*+=(?P<drop>.*))?\s*+$"
-)
-_ERRORS = re.compile(r"^\s*errors\s*: total=(\d+), first_error=")
-_SYNC = re.compile(r"^\s*fsync/fdatasync")
-_STEADY = re.compile(r"^\s*steadystate\s*: attained=(yes|no)")
 _AMOUNT = re.compile(r"\s*(?P<number>[\d.]+)\s*(?P<prefix>[kKMGTPE]?)(?P<binary>i?)\s*(?P<unit>bit|B|b)?")
 _OF = {"IO depths": "in_flight", "submit": "submit", "complete": "complete"}
 _BOUNDS = ("2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000")
@@ -120,7 +96,7 @@ def _on_traffic(block: _Block, match: re.Match[str]) -> None:
     # Of jobs some of which are mixed, a client prints `mixed` twice: what was counted as reads, then the writes.
     block.split = match["direction"] == "mixed" and "all" in block.rows
     block.direction = _direction_of(block, match)
-    block.new = match.re is _NEW
+    block.new = match.re is _LINES["new"]
     block.rows[block.direction] = _traffic(match, new=block.new)
     block.met = set()
 
@@ -174,38 +150,37 @@ def _on_issued(block: _Block, match: re.Match[str]) -> None:
     block.issued = {name: [exact(digits) or 0 for digits in found] for name, found in numbers.items()}
 
 
-_LINES: tuple[tuple[re.Pattern[str], Callable[[_Block, re.Match[str]], None]], ...] = (
-    (_NEW, _on_traffic),
-    (_OLD, _on_traffic),
-    (_LATENCY, _on_latency),
-    (_PERCENTILES, _on_percentiles),
-    (_BANDWIDTH, lambda block, match: _row(block).update(_sampled(match))),
-    (_IOPS, lambda block, match: _row(block).update(_moments(match, 1, "iops", "", 1))),
-    (_SHARES, _on_shares),
-    (_DEPTHS, _on_depths),
-    (_ISSUED, _on_issued),
-    (_CPU, lambda block, match: block.common.update(zip(CPU, match.groups(), strict=True))),
-    (_SYNC, _on_sync),
-    (_ERRORS, lambda block, match: block.common.update(errors=match[1])),
-    (_STEADY, lambda block, match: block.common.update(steadystate=match[1] == "yes")),
-)
-"""The lines of a block, and what each does."""
+_DOES: dict[str, Callable[[_Block, re.Match[str]], None]] = {
+    **dict.fromkeys(("new", "old"), _on_traffic),
+    "latency": _on_latency,
+    "percentiles": _on_percentiles,
+    "bandwidth": lambda block, match: _row(block).update(_sampled(match)),
+    "iops": lambda block, match: _row(block).update(_moments(match, 1, "iops", "", 1)),
+    "shares": _on_shares,
+    "depths": _on_depths,
+    "issued": _on_issued,
+    "cpu": lambda block, match: block.common.update(zip(CPU, match.groups(), strict=True)),
+    "sync": _on_sync,
+    "errors": lambda block, match: block.common.update(errors=match[1]),
+    "steady": lambda block, match: block.common.update(steadystate=match[1] == "yes"),
+}
+"""What each kind of line does to a block."""
 
 
 _LOST = "lost"
 """The direction of lines that follow no line that names it."""
 _IN_BRACKETS = re.compile(r"(?<!\s)\s*+\([^()]*+\)")
-_OF_DIRECTION = (_LATENCY, _PERCENTILES, _BANDWIDTH, _IOPS)
+_OF_DIRECTION = frozenset({"latency", "percentiles", "bandwidth", "iops"})
 """The lines that a direction has once each, if at all."""
 
 
-def _misplaced(block: _Block, match: re.Match[str], line: int) -> bool:
+def _misplaced(block: _Block, kind: str, match: re.Match[str], line: int) -> bool:
     """Whether nothing shows of which direction a line is, or of which job; it is said where that begins."""
-    if not block.foreign and match.re in (_NEW, _OLD) and _direction_of(block, match) in block.rows:
+    if not block.foreign and kind in ("new", "old") and _direction_of(block, match) in block.rows:
         block.foreign = True
         what = f"{match['direction']} appears a second time: the first line of a job may be missing"
         block.document.notes.warn(f"{what}, left out from here on", line)
-    if block.foreign or match.re not in _OF_DIRECTION:
+    if block.foreign or kind not in _OF_DIRECTION:
         return block.foreign
     told = _IN_BRACKETS.sub("", match[0].partition(":")[0]).strip()
     if block.direction not in ("", _LOST) and told not in block.met:
@@ -233,11 +208,11 @@ def read_job(document: Document, whose: Row, lines: Iterable[Line]) -> list[Row]
     """The rows of one job, from the lines after its first; percentiles and shares go into their tables."""
     block = _Block(document, whose)
     for line, text, _ in lines:
-        found = next(((match, do) for pattern, do in _LINES if (match := pattern.match(text))), None)
+        found = next(((kind, match) for kind, pattern in _LINES.items() if (match := pattern.match(text))), None)
         if found:
             block.percentiles = None
-            if not _misplaced(block, found[0], line):
-                found[1](block, found[0])
+            if not _misplaced(block, *found, line):
+                _DOES[found[0]](block, found[1])
         elif values := _PERCENTILE.findall(text):
             _more_percentiles(block, values, line)
     _shares(document, whose, block.shares, new=block.new)
@@ -297,4 +272,4 @@ _TOLD = re.compile(
 
 def tells_of_job(text: str) -> bool:
     """Whether a line is one of the block of a job, or of what fio says before its results."""
-    return bool(_TOLD.search(text)) or any(pattern.match(text) for pattern, _ in _LINES)
+    return bool(_TOLD.search(text)) or any(pattern.match(text) for pattern in _LINES.values())

@@ -101,14 +101,16 @@ def time_of(text: str) -> datetime | None:
         return None
 
 
+def _refused(text: str, line: int, why: str, unused: int = 0) -> Note:
+    """The note on a line that says nothing known, unless it says that the test was stopped."""
+    if text.strip().lower().startswith("aborted test"):
+        return Note("Iometer says that the test was aborted here", line, severity="warning")
+    return Note(f"{why}: {text.strip()[:60]!r}", line, severity="warning", unused=unused)
+
+
 def ignored(section: Section) -> Iterator[Note]:
     """Notes on the lines of a section that say nothing known."""
-    for place, line in section.rows:
-        text = line.strip()
-        if text.lower().startswith("aborted test"):
-            yield Note("Iometer says that the test was aborted here", place, severity="warning")
-        else:
-            yield Note(f"not understood, left out: {text[:60]!r}", place, severity="warning", unused=1)
+    return (_refused(line, place, "not understood, left out", 1) for place, line in section.rows)
 
 
 Row = dict[str, Any]
@@ -166,12 +168,6 @@ def _header(section: Section) -> tuple[list[Column | None], dict[int, tuple[floa
     return columns, bins, unknown
 
 
-def _no_result(text: str, line: int) -> Note:
-    aborted = text.strip().lower().startswith("aborted test")
-    what = "Iometer says that the test was aborted here" if aborted else f"not a result: {text.strip()[:60]!r}"
-    return Note(what, line, severity="warning")
-
-
 def _whose(row_type: str, name: str | None, above: Row) -> Row:
     """Manager and worker of a row, from those of the row above it."""
     manager = {"ALL": None, "MANAGER": name}.get(row_type, above["manager"])
@@ -221,7 +217,7 @@ def read_results(
     for line, text in section.rows:
         written = all_cells_of(text, section.separator)
         if len(written) < first + 2 or not _ROW_TYPE.fullmatch(written[first]):
-            notes.append(_no_result(text, line))
+            notes.append(_refused(text, line, "not a result"))
             continue
         if (cells := _fitting(written, text, section, specs)) is None:
             why = "a name with commas in it, or decimal commas between cells that are separated by commas"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from esxparse.formats.perf_stat.numbers import NUMBER
+from esxparse.formats.kit.patterns import kinds
+from esxparse.formats.kit.tables import data
 from esxparse.formats.perf_stat.rows import Fields, Row, command
 
 
@@ -40,54 +40,16 @@ _KNOWN = "known"
 
 Part = Title | Fields | Seconds | Repetition | datetime | str
 
-_UNITS = frozenset((
-    "msec", "usec", "nsec", "ns", "us", "ms", "sec", "s", "Joules", "J", "W", "Watts", "C", "%", "#", "MHz",
-    "GHz", "Bytes", "bytes", "B", "KiB", "MiB", "GiB", "KB", "MB", "GB", "MiB/s", "MB/s", "mV", "V", "(null)",
-))  # fmt: skip
-
-_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_TITLE = re.compile(r"\s*Performance counter stats for\s++(.*?)(?<!\s)(?:\s*+\((\d{1,9}) runs?\))?\s*+:?\s*+$")
-_TITLE_BEGIN = re.compile(r"\s*Performance counter stats for\b")
-_OPEN = re.compile(r"\s*Performance counter stats for '[^']*+$")
-_TITLE_SEARCH = re.compile(r"(?m)^[ \t\ufeff]*Performance counter stats for\b")
-_TITLE_END = re.compile(r"'(?:\s*+\(\d++ runs?\))?\s*+:\s*+$")
+_UNITS, _LINES = frozenset(data(__file__)["units"].split()), kinds(__file__)
 _TITLE_LINES = 1000
 """Lines of the longest command in a title: scripts are shorter."""
-_STARTED = re.compile(r"#\s*started on\s+(\w{3}\s+\w{3}\s+\d+\s+\d+:\d+:\d+\s+\d{4})\s*$")
-_INTERVALS = re.compile(r"#\s+time\s.*\bcounts\b")
-_INTERVALS_SEARCH = re.compile(r"(?m)^#[ \t]+time[ \t](?>.*?\bcounts\b).*?\bevents?\b")
-_KNOWN_LINES = re.compile(
-    r"\s*(?:# (?:Table of individual measurements|Final result):|perf version \S+"
-    r"|Some events weren't counted\.|\(Intel TopDown|echo [01] > /proc/sys/kernel/nmi_watchdog|perf stat \.\.\."
-    r"|The events in group usually have to be from the same PMU\.|Try disabling the NMI watchdog:?.*)"
-)
-_SECONDS = re.compile(
-    rf"\s*({NUMBER})(?:\s*\+-\s*({NUMBER}))?\s+seconds\s+(time elapsed|user|sys)\b"
-    rf"\s*(?:\(\s*\+-\s*({NUMBER})\s*%\s*\))?"
-)
-_REPETITION = re.compile(rf"\s*({NUMBER})\s+\([+-]\s*{NUMBER}\)\s*#")
-_STDDEV = re.compile(rf"\(\s*\+-\s*({NUMBER})\s*%\s*\)")
-_SHARE = re.compile(rf"[(\[]\s*(?:scaled from\s+)?({NUMBER})\s*%\s*[)\]]\s*$")
-_ELAPSED = re.compile(r"\s*(\d+[.,]\d{9})(?=\s)(.*)")
-_HASH = re.compile(r"(?:^|\s)#(?:\s|$)")
-_AGGREGATE = r"S\d++(?:-[A-Z][A-Za-z]*+\d*+)*|N\d++|CPU\d++"
-_COUNT = rf"(?:{NUMBER}|<not \w+>)"
-_LEFT = re.compile(
-    rf"\s*+(?:(?P<aggregate>{_AGGREGATE})\s++(?:(?P<cpus>\d{{1,6}})\s++(?={_COUNT}\s))?)?(?P<count>{_COUNT})\s++(?P<rest>\S.*)"
-)
-_THREAD = re.compile(rf"\s*+(?P<aggregate>\S.{{0,64}}?-\d++)\s++(?P<count>{_COUNT})\s++(?P<rest>\S.*)")
-_ONLY_AGGREGATE = re.compile(rf"\s*+({_AGGREGATE})?(?:(?<=\s)\d++|\s++\d++)?\s*+")
-_GROUP = re.compile(rf"\s*(?:({_AGGREGATE})\s+(?:\d+\s+)?)?([A-Za-z]\S*(?: \(\w+\))?)\s*")
-_NO_EVENT = re.compile(r"[+-]*(?!0x)[\d.,(]|\+-|seconds\b|#")
 _DURATIONS = ("seconds time elapsed", "seconds user", "seconds sys")
-_EVENT = re.compile(r"[-:/._]|^(?:cycles|instructions|branches|faults|cs|migrations|slots|r[0-9a-f]{2,})$")
-_METRIC = re.compile(rf"({NUMBER}|[+-]?nan|[+-]?inf)(%?)\s*(.*)", re.IGNORECASE)
 
 
 def recognise(text: str) -> bool:
     """A title, or the head over the columns of `-I`."""
-    has_title = "Performance counter stats for" in text and _TITLE_SEARCH.search(text)
-    return bool(has_title or ("counts" in text and _INTERVALS_SEARCH.search(text)))
+    has_title = "Performance counter stats for" in text and _LINES["title_search"].search(text)
+    return bool(has_title or ("counts" in text and _LINES["intervals_search"].search(text)))
 
 
 def join_titles(lines: Sequence[str]) -> tuple[list[str], list[int]]:
@@ -98,7 +60,7 @@ def join_titles(lines: Sequence[str]) -> tuple[list[str], list[int]]:
     whole = list(lines)
     joined: list[int] = []
     for place, text in enumerate(lines):
-        end = _title_end(lines, place) if _TITLE_BEGIN.match(text) else place
+        end = _title_end(lines, place) if _LINES["title_begin"].match(text) else place
         if end > place:
             whole[place : end + 1] = [" ".join(lines[place : end + 1]), *[""] * (end - place)]
             joined += range(place + 1, end + 2)
@@ -107,28 +69,30 @@ def join_titles(lines: Sequence[str]) -> tuple[list[str], list[int]]:
 
 def _title_end(lines: Sequence[str], place: int) -> int:
     """The place of the last line of a title; its first if no line ends it."""
-    if _TITLE_END.search(lines[place]) or (lines[place].rstrip().endswith(":") and not _OPEN.match(lines[place])):
+    if _LINES["title_end"].search(lines[place]) or (
+        lines[place].rstrip().endswith(":") and not _LINES["open"].match(lines[place])
+    ):
         return place
     for end in range(place + 1, min(place + _TITLE_LINES, len(lines))):
-        if _TITLE_BEGIN.match(lines[end]):
+        if _LINES["title_begin"].match(lines[end]):
             break
-        if _TITLE_END.search(lines[end]):
+        if _LINES["title_end"].search(lines[end]):
             return end
     return place
 
 
 def read(text: str) -> Part | None:
     """What a line says; None where it is not perf's."""
-    text = _COLOUR.sub("", text) if "\x1b" in text else text
-    if title := _TITLE.match(text):
+    text = _LINES["colour"].sub("", text) if "\x1b" in text else text
+    if title := _LINES["title"].match(text):
         return Title(_unquoted(title[1]), int(title[2]) if title[2] else None)
     if text.startswith("#") and (kind := _comment(text)) is not None:
         return kind
-    if found := _SECONDS.match(text):
+    if found := _LINES["seconds"].match(text):
         return Seconds(found[3].removeprefix("time "), found[1], found[2], found[4])
-    if found := _REPETITION.match(text):
+    if found := _LINES["repetition"].match(text):
         return Repetition(found[1])
-    if _KNOWN_LINES.match(text):
+    if _LINES["known_lines"].match(text):
         return _KNOWN
     return _event_or_metric(text)
 
@@ -143,7 +107,7 @@ def head(text: str) -> Row:
 
 def is_known(text: str) -> bool:
     """Whether a line is perf's but has no number: advice, headings."""
-    return bool(_KNOWN_LINES.match(text) or _INTERVALS.match(text))
+    return bool(_LINES["known_lines"].match(text) or _LINES["intervals"].match(text))
 
 
 def _unquoted(title: str) -> str:
@@ -151,9 +115,9 @@ def _unquoted(title: str) -> str:
 
 
 def _comment(text: str) -> Part | None:
-    if _INTERVALS.match(text):
+    if _LINES["intervals"].match(text):
         return INTERVALS
-    if started := _STARTED.match(text):
+    if started := _LINES["started"].match(text):
         try:
             return datetime.strptime(" ".join(started[1].split()), "%a %b %d %H:%M:%S %Y")  # noqa: DTZ007  no zone
         except ValueError:
@@ -162,33 +126,33 @@ def _comment(text: str) -> Part | None:
 
 
 def _event_or_metric(text: str) -> Part | None:
-    if stddev := _STDDEV.search(text):
+    if stddev := _LINES["stddev"].search(text):
         text = text[: stddev.start()] + text[stddev.end() :]
-    if share := _SHARE.search(text):
+    if share := _LINES["share"].search(text):
         text = text[: share.start()]
     # The unit of AMD's Data Fabric and others may be `#`: never first on the line's right side.
-    hash_ = _HASH.search(text)
+    hash_ = _LINES["hash"].search(text)
     left, right = (text[: hash_.start()], text[hash_.end() :]) if hash_ else (text, "")
-    if elapsed := _ELAPSED.match(left):
+    if elapsed := _LINES["elapsed"].match(left):
         left = elapsed[2]
-    metric = _METRIC.fullmatch(right.strip())
+    metric = _LINES["metric"].fullmatch(right.strip())
     told = Fields(
         elapsed=elapsed[1] if elapsed else None,
         stddev=stddev[1] if stddev else None,
         share=share[1] if share else None,
         metrics=((metric[1].strip(), metric[3]),) if metric else (),
     )
-    if found := _LEFT.fullmatch(left) or _THREAD.fullmatch(left):
+    if found := _LINES["left"].fullmatch(left) or _LINES["thread"].fullmatch(left):
         unit, event, cgroup = _named(found["rest"].split())
         if not found["rest"].replace("\t", " ").isprintable() or _is_no_event(found["rest"], unit, event):
             return None
         cpus = found["cpus"] if "cpus" in found.re.groupindex else None
         told = told._replace(aggregate=found["aggregate"], cpus=cpus, cgroup=cgroup)
         return told._replace(value=found["count"], unit=unit, event=event)
-    whose = _ONLY_AGGREGATE.fullmatch(left) or _GROUP.fullmatch(left)
+    whose = _LINES["only_aggregate"].fullmatch(left) or _LINES["group"].fullmatch(left)
     if metric is None or whose is None:
         return None
-    return told._replace(group=whose[2] if whose.re is _GROUP else None, aggregate=whose[1])
+    return told._replace(group=whose[2] if whose.re is _LINES["group"] else None, aggregate=whose[1])
 
 
 def _is_no_event(rest: str, unit: str | None, event: str) -> bool:
@@ -196,8 +160,8 @@ def _is_no_event(rest: str, unit: str | None, event: str) -> bool:
     cut = " ".join(rest.split())
     return (
         any(duration.startswith(cut) for duration in _DURATIONS)
-        or bool(_NO_EVENT.match(event))
-        or bool(unit and unit not in _UNITS and _NO_EVENT.match(unit))
+        or bool(_LINES["no_event"].match(event))
+        or bool(unit and unit not in _UNITS and _LINES["no_event"].match(unit))
     )
 
 
@@ -211,6 +175,6 @@ def _named(words: list[str]) -> tuple[str | None, str, str | None]:
         words = [words[at][1:-1], *words[:at], *words[at + 1 :]]
     if len(words) == 1:
         return None, words[0], None
-    if words[0] in _UNITS or not _EVENT.search(words[0]):
+    if words[0] in _UNITS or not _LINES["event"].search(words[0]):
         return words[0], words[1], " ".join(words[2:]) or None
     return None, words[0], " ".join(words[1:])

@@ -10,9 +10,6 @@ from typing import NamedTuple
 Read = Callable[[str | None], float | None]
 """What reads the text of a number."""
 
-NUMBER = r"[+-]?(?:\d{1,3}(?:[ ]\d{3})+(?![\d])(?:[.,]\d+)?|\d[\d.,'\u2019\u00a0\u202f\u2009]*)"
-"""A number as printed; blanks group it where three digits follow each."""
-
 _GROUPERS = re.compile(r"['\u2019\u00a0\u202f\u2009 ]")
 _PLAIN = re.compile(r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?")
 _GROUPED = {

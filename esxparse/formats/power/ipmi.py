@@ -25,6 +25,7 @@ from typing import Any
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Counted, left_out
 from esxparse.formats.kit.numbers import times
+from esxparse.formats.kit.patterns import kinds
 from esxparse.formats.kit.stamps import of_zone, unused_zone
 from esxparse.formats.kit.tables import data, schemas
 from esxparse.formats.opening import DateOrder
@@ -50,7 +51,7 @@ _Key = tuple[str, str]
 
 FORMAT = "ipmi"
 
-_SCHEMAS = schemas(__file__)
+_SCHEMAS, _PATTERNS = schemas(__file__), kinds(__file__, "patterns")
 _LABELS: dict[str, str] = data(__file__)["labels"]
 _LABEL = re.compile(
     r"(?P<before>.*?)(?:" + "|".join(f"(?P<{name}>{text})" for name, text in _LABELS.items()) + r")\s*:\s*(?P<value>.*)"
@@ -58,23 +59,8 @@ _LABEL = re.compile(
 _BMC_TIME = re.compile(rf"(?:{_LABELS['bmc_time']})\s*:")
 _SEVERAL = re.compile(r"\s{2,}(?=(?:" + "|".join(_LABELS.values()) + r")\s*:)")
 """Where a line goes on with another field."""
-_KNOWN = re.compile(
-    r"(?:Exception [Aa]ctions?\s*+|Correction [Tt]ime\s*+|DCMI \w[^:,]*+|ipmiutil dcmi[^:,]*+)[:,].*|-{3,}"
-)
-_TITLES = re.compile(r"ID\s*[|,]\s*Name\b")
-_PERIOD = re.compile(
-    r"0*(?P<length>\d+)\s*(?P<unit>ms|milliseconds?|s|sec|seconds?|minutes?|hours?|days?)\.?", re.IGNORECASE
-)
 _PERIODS = {"mi": 60.0, "ho": 3600.0, "da": 86400.0, "se": 1.0, "s": 1.0, "ms": 0.001}
-_INACTIVE = re.compile(r"deactivated|not (?:active|available)|inactive", re.IGNORECASE)
-_NO_LIMIT = re.compile(r"no active|inactive", re.IGNORECASE)
-_READING = re.compile(
-    r"(?!0x)(?P<value>-?\d+(?:\.\d+)?)(?:\s*\(\+/- [\d.]+\))?(?:\s*(?P<unit>[A-Za-z%(][^,|]*?))?"
-    r"(?:\s*,\s*(?P<state>.*))?"
-)
 _NO_NUMBER = frozenset({"", "na", "n/a"})
-_STATUS = re.compile(r"(?:0x)?[0-9a-f]{0,4}|ok|ns|nc|cr|nr|lnc|lcr|lnr|unc|ucr|unr|us|na|disabled", re.IGNORECASE)
-_INLET = re.compile(r"inlet|ambient|intake", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -99,17 +85,17 @@ def _sensor(cells: list[str], line: int) -> _Line | None:
         # FreeIPMI: with its column of states there is one more, with thresholds there are six more.
         state, value, unit = cells[3:6] if len(cells) % sensors else ("", *cells[3:5])
         name, status = cells[1], cells[-1]
-    elif len(cells) >= sensor or (len(cells) == csv and _STATUS.fullmatch(cells[3])):
+    elif len(cells) >= sensor or (len(cells) == csv and _PATTERNS["status"].fullmatch(cells[3])):
         value, unit, status = cells[1:4]
     elif len(cells) == sdr_elist and re.fullmatch(r"[0-9A-F]{2}h", cells[1]):
         status, value = cells[2], cells[4]
-    elif len(cells) == sdr_list and _STATUS.fullmatch(cells[2]):
+    elif len(cells) == sdr_list and _PATTERNS["status"].fullmatch(cells[2]):
         value, status = cells[1:]
     else:
         return None
     if not name:
         return None
-    if match := _READING.fullmatch(value):
+    if match := _PATTERNS["reading"].fullmatch(value):
         value, unit, state = match["value"], match["unit"] or unit, match["state"] or state
     elif value.lower() not in _NO_NUMBER:
         value, state = "", value
@@ -121,7 +107,7 @@ def _lines(lines: Sequence[str], strange: list[tuple[int, str]]) -> Iterator[_Li
     """What the lines mean; those that mean nothing go to `strange`."""
     each = ((line, text) for line, raw in enumerate(lines, 1) for text in _SEVERAL.split(raw.strip()))
     for line, text in each:
-        if not text or _TITLES.match(text):
+        if not text or _PATTERNS["titles"].match(text):
             continue
         if moment := stamp(text):
             yield _Line(line, "stamp", stamp=moment)
@@ -134,7 +120,7 @@ def _lines(lines: Sequence[str], strange: list[tuple[int, str]]) -> Iterator[_Li
             yield _Line(line, field, match["value"].strip(), before.rstrip(": "))
         elif sensor := _sensor([cell.strip() for cell in re.split(r"\||,(?! )", text)], line):
             yield sensor
-        elif not _KNOWN.fullmatch(text) and "Record ID" not in text:
+        elif not _PATTERNS["known"].fullmatch(text) and "Record ID" not in text:
             strange.append((line, text))
 
 
@@ -194,7 +180,7 @@ def _once(keys: Sequence[_Key], usual: Mapping[_Key, int]) -> int:
 
 
 def _seconds(text: str) -> float | None:
-    if not (match := _PERIOD.match(text)):
+    if not (match := _PATTERNS["period"].match(text)):
         return None
     unit = match["unit"].lower()
     factor = 0.001 if unit.startswith(("ms", "milli")) else _PERIODS.get(unit[:2], 1.0)
@@ -248,11 +234,11 @@ def _block(found: Mapping[str, _Line], at: Stamp | None, zone: str | None, odd: 
             row[name] = watts(block[name])
             if row[name] is None:
                 odd.say(f"not a power reading: {block[name][:40]!r}", lines[name])
-    if _INACTIVE.search(block.get("state", "")):
+    if _PATTERNS["inactive"].search(block.get("state", "")):
         odd.say("power measurement is not active: the reading is left out", lines["state"])
         row["watts"] = None
     limit = block.get("watts_cap", "")
-    if limit and not _NO_LIMIT.search(block.get("limit_state", "") + limit):
+    if limit and not _PATTERNS["no_limit"].search(block.get("limit_state", "") + limit):
         row["watts_cap"] = watts(limit.partition("(")[0].rstrip()) or None
     return row
 
@@ -271,7 +257,7 @@ def _listing(timed: Sequence[tuple[_Line, Stamp | None]], odd: Counted) -> list[
 
 def _of_listing(rows: Sequence[dict[str, Any]]) -> Iterator[Reading]:
     """The readings in watts of sensor listings, each with the inlet temperature of the same time."""
-    listed = [row for row in rows if row["unit"] == "degrees C" and _INLET.search(row["sensor"])]
+    listed = [row for row in rows if row["unit"] == "degrees C" and _PATTERNS["inlet"].search(row["sensor"])]
     inlets = {row["time"]: row["value"] for row in listed}
     if sum(row["time"] is None for row in listed) > 1:
         # Of several listings without a time.

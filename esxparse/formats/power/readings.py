@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.patterns import kinds
 from esxparse.formats.kit.stamps import in_utc, of_zone
 from esxparse.formats.kit.tables import Row, Schema, data, frame, frames
 from esxparse.formats.power.units import unit_of_cell
@@ -25,27 +26,7 @@ _MONTHS = {name: int(number) for number, names in _DATA["months"].items() for na
 _ZONES = {name: float(hours) for hours, names in _DATA["zones"].items() for name in names.split()}
 """Hours east of UTC."""
 
-_CLOCK = (
-    r"(?P<hour>\d{1,2}):(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})(?P<fraction>[.,]\d+)?)?"
-    r"(?:\s*(?P<half>[AaPp]\.?[Mm]\.?))?"
-)
-_ZONE = r"(?:\s*(?P<zone>[+-]\d{2}:?\d{2}|[A-Za-z]{1,5}))?"
-_YEAR = r"(?P<year>\d{4})"
-_NAME = r"(?P<name>[A-Za-zä]{3,9})\.?"
-_DAY = r"(?P<day>\d{1,2})\.?"
-_SHAPES = tuple(
-    re.compile(shape)
-    for shape in (
-        rf"(?P<year>\d{{4}})[-/](?P<month>\d{{1,2}})[-/](?P<day>\d{{1,2}})(?:[T ]\s*|\s+-\s+){_CLOCK}{_ZONE}",
-        # Tue May  9 14:24:36 CEST 2023, and without the zone
-        rf"[A-Za-z]{{2,9}}\.?,?\s+{_NAME}\s+{_DAY},?\s+{_CLOCK}{_ZONE}\s+{_YEAR}",
-        # Tue  9 May 14:24:36 CEST 2023
-        rf"[A-Za-z]{{2,9}}\.?,?\s+{_DAY}\s+{_NAME},?\s+{_CLOCK}{_ZONE}\s+{_YEAR}",
-        # Tue, 09 May 2023 14:24:36 +0200, and Tue 09 May 2023 02:24:36 PM CEST
-        rf"(?:[A-Za-z]{{2,9}}\.?,?\s+)?{_DAY}[\s-]+{_NAME}[\s-]+{_YEAR},?\s+{_CLOCK}{_ZONE}",
-        rf"(?:[A-Za-z]{{2,9}}\.?,?\s+)?{_NAME}\s+{_DAY},?\s+{_YEAR},?\s+{_CLOCK}{_ZONE}",
-    )
-)
+_SHAPES = kinds(__file__, "times").values()
 _EPOCH = re.compile(r"@?(?P<seconds>\d{10})(?P<rest>\d{3}|\d{6}|\d{9})?(?P<fraction>\.\d+)?")
 _LONGEST = 60
 

@@ -13,24 +13,14 @@ from typing import Any
 from esxparse.formats.kit.notes import Counted
 from esxparse.formats.kit.numbers import times
 from esxparse.formats.kit.objects import mapping, mappings
+from esxparse.formats.kit.patterns import kinds
 from esxparse.formats.kit.tables import data, picked
 from esxparse.formats.power.readings import Reading, Stamp, cap, kind_of, number, stamp, step, watts
 
 _HISTORY_STEP_S = {"FastPowerMeter": 10.0, "PowerMeter": 300.0}
 """Used where the times of the samples do not tell; HPE: 20 minutes of 10-second samples, 24 hours of 5-minute ones."""
 
-_COLUMNS = data(__file__)
-_IS_WATTS = re.compile(r"watts|power", re.IGNORECASE)
-_NO_WATTS = re.compile(
-    r"state|status|factor|percent|capacity|capability|allocat|headroom|energy|kwh|count|load|mode|time|volt|amp|redundan|"
-    r"available|request|limit|cap$|supplied|health",
-    re.IGNORECASE,
-)
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_STATISTICS = (
-    *(("avg", "average"), ("average", "average"), ("min", "minimum"), ("minimum", "minimum")),
-    *(("max", "maximum"), ("maximum", "maximum"), ("peak", "maximum")),
-)
+_COLUMNS, _PATTERNS = data(__file__), kinds(__file__, "patterns")
 _MINUTE_S = 60.0
 
 
@@ -232,10 +222,10 @@ def sensor(resource: dict[str, Any], source: str, found: Found, line: int) -> No
 
 def _metric_column(name: str) -> str:
     """The column of `power` for a metric of this name; empty if it is not in watts."""
-    if not _IS_WATTS.search(name) or _NO_WATTS.search(name):
+    if not _PATTERNS["is_watts"].search(name) or _PATTERNS["no_watts"].search(name):
         return ""
-    words = {word.lower() for word in _WORD.findall(name)}
-    return next((f"watts_{column}" for word, column in _STATISTICS if word in words), "watts")
+    words = {word.lower() for word in _PATTERNS["word"].findall(name)}
+    return next((f"watts_{column}" for word, column in _COLUMNS["statistics"].items() if word in words), "watts")
 
 
 def report(resource: dict[str, Any], source: str, found: Found, line: int) -> None:

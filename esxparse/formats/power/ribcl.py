@@ -25,7 +25,8 @@ from defusedxml.ElementTree import fromstring
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Counted, left_out
-from esxparse.formats.kit.tables import schemas
+from esxparse.formats.kit.patterns import kinds
+from esxparse.formats.kit.tables import data, schemas
 from esxparse.formats.opening import DateOrder
 from esxparse.formats.power.log_dates import line_clock, with_year_first
 from esxparse.formats.power.readings import (
@@ -45,24 +46,11 @@ from esxparse.recording import Recording
 
 FORMAT = "ribcl"
 
-_SCHEMAS = schemas(__file__)
-_IS_RIBCL = re.compile(r"<RIBCL\b", re.IGNORECASE)
-_CHUNK = re.compile(r"(?:\A|\n)[0-9a-fA-F]{1,8}[ \t]*\n")
-_BEGIN = re.compile(r"<\?xml|<!DOCTYPE|<RIBCL\b", re.IGNORECASE)
-_CLOSE = re.compile(r"</RIBCL\s*>", re.IGNORECASE)
-_HTTP = re.compile(r"^[ \t]*HTTP/\d", re.IGNORECASE | re.MULTILINE)
-_HEADER = re.compile(r"[A-Za-z][\w-]*:\s")
-_DATE = re.compile(r"Date:\s*(?P<date>.+)", re.IGNORECASE)
-_READINGS = {f"{side}_POWER_READING": f"watts_{side.lower()}" for side in ("AVERAGE", "MINIMUM", "MAXIMUM")}
-_READINGS["PRESENT_POWER_READING"] = "watts"
+_SCHEMAS, _PATTERNS = schemas(__file__), kinds(__file__, "patterns")
+_READINGS, _SETTINGS = data(__file__)["readings"], data(__file__)["settings"]
 _SHOWN = 120
 """Characters that are shown of what an iLO says."""
 _STATUS = 10
-_SETTINGS = (
-    *("GET_POWER_CAP", "GET_PWREG", "GET_HOST_POWER_SAVER_STATUS", "GET_HOST_POWER_SAVER", "GET_HOST_POWER_STATUS"),
-    "GET_HOST_POWER",
-)
-"""Answers that are settings; iLO leaves the end of some commands' names away."""
 _CAP_ATTRIBUTES = ("POWER_CAP", "VALUE", "POWER", "CAP")
 
 
@@ -89,14 +77,14 @@ class _Clock:
         if found := _time(between):
             return found
         # `date` may have been written once for several answers; the header of HTTP is of one answer.
-        return _Clock() if self.of_header and _HTTP.search(between) else self
+        return _Clock() if self.of_header and _PATTERNS["http"].search(between) else self
 
 
 def _without_chunks(text: str) -> tuple[str, list[int], list[int]]:
     """The text without the lines of chunk sizes; places in it, and how many lines were taken out before each."""
     pieces, places, removed = [], [0], [0]
     after = length = 0
-    for match in _CHUNK.finditer(text):
+    for match in _PATTERNS["chunk"].finditer(text):
         piece = text[after : match.start()]
         pieces.append(piece)
         length += len(piece)
@@ -116,15 +104,15 @@ def _answers(text: str, odd: Counted, rest: list[tuple[int, str]]) -> Iterator[_
     def line_of(at: int) -> int:
         return newlines + plain.count("\n", counted_to, at) + removed[bisect_right(places, at) - 1] + 1
 
-    for close in _CLOSE.finditer(plain):
-        begin = _BEGIN.search(plain, max(end, looked_to), close.end())
+    for close in _PATTERNS["close"].finditer(plain):
+        begin = _PATTERNS["begin"].search(plain, max(end, looked_to), close.end())
         looked_to = close.end()
         if begin is None:
             continue
         start = begin.start()
         before, clock = clock, clock.after(plain[end:start])
         rest += _unknown(plain[end:start], line_of(end))
-        opened = [match.start() for match in _IS_RIBCL.finditer(plain, start, close.end())]
+        opened = [match.start() for match in _PATTERNS["is_ribcl"].finditer(plain, start, close.end())]
         if len(opened) > 1 and "<!" not in plain[start : opened[-1]]:
             # What began before was cut; the last one that begins is the one that ends here.
             odd.say("a document is cut, and left out", line_of(start))
@@ -133,7 +121,7 @@ def _answers(text: str, odd: Counted, rest: list[tuple[int, str]]) -> Iterator[_
         yield _Answer(plain[start : close.end()], line_of(start), clock.time, clock is not before)
         newlines += plain.count("\n", counted_to, start)
         counted_to, end = start, close.end()
-    if cut := _IS_RIBCL.search(plain, end):
+    if cut := _PATTERNS["is_ribcl"].search(plain, end):
         odd.say("a document is cut, and left out", line_of(cut.start()))
     else:
         rest += _unknown(plain[end:], line_of(end))
@@ -142,7 +130,7 @@ def _answers(text: str, odd: Counted, rest: list[tuple[int, str]]) -> Iterator[_
 def _unknown(between: str, line: int) -> Iterator[tuple[int, str]]:
     """The lines between two documents that are no header of HTTP, and no time."""
     for place, text in enumerate(map(str.strip, between.split("\n")), line):
-        if text and not (_HTTP.match(text) or _HEADER.match(text) or stamp(text)):
+        if text and not (_PATTERNS["http"].match(text) or _PATTERNS["header"].match(text) or stamp(text)):
             yield place, text
 
 
@@ -151,7 +139,7 @@ def _time(between: str) -> _Clock | None:
     found = None
     for line in between.split("\n"):
         text = line.strip()
-        header = _DATE.match(text)
+        header = _PATTERNS["date"].match(text)
         if moment := stamp(header["date"] if header else text):
             found = _Clock(moment, header is not None)
     return found

@@ -12,6 +12,7 @@ import re
 
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.objects import GIVEN_UP, NOT_A_NUMBER, Effort, Places, mapping
+from esxparse.formats.kit.patterns import kinds
 from esxparse.formats.kit.text import Text
 from esxparse.formats.sysstat.objects import Document
 
@@ -22,14 +23,7 @@ _FACT = re.compile(
 )
 _STAMP = re.compile(r'"(?:timestamp|date)"\s*:\s*"([^"]*)"')
 _NEXT = re.compile(r"[\s,]*")
-_TOOLS = {
-    "pidstat": re.compile(r'"(?:PID|TID|TGID)"\s*:'),
-    "iostat": re.compile(r'"(?:avg-cpu|disk_device)"\s*:'),
-    "mpstat": re.compile(r'"(?:cpu-load|node-load|(?:sum|individual|soft)-interrupts)"\s*:'),
-    "tapestat": re.compile(r'"tape\w*"\s*:'),
-    "cifsiostat": re.compile(r'"(?:cifs\w*|[rw]ops(?:/s)?|f[ocd]/s)"\s*:'),
-}
-"""What only one tool writes, tool by tool."""
+_TOOLS = kinds(__file__, "tools")
 _SAR = '"file-date"'
 
 

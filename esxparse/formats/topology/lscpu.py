@@ -20,6 +20,7 @@ from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import size_bytes, whole
 from esxparse.formats.kit.objects import mappings
+from esxparse.formats.kit.patterns import kinds
 from esxparse.formats.kit.tables import data, distinct, frames, known, schemas
 from esxparse.formats.source import Source
 from esxparse.formats.topology.cpuinfo import nominal_mhz
@@ -27,24 +28,19 @@ from esxparse.recording import Recording
 
 FORMAT = "lscpu"
 
-_SCHEMAS = schemas(__file__)
+_SCHEMAS, _PATTERNS = schemas(__file__), kinds(__file__, "patterns")
 
-_PARSABLE = re.compile(r"(?m)^# ?CPU,[A-Za-z0-9,_:]*[ \t]*$|^# The following is the parsable format, which can be fed")
-_EXTENDED_NAMES = re.compile(r"CPU[ \t]+(?:NODE|SOCKET|CORE|BOOK|DRAWER|CLUSTER)\b")
-_EXTENDED = re.compile(rf"(?m)^[ \t]*{_EXTENDED_NAMES.pattern}.*$")
-_CACHE_NAMES = re.compile(r"(?m)^[ \t]*NAME[ \t]+ONE-SIZE[ \t]+ALL-SIZE\b.*$")
 _NAMES = {"processor": "cpu", "core": "core", "socket": "socket", "node": "node"}
 _MHZ = {"max_mhz": "maxmhz", "min_mhz": "minmhz", "mhz": "mhz"}
 _ONLINE = {"yes": True, "y": True, "true": True, "ja": True, "oui": True, "no": False, "n": False, "false": False}
-_FREQUENCY = re.compile(r"\d{1,9}(?:[.,]\d{1,9})?")
 
 
 def _has_columns(text: str) -> bool:
     """The names of the columns."""
     return bool(
-        (("CPU," in text or "the parsable format" in text) and _PARSABLE.search(text))
-        or (_EXTENDED_NAMES.search(text) and _EXTENDED.search(text))
-        or ("ONE-SIZE" in text and _CACHE_NAMES.search(text))
+        (("CPU," in text or "the parsable format" in text) and _PATTERNS["parsable"].search(text))
+        or (_PATTERNS["extended_names"].search(text) and _PATTERNS["extended"].search(text))
+        or ("ONE-SIZE" in text and _PATTERNS["cache_names"].search(text))
     )
 
 
@@ -58,9 +54,9 @@ def read_columns(lines: Sequence[str]) -> tuple[list[dict[str, Any]], list[dict[
     for place, text in enumerate(lines, start=1):
         if not text.strip():
             continue
-        if _PARSABLE.match(text) and "," in text and " The" not in text:
+        if _PATTERNS["parsable"].match(text) and "," in text and " The" not in text:
             names, sep = text.lstrip("# ").strip().lower().split(","), ","
-        elif _EXTENDED.match(text) or _CACHE_NAMES.match(text):
+        elif _PATTERNS["extended"].match(text) or _PATTERNS["cache_names"].match(text):
             names, sep = text.lower().split(), None
         elif text.startswith("#"):
             continue
@@ -99,7 +95,7 @@ def row(cells: Mapping[str, Any]) -> dict[str, Any]:
 
 def _mhz(value: object) -> float | None:
     text = str(value).strip()
-    return float(text.replace(",", ".")) if _FREQUENCY.fullmatch(text) else None
+    return float(text.replace(",", ".")) if _PATTERNS["frequency"].fullmatch(text) else None
 
 
 def cache_row(cells: Mapping[str, str]) -> dict[str, Any]:
@@ -129,14 +125,6 @@ def meta(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 _Fact = tuple[str | None, str, str]
 
-_LABELLED = re.compile(r"(\s*)([^:\s][^:]{0,60}?)\s*:(?:\s+(.*)|\s*)")
-_CACHE = re.compile(r"(?:.*\s)?(L\d[di]?)(?:\s.*)?", re.IGNORECASE)
-_INSTANCES = re.compile(r"\((\d{1,7})\s")
-_ARCHITECTURE = re.compile(
-    r"(?m)^[^:\n]{4,40}:\s+(?:x86_64|i[3-6]86|aarch64|armv\w+|ppc\w*|s390x?|riscv\d+|loongarch\d+|mips\w*|sparc\w*)\s*$"
-)
-_ENDIAN = re.compile(r"(?m)^[^:\n]{4,40}:\s+(?:Little|Big) Endian\s*$")
-_JSON = re.compile(r'\{\s*"(?:lscpu"\s*:|cpus"\s*:\s*\[\s*\{\s*"cpu"\s*:|caches"\s*:\s*\[\s*\{\s*"name"\s*:\s*"L\d)')
 _ENGLISH = {
     "Architecture", "Model name", "Thread(s) per core", "Core(s) per socket", "On-line CPU(s) list", "Socket(s)",
 }  # fmt: skip
@@ -154,9 +142,9 @@ def labels() -> Mapping[str, str]:
 def recognise(head: Head) -> bool:
     """Three of its labels, an architecture with its byte order, JSON of it, or its columns."""
     begin = head.text
-    if _JSON.search(begin) or _has_columns(begin):
+    if _PATTERNS["json"].search(begin) or _has_columns(begin):
         return True
-    if " Endian" in begin and _ARCHITECTURE.search(begin) and _ENDIAN.search(begin):
+    if " Endian" in begin and _PATTERNS["architecture"].search(begin) and _PATTERNS["endian"].search(begin):
         return True
     known = labels()
     pairs = [line.partition(":") for line in head.lines[:_LOOKED_AT]]
@@ -172,7 +160,7 @@ def read(source: Source) -> Recording:
     caches: list[dict[str, Any]] = []
     rows: list[dict[str, Any]] = []
     notes = Notes()
-    if _JSON.search(text.text):
+    if _PATTERNS["json"].search(text.text):
         content = _loads(text.text, source.name)
         found = _json_facts(content.get("lscpu"))
         texts = ({key: str(value) for key, value in one.items()} for one in mappings(content.get("caches")))
@@ -192,7 +180,7 @@ def read(source: Source) -> Recording:
 
 
 def _loads(text: str, name: str) -> dict[str, Any]:
-    begin = _JSON.search(text)
+    begin = _PATTERNS["json"].search(text)
     try:
         content, _ = json.JSONDecoder().raw_decode(text[begin.start() if begin else 0 :])
     except (ValueError, RecursionError) as error:
@@ -222,7 +210,7 @@ def read_labelled(lines: Sequence[str]) -> tuple[list[_Fact], Notes]:
     for place, text in enumerate(lines, start=1):
         if not text.strip():
             continue
-        one = _LABELLED.fullmatch(text)
+        one = _PATTERNS["labelled"].fullmatch(text)
         indent = len(text) - len(text.lstrip())
         if one and not (found and indent > _DEEPEST):
             if heading and indent <= heading[0]:
@@ -248,13 +236,13 @@ _DEEPEST = 12
 
 def _cache(fact: _Fact) -> dict[str, Any] | None:
     section, label, value = fact
-    found = _CACHE.fullmatch(label)
+    found = _PATTERNS["cache"].fullmatch(label)
     size = size_bytes(value)
     if found is None or size is None or (section is None and "ache" not in label and "эш" not in label):
         return None
     name = found[1][0].upper() + found[1][1:].lower()
     of_all = "iB" in value or value.endswith("B")
-    instances = _INSTANCES.search(value)
+    instances = _PATTERNS["instances"].search(value)
     many = int(instances[1]) if instances else None
     return {
         "cache": name,

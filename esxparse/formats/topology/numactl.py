@@ -15,23 +15,14 @@ from typing import NamedTuple
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import whole
+from esxparse.formats.kit.patterns import kinds
 from esxparse.formats.kit.tables import frames, known, schemas
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
 
 FORMAT = "numactl"
 
-_AVAILABLE = re.compile(r"\s*available:\s*(\d{1,6}) nodes?\b.*")
-_CPUS = re.compile(r"\s*node (\d{1,6}) cpus:\s*(.*)")
-_MEMORY = re.compile(r"\s*node (\d{1,6}) (size|free):\s*(.*)")
-_DISTANCES = re.compile(r"\s*node distances:.*")
-_HEADER = re.compile(r"\s*node((?:\s+\d{1,6})+)\s*")
-_ROW = re.compile(r"\s*(\d{1,6}):((?:\s+\d{1,6})*)\s*")
-_NUMBERS = re.compile(r"\s*\d{1,6}(?:\s+\d{1,6})*\s*")
-_NO_DISTANCES = re.compile(r"\s*No distance information available.*")
-_NONE = re.compile(r"(?m)^[ \t]*(?:libnuma: Warning: .*|No NUMA (?:support )?available on this system)")
-_SCHEMAS = schemas(__file__)
-_SIZE = re.compile(r"(\d+) ([MKG])B")
+_SCHEMAS, _LINES = schemas(__file__), kinds(__file__)
 _PER_MIB = {"K": 1 / 1024, "M": 1, "G": 1024}
 
 
@@ -51,7 +42,11 @@ def read(source: Source) -> Recording:
     found, notes = read_hardware(whole_text.lines())
     nodes = sorted({*found.cpus, *(node for node, _ in found.sizes)})
     if not nodes:
-        says = "that there is no NUMA on that machine" if _NONE.search(whole_text.text) else "nothing about any node"
+        says = (
+            "that there is no NUMA on that machine"
+            if _LINES["none"].search(whole_text.text)
+            else "nothing about any node"
+        )
         msg = f"{source.name}: numactl says {says}: record numactl --hardware again, on the machine that ran the test"
         raise DamagedError(msg)
     if found.available is not None and found.available != len(nodes):
@@ -81,39 +76,39 @@ def read_hardware(  # noqa: C901, PLR0912  a branch per kind of line
     for place, text in enumerate(lines, start=1):
         if not text.strip():
             continue
-        if (cpus := _CPUS.fullmatch(text)) and (not cpus[2].strip() or _NUMBERS.fullmatch(cpus[2])):
+        if (cpus := _LINES["cpus"].fullmatch(text)) and (not cpus[2].strip() or _LINES["numbers"].fullmatch(cpus[2])):
             current = found.cpus.setdefault(int(cpus[1]), [])
             current += map(int, cpus[2].split())
-        elif memory := _MEMORY.fullmatch(text):
+        elif memory := _LINES["memory"].fullmatch(text):
             current = None
             if (size := _megabytes(memory[3])) is None:
                 note = f"{memory[2]} of node {memory[1]} is not known: {memory[3].strip()!r}"
                 notes.append(Note(note, line=place, severity="info" if memory[3].startswith("<") else "warning"))
             else:
                 found.sizes[int(memory[1]), memory[2]] = size
-        elif available := _AVAILABLE.fullmatch(text):
+        elif available := _LINES["available"].fullmatch(text):
             if found.available is not None:
                 notes.warn("a second recording in the file is left out", place)
                 break
             found = found._replace(available=int(available[1]))
-        elif header := _HEADER.fullmatch(text):
+        elif header := _LINES["header"].fullmatch(text):
             current = found.header
             current += map(int, header[1].split())
-        elif row := _ROW.fullmatch(text):
+        elif row := _LINES["row"].fullmatch(text):
             current = found.rows.setdefault(int(row[1]), [])
             current += map(int, row[2].split())
-        elif current is not None and _NUMBERS.fullmatch(text):
+        elif current is not None and _LINES["numbers"].fullmatch(text):
             current += map(int, text.split())
-        elif _NO_DISTANCES.match(text):
+        elif _LINES["no_distances"].match(text):
             notes.say("numactl knows no distances there", place)
-        elif not _DISTANCES.match(text):
+        elif not _LINES["distances"].match(text):
             current = None
             notes.skip(text, place, "warning" if re.match(r"\s*node \d|\s*\d", text) else "info")
     return found, notes
 
 
 def _megabytes(text: str) -> int | None:
-    found = _SIZE.match(text.strip())
+    found = _LINES["size"].match(text.strip())
     size = whole(found[1]) if found else None
     return round(size * _PER_MIB[found[2]]) if found and size is not None and size < 1 << 40 else None
 

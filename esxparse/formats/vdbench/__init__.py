@@ -10,7 +10,6 @@ Source: Report.java, Flat.java, Histogram.java of 5.04.06 and output of 5.04.06 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,15 +22,11 @@ from esxparse.formats.kit.tables import known
 from esxparse.formats.kit.text import Text
 from esxparse.formats.source import Source, resolve
 from esxparse.formats.vdbench import parts, reports
-from esxparse.formats.vdbench.rows import SCHEMAS, Clock, Row, columns_of, runs_of, tables
+from esxparse.formats.vdbench.rows import LINES, SCHEMAS, Clock, Row, columns_of, runs_of, tables
 from esxparse.recording import Recording, counted
 
 FORMAT = "vdbench"
 
-_TITLE = re.compile(r"<title>Vdbench (?:[^<\n]*/)?(?P<file>[^/<\n]*)</title>", re.IGNORECASE)
-_STARTING = re.compile(r"(?m)^(?:<[^\n]*>)?\d\d:\d\d:\d\d\.\d{3} Starting RD=")
-_FLAT = re.compile(r"(?m)^[ \t]+tod[ \t]+(?:timestamp[ \t]+)?Run[ \t]+Interval\s")
-_STEP = re.compile(r"(?m)^[ \t]*min\(ms\) <[ \t]+max\(ms\)[ \t]+count\b")
 _FIRST = ("summary.html", "flatfile.html")
 _LISTED = 10
 _LONGEST = 4000
@@ -55,9 +50,8 @@ def recognise(head: Head) -> bool:
     """The title of a file of vdbench's, or a run on the console, the titles of its flat file or of a histogram."""
     if not head.holds("vdbench", "starting rd=", "min(ms)"):
         return False
-    return bool(_TITLE.match(head.text.lstrip())) or any(
-        pattern.search(head.text) for pattern in (_STARTING, _FLAT, _STEP)
-    )
+    shows = any(LINES[kind].search(head.text) for kind in ("console", "flat_file", "histogram"))
+    return shows or bool(LINES["title"].match(head.text.lstrip()))
 
 
 def _gather(text: Text, clock: Clock, found: _Found) -> Notes:
@@ -65,13 +59,13 @@ def _gather(text: Text, clock: Clock, found: _Found) -> Notes:
     lines = text.without_cut_line().lines()
     short = [line[:_LONGEST] for line in lines]
     notes = Notes(text.without_cut_line().notes)
-    name = match["file"] if (match := _TITLE.match(text.text.lstrip())) else ""
-    if _FLAT.search(text.text):
+    name = match["file"] if (match := LINES["title"].match(text.text.lstrip())) else ""
+    if LINES["flat_file"].search(text.text):
         runs, rows, more = parts.read_flat(short, clock)
         found.flat += rows
         found.runs = found.runs or runs
         return Notes([*notes, *more])
-    if _STEP.search(text.text):
+    if LINES["histogram"].search(text.text):
         found.histogram += parts.read_histogram(short)
         return notes
     if name.startswith(("parmfile", "parmscan")):

@@ -8,19 +8,7 @@ from collections.abc import Sequence
 from esxparse.formats.kit.notes import Counted, Notes
 from esxparse.formats.kit.numbers import whole
 from esxparse.formats.power.readings import stamp
-from esxparse.formats.vdbench.rows import CLOCK, LABEL, STARTING, Clock, Row, column, labelled, value
-
-_BIN = re.compile(
-    r"\s*(?P<low>[\d.,]+) <\s+(?P<high>[\d.,]+|max)\s+(?P<count>\d[\d.,'\u00a0\u202f\u2019]*)"
-    r"\s+(?P<share>[\d.,]+)\s+(?P<sum>[\d.,]+)\s*[-+]*"
-)
-_REPORT = re.compile(r"(?:histogram|Histogram).*?\b(?P<kind>SD|WD|FSD|FWD|[Hh]ost|[Ss]lave)=(?P<name>\S+)")
-_FLAT = re.compile(
-    rf"\s*{CLOCK}\s+(?:(?P<date>\d\d/\d\d/\d{{4}})-\d\d:\d\d:\d\d-(?P<zone>\S+)\s+)?(?P<rd>\S+)\s+{LABEL}\s(?P<cells>.*)"
-)
-_TITLES = re.compile(r"\s+tod\s+(?:timestamp\s+)?Run\s+Interval\s")
-_PARAMETER = re.compile(r"\s*(?P<kind>hd|sd|wd|rd|fsd|fwd|rg|general)=(?P<name>[^,\s]+)(?P<rest>.*)")
-_MORE = re.compile(r"\s*[a-z_]+=\S.*")
+from esxparse.formats.vdbench.rows import LINES, Clock, Row, column, labelled, value
 
 
 def read_histogram(lines: Sequence[str]) -> list[Row]:
@@ -28,9 +16,9 @@ def read_histogram(lines: Sequence[str]) -> list[Row]:
     rows: list[Row] = []
     run, rd, title, scope, name = 0, None, "", "total", None
     for line in lines:
-        if begin := STARTING.search(line):
+        if begin := LINES["starting"].search(line):
             run, rd = run + 1, begin["rd"]
-        elif step := _BIN.fullmatch(line):
+        elif step := LINES["bin"].fullmatch(line):
             low = title.lower()
             named_in = [word for word in ("read", "write") if word in low]
             operation = named_in[0] if len(named_in) == 1 else "all"
@@ -38,7 +26,7 @@ def read_histogram(lines: Sequence[str]) -> list[Row]:
             row |= {"count": whole(re.sub(r"\D", "", step["count"])), "pct": value(step["share"])}
             shared = {"run": run, "rd": rd, "scope": scope, "name": name, "operation": operation}
             rows.append({**shared, **row, "cumulative_pct": value(step["sum"])})
-        elif named := _REPORT.search(line):
+        elif named := LINES["histogram_of"].search(line):
             scope, name = named["kind"].lower().replace("wd", "workload", 1), named["name"]
             scope = {"fworkload": "fwd"}.get(scope, scope)
         elif line.strip() and "min(ms)" not in line:
@@ -54,13 +42,13 @@ def read_flat(lines: Sequence[str], clock: Clock) -> tuple[list[Row], list[Row],
     columns: list[str] = []
     files = False
     for place, line in enumerate(lines, 1):
-        if _TITLES.match(line):
+        if LINES["flat_titles"].match(line):
             cells = line.split()
             titles = cells[cells.index("Interval") + 1 :]
             files = "Mkdir_rate" in titles
             columns = [column(title, "flatfile") for title in titles]
             columns = ["operations_per_s" if name == "iops" and files else name for name in columns]
-        elif columns and (match := _FLAT.match(line)):
+        elif columns and (match := LINES["flat_row"].match(line)):
             cells = match["cells"].split()
             if len(cells) != len(columns):
                 odd.say("not as many cells as titles, left out", place)
@@ -100,9 +88,9 @@ def read_parameters(lines: Sequence[str]) -> list[Row]:
     rows: list[Row] = []
     for place, line in enumerate(lines, 1):
         text = line.strip()
-        if match := _PARAMETER.fullmatch(text):
+        if match := LINES["parameter"].fullmatch(text):
             row = {"line": place, "kind": match["kind"], "name": match["name"]}
             rows.append({**row, "parameters": match["rest"].strip(", ") or None})
-        elif rows and text and text[0] not in "*#/<" and _MORE.fullmatch(text):
+        elif rows and text and text[0] not in "*#/<" and LINES["more_parameters"].fullmatch(text):
             rows[-1]["parameters"] = ",".join(filter(None, (rows[-1]["parameters"], text.strip(", "))))
     return rows

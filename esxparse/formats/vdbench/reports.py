@@ -7,32 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from esxparse.formats.kit.notes import Counted, Notes, excerpt, left_out
-from esxparse.formats.vdbench.rows import CLOCK, LABEL, STARTING, Clock, Row, column, labelled, mebi, started, value
+from esxparse.formats.vdbench.rows import LINES, SCOPES, Clock, Row, column, labelled, mebi, started, value
 from esxparse.recording import counted
 
-_TITLES = re.compile(r"(?P<date>[^.\d]{1,12}\d\d?,? \d{4})?\s+\.*[Ii]nterval\.*(?=\s)")
-_ROW = re.compile(rf"{CLOCK}\s+{LABEL}(?=\s)(?P<cells>.*)")
-_DAMAGED = re.compile(rf"{CLOCK}\s+(?:\d+|\w{{3}}_\d[\d-]*)(?:\s+[\d.,]+)*\s*")
 _TOKEN = re.compile(r"\S+")
-_SCOPES = (
-    ("sd", re.compile(r"SD report for (?P<name>\S*\bsd=\S+)")),
-    ("workload", re.compile(r"Workload Report for wd=(?P<name>\S+)")),
-    ("slave", re.compile(r"Slave summary report for slave=(?P<name>\S+)")),
-    ("host", re.compile(r"Host summary report\(?s?\)? for host=(?P<name>\S+)")),
-    ("fsd", re.compile(r"Report for fsd (?P<name>\S+)")),
-    ("fwd", re.compile(r"Report for fwd (?P<name>\S+)")),
-)
-_DISTRIBUTION = re.compile(r"Vdbench distribution: (?P<release>\S+)")
-_WRONG = re.compile(
-    r"terminat\w+ abnormal|(?<!\w)(?:error|exception|invalid|failed|failure)(?!log)\b|Exception\b|unable to",
-    re.IGNORECASE,
-)
-_OWN = re.compile(
-    rf"\s*(?:<|{CLOCK}|Vdbench|Copyright|For documentation|Link to|Starting|Run totals|[\w ]+ report for|[-*=_ ]+$)"
-)
-"""What vdbench prints around its tables: markup, and its log, each line of which has a clock."""
-_LINK = re.compile(r"^\s*(?:Link to |<)|HREF=", re.IGNORECASE)
-_SKEW = re.compile(rf"{CLOCK} (?P<text>.*)")
 _KINDS = {"slave": "slave", "host": "host", "sd": "sd", "wd": "workload", "fsd": "fsd", "fwd": "fwd"}
 _SHOWN = 5
 
@@ -81,7 +59,7 @@ def _overlap(one: re.Match[str], other: re.Match[str]) -> int:
 def scope_of(lines: Sequence[str]) -> tuple[str, str | None]:
     """What a report is of, by its title."""
     for line in lines[:10]:
-        for scope, pattern in _SCOPES:
+        for scope, pattern in SCOPES.items():
             if match := pattern.search(line):
                 # Of several hosts an SD has a report for each: host=h1,sd=sd1.
                 return scope, ".".join(part.rpartition("=")[2] for part in match["name"].split(","))
@@ -100,12 +78,12 @@ def read_report(lines: Sequence[str], clock: Clock) -> tuple[list[Row], list[Row
     for place, line in enumerate(lines, 1):
         if above is not None:
             columns, above = (None if "KSTAT" in above else Columns.of(above, line)), None
-        elif "nterval" in line and (titles := _TITLES.match(line)):
+        elif "nterval" in line and (titles := LINES["titles"].match(line)):
             clock.date(titles["date"] or "")
             above = " " * titles.end() + line[titles.end() :]
-        elif begin := STARTING.search(line):
+        elif begin := LINES["starting"].search(line):
             runs.append(started(begin, clock))
-        elif row := _ROW.match(line):
+        elif row := LINES["row"].match(line):
             runs = runs or [{"rd": "unknown", "parameters": None, "began": None}]
             at, found = clock.seconds(row), _values(row, columns)
             if found is None:
@@ -113,11 +91,11 @@ def read_report(lines: Sequence[str], clock: Clock) -> tuple[list[Row], list[Row
             else:
                 shared = {"run": len(runs), "rd": runs[-1]["rd"], **whose, **_times(at, runs[-1], clock)}
                 rows.append(mebi({**found, **shared, **labelled(row["label"])}))
-        elif _DAMAGED.fullmatch(line):
+        elif LINES["damaged"].fullmatch(line):
             odd.skip("a row that is cut or damaged, left out", place)
-        elif not clock.created(line) and (release := _DISTRIBUTION.search(line)):
+        elif not clock.created(line) and (release := LINES["distribution"].search(line)):
             facts["release"] = release["release"]
-        elif line.strip() and not clock.created(line) and not _OWN.match(line):
+        elif line.strip() and not clock.created(line) and not LINES["own"].match(line):
             rest.append((place, line))
     return runs, rows, facts, Notes([*odd.notes("warning"), *_said(lines), *left_out(rest)])
 
@@ -132,7 +110,8 @@ def _times(at: float, run: Row, clock: Clock) -> Row:
 def _said(lines: Sequence[str]) -> Notes:
     """Warnings about what went wrong, in vdbench's words."""
     notes = Notes()
-    wrong = [(place, line) for place, line in enumerate(lines, 1) if _WRONG.search(line) and not _LINK.search(line)]
+    told = ((place, line) for place, line in enumerate(lines, 1) if LINES["wrong"].search(line))
+    wrong = [(place, line) for place, line in told if not LINES["link"].search(line)]
     for place, line in wrong[:_SHOWN]:
         notes.warn(f"vdbench says: {excerpt(line)}", place)
     if len(wrong) > _SHOWN:
@@ -155,9 +134,9 @@ def read_skew(lines: Sequence[str]) -> tuple[list[Row], Counted]:
     run, rd, above, kind = 0, None, "", None
     columns: Columns | None = None
     for place, line in enumerate(lines, 1):
-        if begin := STARTING.search(line):
+        if begin := LINES["starting"].search(line):
             run, rd, columns = run + 1, begin["rd"], None
-        elif found := _SKEW.match(line):
+        elif found := LINES["skew"].match(line):
             text = found["text"]
             title, colon, _ = text.partition(":")
             cells = text.split()

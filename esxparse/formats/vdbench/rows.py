@@ -13,19 +13,13 @@ import polars as pl
 
 from esxparse.formats.benchmarks.table import BETTER, Figure, Run
 from esxparse.formats.kit.numbers import number
+from esxparse.formats.kit.patterns import kinds
 from esxparse.formats.kit.tables import Schema, data, schemas
 from esxparse.formats.power.readings import stamp
 
 Row = dict[str, Any]
 
-CLOCK = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d(?:\.\d{1,6})?)"
-LABEL = r"(?P<label>\d{1,9}|(?:avg|std|max)_\d{1,9}-\d{1,9})"
-STARTING = re.compile(CLOCK + r" Starting RD=(?P<rd>[^;<\s]+)(?:;\s*(?P<rest>[^<]*))?")
-_CREATED = re.compile(
-    r"created (?P<clock>[\d:]{8}) (?P<day>\w+ \d\d? \d{4})(?: (?P<zone>[\w+:-]+))?"
-    r"(?: \((?P<utc_clock>[\d:]{8}) (?P<utc_day>\w+ \d\d? \d{4}) UTC\))?"
-)
-SCHEMAS = schemas(__file__)
+SCHEMAS, LINES, SCOPES = schemas(__file__), kinds(__file__), kinds(__file__, "scopes")
 _FIRST = {
     "intervals": ("run", "rd", "scope", "name", "interval", "warm_up", "elapsed_s"),
     "averages": ("run", "rd", "scope", "name", "statistic", "first_interval", "last_interval"),
@@ -84,7 +78,7 @@ class Clock:
 
     def created(self, line: str) -> bool:
         """Learns the zone from the line of `summary.html` that says when it was created, where it is one."""
-        if not (match := _CREATED.search(line)):
+        if not (match := LINES["created"].search(line)):
             return False
         local = stamp(f"{match['day']} {match['clock']} UTC")
         stated = f"{match['utc_day']} {match['utc_clock']} UTC" if match["utc_day"] else None
