@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-from .stretch import generator
 from typing import TYPE_CHECKING
 
+from .stretch import generator
+
 if TYPE_CHECKING:
-    from .situations import Situation
     from .capture import Capture, Key
+    from .situations import Situation
 
 _WHOLE_SCREEN = 0.3
 """How often a screen is left out that the situation does not need."""

@@ -7,10 +7,11 @@ pages come out of what a VM consumes. State by free memory against the least it 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from .host import MEMORY, WORLD, Host, Vm
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .capture import Cells

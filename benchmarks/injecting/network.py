@@ -6,11 +6,12 @@ passes that uplink, and a broadcast reaches every port of its switch.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from .host import PORT, Host, Vm
 from .stretch import generator, wobble
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .capture import Cells

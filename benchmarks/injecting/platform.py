@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .capture import Key
 from .cpu import edit_clock
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .host import Host
@@ -49,6 +49,16 @@ def edit_c_states(host: Host, shallow: float) -> None:
         for counter, part in zip(_DEEP, (shallow, 1 - shallow, 0.0), strict=True):
             cells = host.get(_STATE, f"PCPU {pcpu}", counter)
             host.put(_STATE, f"PCPU {pcpu}", counter, cells * (1 - host.window) + idle * part * host.window)
+
+
+def settle_states(host: Host) -> None:
+    """Let the P-states of a PCPU add up to 100 % of its time again."""
+    for pcpu in host.pcpus:
+        state = f"PCPU {pcpu}"
+        steps = [f"%P-State P{step}" for step in range(16) if (_STATE, state, f"%P-State P{step}") in host]
+        total = sum((host.get(_STATE, state, one) for one in steps), start=np.zeros(host.capture.samples))
+        for one in steps:
+            host.put(_STATE, state, one, host.get(_STATE, state, one) * _FULL / np.maximum(total, 1e-9))
 
 
 def edit_power(host: Host, *, watts: float = 0.0, cap: float = 0.0) -> None:

@@ -153,6 +153,8 @@ def settle(host: Host, *, everything: bool = False) -> None:
     storage.settle_storage(host)
     network.settle_network(host)
     cpu.settle_cpu(host, everything=everything)
+    if everything:
+        platform.settle_states(host)
 
 
 def _level(name: str, value: Any, strength: str) -> Any:

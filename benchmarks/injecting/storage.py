@@ -6,7 +6,7 @@ A command's latency is the mean over reads, writes and others, weighted by their
 
 from __future__ import annotations
 
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 

@@ -153,6 +153,8 @@ def _host(clone: _Clone) -> None:
         busy = {"% Processor Time": 15.5, "% Util Time": 16.0, "% Core Util Time": 27.0}
         clone.level("Physical Cpu", str(pcpu), busy, varies=True)
         clone.copy("PCPU Power State", f"PCPU {pcpu % 2}", f"PCPU {pcpu}")
+        steps = {f"%P-State P{step}": 0.0 for step in range(16)}
+        clone.level("PCPU Power State", f"PCPU {pcpu}", {**steps, "%P-State P0": 97.0, "%P-State P1": 3.0})
     clone.level(
         "Physical Cpu", "_Total", {"% Processor Time": 15.5, "% Util Time": 16.0, "% Core Util Time": 27.0}, varies=True
     )
