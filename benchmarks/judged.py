@@ -11,7 +11,7 @@ from pathlib import Path
 
 from injecting.situations import STRENGTHS
 
-_ACCEPTED = Path(__file__).parent / "accepted.toml"
+ACCEPTED = Path(__file__).parent / "accepted.toml"
 _SURE, _CLOSE = 0.8, 2
 _INVENTED = ("storage.vsan*",)
 """Never right: the recording has no vSAN."""
@@ -68,7 +68,7 @@ class Judged:
 class Key:
     """Which findings are right for a situation."""
 
-    def __init__(self, path: Path = _ACCEPTED) -> None:
+    def __init__(self, path: Path = ACCEPTED) -> None:
         self._accepted: dict[str, dict[str, list[str]]] = tomllib.loads(path.read_text(encoding="utf-8"))
 
     def _matches(self, one: Judged, part: str, trouble: str) -> bool:

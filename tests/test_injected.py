@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from compose import real_data
 
-BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
-sys.path.append(str(BENCHMARKS))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
+
 from injected import Bench
 from injecting.capture import read_capture
 from injecting.host import ADAPTER, DEVICE, GROUP, MEMORY, PATH, PER_WORLD, WORLD, Host
 from injecting.situations import read_situations
 from injecting.stretch import stretched
-from judged import Judged, Key, Told, on_object
+from judged import ACCEPTED, Judged, Key, Told, on_object
 
 SITUATIONS = read_situations()
 SAMPLE = [one for one in SITUATIONS if one.id != "all-paths-down"][::3]
@@ -169,7 +169,7 @@ def test_samples_vary_around_the_recorded_level_and_resemble_their_neighbours():
 
 def test_situations_have_sources_and_troubles_have_right_findings():
     troubles = [one for one in SITUATIONS if not one.harmless]
-    accepted = tomllib.loads((BENCHMARKS / "accepted.toml").read_text(encoding="utf-8"))
+    accepted = tomllib.loads(ACCEPTED.read_text(encoding="utf-8"))
     assert len(troubles) >= 60
     assert len(SITUATIONS) - len(troubles) >= 30
     assert len({one.id for one in SITUATIONS}) == len(SITUATIONS)

@@ -159,6 +159,10 @@ def settle_memory(host: Host, *, everything: bool = False) -> None:
         consumed = _consumed(host, vm)
         free = free + host.before(MEMORY, vm.group, _CELLS["consumed"]) - consumed
         host.put(MEMORY, vm.group, _CELLS["consumed"], consumed)
+        if host.before(MEMORY, vm.group, _CELLS["local"]).any():
+            local = consumed * host.get(MEMORY, vm.group, _CELLS["local_pct"]) / 100
+            host.put(MEMORY, vm.group, _CELLS["local"], local)
+            host.put(MEMORY, vm.group, _CELLS["remote"], consumed - local)
     least = host.get("Memory", "", "Kernel MinFree MBytes")
     free = np.maximum(free, 0.1 * least)
     host.put("Memory", "", "Free MBytes", free)

@@ -59,6 +59,7 @@ class Roles:
     device2: str
     uplink: str
     uplink2: str
+    vmkernel: str
     pcpu: str
     nfs: str
 
@@ -78,6 +79,7 @@ class Roles:
             "path": [("path", "*")],
             "uplink": [("port", self.uplink)],
             "uplink2": [("port", self.uplink2)],
+            "vmkernel": [("port", self.vmkernel)],
             "ports": [("port", one) for one in self.vm.ports],
             "pcpu": [("pcpu", self.pcpu)],
             "nfs": [("nfs", self.nfs)],
@@ -113,11 +115,19 @@ def draw_roles(host: Host, situation: Situation, seed: int) -> Roles:
     device = mine[0] if mine else disks[0]
     links = network.uplinks(host)
     mine_link = network.uplink_of(host, network.port_of(host, vm)) or links[0]
+    ports = [one for one in host.instances(PORT) if ":vmk" in one]
     return Roles(
-        vm, vm2, others, device, next((one for one in disks if one != device), device), mine_link,
-        next((one for one in links if one != mine_link), mine_link),
-        host.pcpus[int(random.integers(len(host.pcpus))) // 2 * 2], host.nfs_of.get(vm.name, ""),
-    )  # fmt: skip
+        vm=vm,
+        vm2=vm2,
+        others=others,
+        device=device,
+        device2=next((one for one in disks if one != device), device),
+        uplink=mine_link,
+        uplink2=next((one for one in links if one != mine_link), mine_link),
+        vmkernel=ports[-1] if ports else "",
+        pcpu=host.pcpus[int(random.integers(len(host.pcpus))) // 2 * 2],
+        nfs=host.nfs_of.get(vm.name, ""),
+    )
 
 
 def draw_window(host: Host, situation: Situation, seed: int) -> tuple[int, int]:
@@ -262,8 +272,8 @@ def _port(host: Host, roles: Roles, on: str = "vm", **levels: float) -> None:
             network.edit_port(host, network.port_of(host, vm), **levels)
 
 
-def _vmkernel_port(host: Host, _: Roles, **levels: float) -> None:
-    network.edit_port(host, [one for one in host.instances(PORT) if ":vmk" in one][-1], **levels)
+def _vmkernel_port(host: Host, roles: Roles, **levels: float) -> None:
+    network.edit_port(host, roles.vmkernel, **levels)
 
 
 def _broadcasts(host: Host, roles: Roles, rate: float, drop_rx: float = 0.0) -> None:
