@@ -37,7 +37,7 @@ from judged import Judged, Key, Told, reliability_table, report
 import esxparse as ex
 
 HEADING = "Troubles edited into a real capture"
-VARIANTS = (("medium", "all"), ("strong", "all"), ("weak", "all"), ("medium", "half"), ("strong", "half"))
+VARIANTS = (("strong", "all"), ("medium", "all"), ("medium", "half"), ("strong", "half"), ("weak", "all"))
 """Strengths, with all counters or half of them."""
 _NOISES = 2
 """How many differently stretched captures there are of each host."""

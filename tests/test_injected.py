@@ -174,7 +174,7 @@ def test_situations_have_sources_and_troubles_have_right_findings():
     assert len(SITUATIONS) - len(troubles) >= 30
     assert len({one.id for one in SITUATIONS}) == len(SITUATIONS)
     assert all(one.source and one.where for one in SITUATIONS)
-    assert {one.id for one in troubles} <= {name for name, entry in accepted.items() if entry["right"]}
+    assert {one.id for one in troubles} <= {name for name, entry in accepted.items() if entry.get("right")}
     assert set(accepted) <= {one.id for one in SITUATIONS}
 
 

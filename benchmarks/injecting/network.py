@@ -81,6 +81,16 @@ def _set(host: Host, port: str, way: str, mbit: Cells, bytes_: float) -> None:
         host.put(PORT, port, counter, cells * (1 - host.window) + target * host.window)
 
 
+def take_down(host: Host, port: str, other: str) -> None:
+    """Take an uplink down while the trouble lasts; another one carries its packets."""
+    for counter in (one for way in _WAYS.values() for one in way[:2]):
+        moved = host.get(PORT, port, counter) * host.window
+        host.put(PORT, port, counter, host.get(PORT, port, counter) - moved)
+        host.put(PORT, other, counter, host.get(PORT, other, counter) + moved)
+    for counter in _STATES.values():
+        host.put(PORT, port, counter, host.get(PORT, port, counter) * (1 - host.window))
+
+
 def edit_broadcasts(host: Host, switch: str, rate: float, *, drop_rx: float = 0.0) -> None:
     """Send so many broadcasts per second to every port of a switch."""
     for port in host.instances(PORT):

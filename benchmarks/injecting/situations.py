@@ -276,6 +276,10 @@ def _vmkernel_port(host: Host, roles: Roles, **levels: float) -> None:
     network.edit_port(host, roles.vmkernel, **levels)
 
 
+def _take_down(host: Host, roles: Roles, link: str, other: str) -> None:
+    network.take_down(host, getattr(roles, link), getattr(roles, other))
+
+
 def _broadcasts(host: Host, roles: Roles, rate: float, drop_rx: float = 0.0) -> None:
     network.edit_broadcasts(host, roles.uplink.partition(":")[0], rate, drop_rx=drop_rx)
 
@@ -307,6 +311,7 @@ _EDITS: dict[str, Callable[..., None]] = {
     "virtual": _virtual,
     "port": _port,
     "vmkernel_port": _vmkernel_port,
+    "take_down": _take_down,
     "broadcasts": _broadcasts,
     "interrupts": _interrupts,
     "clock": lambda host, _, ratio: cpu.edit_clock(host, ratio),
