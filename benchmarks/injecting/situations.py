@@ -251,7 +251,7 @@ def _nfs(host: Host, roles: Roles, **levels: float) -> None:
     storage.edit_nfs(host, roles.nfs, **levels)
 
 
-def _optical(host: Host, _: Roles, **levels: float) -> None:
+def _optical(host: Host, _: Roles, **levels: Any) -> None:
     drive = next(one.name for one in host.devices if one.name.startswith("mpx."))
     storage.edit_device(host, drive, **levels)
 
