@@ -17,12 +17,11 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 import incidents
 import sections
@@ -65,6 +64,7 @@ class Bench:
             made = Host(stretched(self._recorded[host], self._seed + noise))
             settle(made, everything=True)
             self._bases[host, noise] = made.capture
+            self._writer.remember(made.capture)
         return self._bases[host, noise]
 
     def make(
@@ -110,21 +110,30 @@ class Bench:
         )
 
 
-def judge_all(real: Path, only: Sequence[str], keep: Path, seed: int, *, keep_all: bool) -> Iterator[Judged]:
+def judge_all(bench: Bench, only: Sequence[str], keep: Path, known: Mapping[str, Judged]) -> Iterator[Judged]:
     """Every situation in every strength with all counters, medium and strong with half of them too.
 
-    only: Patterns of names such as `queue-full-medium-all`.
+    only: Patterns of names such as `queue-full-medium-all`. known: What is judged already.
     """
-    bench = Bench(real, seed)
     for strength, fields in VARIANTS:
         for situation in read_situations():
             name = f"{situation.id}-{strength}-{fields}"
             if only and not any(fnmatchcase(name, pattern) for pattern in only):
                 continue
-            path = keep / f"{name}.csv"
-            yield bench.judge(situation, strength, fields, path)
-            if not keep_all:
-                path.unlink()
+            yield known[name] if name in known else bench.judge(situation, strength, fields, keep / f"{name}.csv")
+
+
+def judged_before(log: Path) -> dict[str, Judged]:
+    """The judgements of a log, by name."""
+    found = {}
+    for line in log.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        row["found"] = [Told(**one) for one in row["found"]]
+        row["objects"] = [(kind, name) for kind, name in row["objects"]]
+        first, last = row["window"]
+        one = Judged(**(row | {"window": (first, last)}))
+        found[one.name] = one
+    return found
 
 
 def incident_pairs(folder: Path, scratch: Path) -> list[tuple[float, bool]]:
@@ -152,7 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="patterns: queue-full-*, *-medium-all")
     parser.add_argument("--seed", type=int, default=1, help="draws VMs, disks, times and fields")
     parser.add_argument("--keep", type=Path, help="keep all captures there")
-    parser.add_argument("--log", type=Path, help="write every judgement there, a line of JSON each")
+    parser.add_argument("--log", type=Path, help="a line of JSON per judgement; those in it are not made again")
     parser.add_argument("-o", "--output", type=Path, help="write the part into this file instead")
     options = parser.parse_args(arguments)
     root = os.environ.get("ESXPARSE_REAL_DATA")
@@ -163,15 +172,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sections.put(HEADING, ["Not scored: no real capture."], options.output)
         return 0
     began = time.perf_counter()
+    known = judged_before(options.log) if options.log and options.log.exists() else {}
     judged = []
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.keep or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
-        for one in judge_all(real, options.only, folder, options.seed, keep_all=options.keep is not None):
+        for one in judge_all(Bench(real, options.seed), options.only, folder, known):
             judged.append(one)
-            if options.log:
+            if options.log and one.name not in known:
                 with options.log.open("a", encoding="utf-8") as stream:
-                    stream.write(json.dumps(_as_dict(one)) + "\n")
+                    stream.write(json.dumps(asdict(one)) + "\n")
+            if not options.keep:
+                (folder / f"{one.name}.csv").unlink(missing_ok=True)
         lines = report(judged, Key(), options.seed)
         if root and not options.only and (published := Path(root).parent / "incidents").is_dir():
             pairs = incident_pairs(published, Path(scratch))
@@ -182,10 +194,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n".join(lines))
     print(f"{time.perf_counter() - began:.0f} s", file=sys.stderr)
     return 0
-
-
-def _as_dict(one: Judged) -> dict[str, Any]:
-    return {"name": one.name, **asdict(one)}
 
 
 if __name__ == "__main__":

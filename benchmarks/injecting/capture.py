@@ -93,16 +93,18 @@ def _number(cell: str) -> bool:
 
 
 class Writer:
-    """Writes captures; the text of a column that was not edited since the last capture is used again."""
+    """Writes captures; the text of a column that is remembered is used again."""
 
     def __init__(self) -> None:
         self._texts: dict[int, tuple[Cells, list[str]]] = {}
 
-    def write(self, capture: Capture, path: Path, *, remember: bool = False) -> None:
-        """Write a capture as esxtop does: every cell in quotes, a comma between two of them.
+    def remember(self, capture: Capture) -> None:
+        """Keep the text of all columns of a capture, which pays if the next captures share most of them."""
+        for key, cells in capture.columns.items():
+            self._texts[id(cells)] = (cells, format_cells(cells, whole=key in capture.whole))
 
-        remember: Keep the text of all columns, which pays if the next captures share most of them.
-        """
+    def write(self, capture: Capture, path: Path) -> None:
+        """Write a capture as esxtop does: every cell in quotes, a comma between two of them."""
         names = [_FIRST, *(f"\\\\{capture.host}\\{key.header}" for key in capture.columns)]
         columns = [[time.strftime(_STAMP) for time in capture.times]]
         for key, cells in capture.columns.items():
@@ -110,10 +112,7 @@ class Writer:
             if known is not None and known[0] is cells:
                 columns.append(known[1])
                 continue
-            text = format_cells(cells, whole=key in capture.whole)
-            columns.append(text)
-            if remember:
-                self._texts[id(cells)] = (cells, text)
+            columns.append(format_cells(cells, whole=key in capture.whole))
         with path.open("w", encoding="utf-8", newline="") as stream:
             stream.write(_line(names))
             stream.writelines(map(_line, zip(*columns, strict=True)))
