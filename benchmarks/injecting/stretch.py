@@ -59,7 +59,7 @@ def stretched(recorded: Capture, seed: int, samples: int = SAMPLES) -> Capture:
         seen = cells[1:] if key.object.startswith(_UNMEASURED) and len(cells) > 1 else cells
         level = float(seen.mean())
         if np.all(seen == seen[0]):
-            made.columns[key] = np.full(samples, level)
+            made.columns[key] = np.full(samples, float(seen[0]))
             continue
         family = _family(key)
         if family not in factors:
