@@ -100,6 +100,7 @@ sbom: $(SYNCED) ## Write the bill of materials of a release, sbom.cdx.json (Cycl
 
 score: $(SYNCED) ## How right diagnosis and quality checks are: writes benchmarks/SCORE.md and QUALITY.md (minutes)
 	$(RUN) python benchmarks/score.py --output benchmarks/SCORE.md
+	$(RUN) python benchmarks/injected.py --output benchmarks/SCORE.md
 	$(RUN) python benchmarks/corruptions.py --output benchmarks/QUALITY.md
 
 fuzz: $(SYNCED) ## Fuzz scanner and reader, FUZZ_SECONDS each (600), and FUZZ_FILES mutated files (50,000; needs nightly Rust and cargo-fuzz)
