@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -11,6 +12,11 @@ import time
 from contextlib import contextmanager
 from urllib.error import URLError
 from urllib.request import urlopen
+
+from browser import chromium as browser_of
+
+WAIT_MS = 180_000
+FOLLOWED = "before => [...document.querySelectorAll('.ex-panel')].every((one, at) => one.dataset.drawn !== before[at])"
 
 
 def notebook(sources):
@@ -51,3 +57,20 @@ def run_all(page, wait_ms):
     page.get_by_text("Python 3 (ipykernel) | Idle").wait_for(timeout=wait_ms)
     page.get_by_text("Run", exact=True).first.click()
     page.get_by_text("Run All Cells", exact=True).click()
+
+
+@contextmanager
+def page_of(folder):
+    """JupyterLab on a folder, in a browser without a network: its address, a page, and what goes wrong there."""
+    with lab(folder) as address, browser_of() as browser:
+        context = browser.new_context(viewport={"width": 1440, "height": 1800}, reduced_motion="reduce")
+        page = context.new_page()
+        problems = []
+        page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        # Whatever is not this machine is not there.
+        context.route(
+            re.compile(r"^https?://(?!127\.0\.0\.1)"),
+            lambda route: (problems.append(route.request.url), route.abort()),
+        )
+        yield address, page, problems

@@ -2,13 +2,13 @@
 
 import sys
 import tomllib
-from pathlib import Path
 
 import numpy as np
 import pytest
+from checkout import ROOT
 from compose import real_data
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
+sys.path.insert(0, str(ROOT / "benchmarks"))
 
 from injected import Bench
 from injecting.capture import read_capture

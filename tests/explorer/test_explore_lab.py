@@ -4,46 +4,25 @@ from __future__ import annotations
 
 import re
 import shutil
-from contextlib import contextmanager
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
-from browser import chromium as browser_of
-from lab_server import lab, notebook, run_all
+from lab_server import FOLLOWED, WAIT_MS, lab, notebook, page_of, run_all
 
 import esxparse as ex
 
 pytestmark = [pytest.mark.search, pytest.mark.needs("anywidget", "chromium", "jupyterlab", "playwright")]
 
-WAIT_MS = 180_000
 CELLS = [
     "import esxparse as ex\napp = ex.explore(ex.datasets_dir() / 'busy-host' / 'busy-host.csv')\napp",
     "rec = ex.open(ex.datasets_dir() / 'busy-host' / 'busy-host.csv')\nrec.plot('%RDY')",
     "",
 ]
 
-FOLLOWED = "before => [...document.querySelectorAll('.ex-panel')].every((one, at) => one.dataset.drawn !== before[at])"
 # The first labels of each panel's axis of time.
 AXES = """all => all.map(one =>
     [...one.querySelectorAll('.role-axis-label text')].slice(0, 3).map(text => text.textContent).join())"""
-
-
-@contextmanager
-def page_of(folder):
-    """JupyterLab on a folder, in a browser without a network: its address, a page, and what goes wrong there."""
-    with lab(folder) as address, browser_of() as browser:
-        context = browser.new_context(viewport={"width": 1440, "height": 1800}, reduced_motion="reduce")
-        page = context.new_page()
-        problems = []
-        page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        # Whatever is not this machine is not there.
-        context.route(
-            re.compile(r"^https?://(?!127\.0\.0\.1)"),
-            lambda route: (problems.append(route.request.url), route.abort()),
-        )
-        yield address, page, problems
 
 
 def test_from_a_search_to_the_same_numbers_in_a_cell(tmp_path):

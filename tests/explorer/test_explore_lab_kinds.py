@@ -5,8 +5,7 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from lab_server import notebook, run_all
-from test_explore_lab import WAIT_MS, page_of
+from lab_server import WAIT_MS, notebook, page_of, run_all
 
 import esxparse as ex
 

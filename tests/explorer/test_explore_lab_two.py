@@ -6,8 +6,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from lab_server import notebook, run_all
-from test_explore_lab import FOLLOWED, WAIT_MS, page_of
+from lab_server import FOLLOWED, WAIT_MS, notebook, page_of, run_all
 
 import esxparse as ex
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import re
 import time
-from pathlib import Path
 
 import pytest
-from lab_server import run_all
-from test_explore_lab import WAIT_MS, page_of
+from checkout import DOCS
+from lab_server import WAIT_MS, page_of, run_all
 
 import esxparse as ex
 from esxparse.reports import starter
 
 pytestmark = [pytest.mark.search, pytest.mark.needs("anywidget", "chromium", "jupyterlab", "playwright")]
 
-DOCS = Path(__file__).parents[1] / "docs" / "templates.md"
+GUIDE = DOCS / "templates.md"
 CAPTURE = ex.datasets_dir() / "power" / "dynamic-1.csv.bz2"
 
 
@@ -38,7 +37,7 @@ def test_a_copied_template_with_a_cell_of_ones_own_runs_cell_by_cell(tmp_path):
     parameters["source"] = "".join(parameters["source"]).replace(
         'capture: str = ""', f"capture: str = {str(CAPTURE)!r}"
     )
-    (added,) = re.findall(r"```python\n(of_vms = .*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
+    (added,) = re.findall(r"```python\n(of_vms = .*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
     place = next(at for at, cell in enumerate(notebook["cells"]) if "host_health.vm_cpu" in "".join(cell["source"]))
     cell = {"cell_type": "code", "id": "mine", "metadata": {}, "execution_count": None, "outputs": [], "source": added}
     notebook["cells"].insert(place + 1, cell)
