@@ -8,7 +8,7 @@ import re
 from itertools import starmap
 
 import pytest
-from search import SEARCHING
+from search import routine_of
 
 import esxparse as ex
 
@@ -163,7 +163,7 @@ GAPS = {
     "a long gap": ([0, 1, 11], HOURS),
 }
 """Days and hours of a recording, from its first day."""
-FIRST_DAYS = range(31) if SEARCHING else (0, 11, 27)
+FIRST_DAYS = (0, 11, 27)
 """The days of March on which recordings begin, from 0; each lasts twelve days."""
 ABOUT_DATES = re.compile(r"date_order|swapped|took days up to 12|readable time|time stamp|not a time|no time|damaged")
 
@@ -197,12 +197,15 @@ def wrong_months(file, times, options):
     return {time.date() for time in found_times(rec)} - {time.date() for time in times}
 
 
+@pytest.mark.parametrize(
+    "first_days", routine_of([FIRST_DAYS, range(0, 31, 3)], {FIRST_DAYS}), ids=["three", "every third"]
+)
 @pytest.mark.parametrize("saving", SAVINGS)
 @pytest.mark.parametrize("reader", FILES)
-def test_no_month_is_wrong_without_a_warning(tmp_path, reader, saving):
+def test_no_month_is_wrong_without_a_warning(tmp_path, reader, saving, first_days):
     name, content = FILES[reader]
     wrong = []
-    for first in FIRST_DAYS:
+    for first in first_days:
         for gap, kept in GAPS.items():
             times = recorded(first, *kept)
             file = tmp_path / name

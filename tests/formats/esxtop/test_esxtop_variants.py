@@ -8,12 +8,13 @@ import compose
 import pytest
 from damage import Base, Variant, variants
 from polars import selectors
-from search import SEARCHING
+from search import routine_of
 
 import esxparse as ex
 from esxparse.formats.esxtop.slice import slice_capture
 
-ROUTINE, ALL = 20, 170
+ROUTINE, MANY = 5, 40
+"""How many variants."""
 SAMPLES = 24
 
 
@@ -100,9 +101,10 @@ def in_a_lake(variant, file, numbers, compared):
     compared += check_numbers(tables, numbers, variant.name)
 
 
+@pytest.mark.parametrize("count", routine_of([ROUTINE, MANY], {ROUTINE}))
 @pytest.mark.parametrize("base", [pytest.param(make, id=name) for name, make in bases()])
-def test_damaged_variants_keep_right_numbers_and_count_lost_rows(tmp_path, base, record_property):
-    made, numbers = variants(base(), ALL if SEARCHING else ROUTINE, seed=32)
+def test_damaged_variants_keep_right_numbers_and_count_lost_rows(tmp_path, base, count, record_property):
+    made, numbers = variants(base(), count, seed=32)
     compared = Counter()
     for place, variant in enumerate(made):
         folder = tmp_path / str(place)
