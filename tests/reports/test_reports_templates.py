@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+import re
+from pathlib import Path
 
 import nbclient
 import nbformat
 import pytest
 
+from esxparse import reports
 from esxparse.charts import theme
 from esxparse.reports import blocks, find, templates
 
@@ -28,10 +30,14 @@ def test_templates_say_what_they_are_for():
     assert all(parameter.help for parameter in health.parameters)
 
 
-def test_each_template_has_a_room_and_names_itself():
+def test_each_template_takes_from_no_other_ones_room_and_names_itself():
+    rooms = {path.parent.name for path in Path(reports.__file__).parent.glob("*/__init__.py")}
+    assert rooms - {"study"} <= {one.path.stem for one in templates()}
     for one in templates():
-        import_module(f"esxparse.reports.{'study' if one.study else one.path.stem}")
-        last = nbformat.read(one.path, as_version=4).cells[-1].source
+        cells = nbformat.read(one.path, as_version=4).cells
+        taken = {room for cell in cells for room in re.findall(r"from esxparse\.reports\.(\w+)", cell.source)}
+        assert taken & rooms <= {"study", one.path.stem}
+        last = cells[-1].source
         assert last.startswith(("page.provenance(", "provenance(found, "))
         assert f'"{one.path.stem}"' in last
 
