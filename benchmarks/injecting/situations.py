@@ -3,8 +3,8 @@
 A situation has `id`, `title`, `source`, `family`, `host` ("recorded" or "wide"), `where` (the objects that a finding
 may name: "vm", "device", "host" ...), `shows` (counters without which nobody could see it), `drops` and `edits`. Each
 edit has `do` (a name of `_EDITS`), `on` (a role) and levels: one number, or one each for weak, medium and strong.
-`standing`: the situation lasts throughout. `always` makes one edit last throughout; `pulse = [period, length]` lets it
-come and go.
+`standing`: the situation lasts throughout; `untimed`: no sample shows its start or end. `always` makes one edit last
+throughout; `pulse = [period, length]` lets it come and go.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def draw_window(host: Host, situation: Situation, seed: int) -> tuple[int, int]:
 
 
 def inject(host: Host, situation: Situation, strength: str, roles: Roles, window: tuple[int, int]) -> tuple[int, int]:
-    """Edit a situation into a host, and make all sums true again; returns the first and last sample that it shows in."""
+    """Edit a situation into a host, and make all sums true again; returns the first and last sample that show it."""
     whole = np.zeros(host.capture.samples)
     whole[window[0] : window[1] + 1] = 1.0
     shown = np.zeros_like(whole)
