@@ -75,7 +75,7 @@ class Bench:
         base = self._base(situation.host, seed % _NOISES)
         host = Host(base.copy(), seed)
         roles, window = draw_roles(host, situation, seed), draw_window(host, situation, seed)
-        inject(host, situation, strength, roles, window)
+        window = inject(host, situation, strength, roles, window)
         drop(host.capture, situation.drops)
         if fields == "half":
             drop_half(host.capture, situation, seed)
@@ -102,7 +102,7 @@ class Bench:
             strength,
             fields,
             situation.harmless,
-            situation.standing,
+            not (situation.standing or situation.untimed),
             situation.host,
             objects,
             window,

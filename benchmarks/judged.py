@@ -43,7 +43,7 @@ class Judged:
     strength: str
     fields: str
     harmless: bool
-    standing: bool
+    timed: bool
     host: str
     objects: list[tuple[str, str]]
     window: tuple[int, int]
@@ -123,7 +123,7 @@ def score_table(judged: Sequence[Judged], key: Key) -> list[str]:
         mine = [one for one in judged if not one.harmless and one.strength in strengths and one.fields == fields]
         first = [one for one in mine if key.right(one, one.first)]
         among = [one for one in mine if any(key.right(one, finding) for finding in one.found)]
-        timed = [one for one in first if not one.standing]
+        timed = [one for one in first if one.timed]
         starts, ends = (
             sum(abs(getattr(one.first, name) - one.window[place]) <= _CLOSE for one in timed)
             for place, name in enumerate(("start", "end"))

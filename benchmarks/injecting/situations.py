@@ -3,8 +3,8 @@
 A situation has `id`, `title`, `source`, `family`, `host` ("recorded" or "wide"), `where` (the objects that a finding
 may name: "vm", "device", "host" ...), `shows` (counters without which nobody could see it), `drops` and `edits`. Each
 edit has `do` (a name of `_EDITS`), `on` (a role) and levels: one number, or one each for weak, medium and strong.
-`standing`: the situation lasts throughout. `always` makes one edit last throughout; `pulse = [period, length]` lets it
-come and go.
+`standing`: the situation lasts throughout; `untimed`: no sample shows its start or end. `always` makes one edit last
+throughout; `pulse = [period, length]` lets it come and go.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ class Situation:
     host: str = "wide"
     harmless: bool = False
     standing: bool = False
+    untimed: bool = False
+    """Whether its start and end cannot be read off the samples, as of a clock that was set."""
     vcpus: int = 1
     """How many vCPUs the VM has at least."""
     on_nfs: bool = False
@@ -141,20 +143,26 @@ def draw_window(host: Host, situation: Situation, seed: int) -> tuple[int, int]:
     return start, start + length - 1
 
 
-def inject(host: Host, situation: Situation, strength: str, roles: Roles, window: tuple[int, int]) -> None:
-    """Edit a situation into a host, and make all sums true again."""
+def inject(host: Host, situation: Situation, strength: str, roles: Roles, window: tuple[int, int]) -> tuple[int, int]:
+    """Edit a situation into a host, and make all sums true again; returns the first and last sample that show it."""
     whole = np.zeros(host.capture.samples)
     whole[window[0] : window[1] + 1] = 1.0
+    shown = np.zeros_like(whole)
     for one in situation.edits:
         edit = {name: _level(name, value, strength) for name, value in one.items()}
         pulse = edit.pop("pulse", None)
-        host.window = np.ones_like(whole) if edit.pop("always", False) else whole
+        lasting = edit.pop("always", False)
+        host.window = np.ones_like(whole) if lasting else whole
         if pulse:
             place = np.arange(len(whole)) - window[0]
             host.window = host.window * (place % pulse[0] < pulse[1])
         _EDITS[edit.pop("do")](host, roles, **edit)
+        if not lasting:
+            shown += host.window
     host.window = whole
     settle(host)
+    at = np.flatnonzero(shown)
+    return (int(at[0]), int(at[-1])) if len(at) else window
 
 
 def settle(host: Host, *, everything: bool = False) -> None:

@@ -184,7 +184,7 @@ def test_a_finding_is_right_by_its_trouble_and_its_object():
     ]
     wrong = Told("storage.array_slow", "device", "naa.1", "warning", 0.9, 30, 60, "", False)
     one = Judged(
-        "queue-full", "storage", "medium", "all", False, False, "wide", [("device", "naa.1")], (30, 60), [*found, wrong]
+        "queue-full", "storage", "medium", "all", False, True, "wide", [("device", "naa.1")], (30, 60), [*found, wrong]
     )
     key = Key()
     assert [key.right(one, told) for told in one.found] == [True, False, False]
@@ -195,5 +195,5 @@ def test_ports_are_named_by_their_last_part_too():
     told = Told("network.line_rate", "port", "vmnic0", "warning", 0.9, 30, 60, "", False)
     objects = [("port", "vSwitch0:33554434:vmnic0")]
     assert on_object(
-        Judged("uplink-full", "network", "weak", "all", False, False, "wide", objects, (30, 60), [told]), told
+        Judged("uplink-full", "network", "weak", "all", False, True, "wide", objects, (30, 60), [told]), told
     )
