@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import date, datetime
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from esxparse.counters.series import series_name
 from esxparse.derived.panels import panel
 from esxparse.errors import EsxparseError
+from esxparse.formats.opening import moment
 from esxparse.metrics import change_points
 from esxparse.metrics.change_points import Matrix, Numbers
 from esxparse.recording import Recording, counted
@@ -110,18 +111,20 @@ def every(rec: Recording, derived: Sequence[str] = (), *, still: bool = False) -
     return Every(times, pl.concat(names), np.vstack(values)), pl.DataFrame(out, schema=schema, orient="row")
 
 
-def changes(rec: Recording, at: datetime | None = None, derived: Sequence[str] = ()) -> Changes:
+def changes(rec: Recording, at: str | date | None = None, derived: Sequence[str] = ()) -> Changes:
     """Tell what changed in a recording: which series, when, how far beyond what they were, and which was first.
 
     Every column of numbers of every table with times is looked at: any format that has them.
 
     Args:
         rec: A recording.
-        at: When the trouble began, in UTC; by itself, when most series changed together.
+        at: When the trouble began, in UTC: a datetime, a date, or text such as `2026-03-11T09:02`; by itself, when most
+            series changed together.
         derived: Derived tables to look at as well, ["vm", "device"] for instance.
 
     Raises:
-        EsxparseError: There are fewer than 12 samples, `at` is not within them, or there is no such derived table.
+        EsxparseError: There are fewer than 12 samples, `at` is no time or not within them, or a derived table is
+            unknown.
 
     Source: see `esxparse.metrics.change_points`.
     """
@@ -133,7 +136,8 @@ def changes(rec: Recording, at: datetime | None = None, derived: Sequence[str] =
     sure = (statistic >= SURE) & (onset < count)
     gathered = _gathered(onset[sure], statistic[sure], count)
     first = gathered[0] - _NEAR if gathered else count // 2
-    place = first if at is None else _place(whole.times, at, rec.source)
+    begun = moment(at, "at")
+    place = first if begun is None else _place(whole.times, begun, rec.source)
     went = change_points.Beyond(*_pieces(lambda rows: change_points.beyond(rows, place), values))
     series = whole.names.with_columns(
         beyond=went.times(whole.names.select(pl.struct("table", "counter").rank("dense")).to_series().to_numpy()),
@@ -153,12 +157,9 @@ _FIRST: Final = ("first_table", "first_counter", "first_instance")
 
 def _place(times: pl.Series, at: datetime, source: str) -> int:
     """The first sample at or after a time."""
-    moment = at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
-    place = int((times < moment).sum())
+    place = int((times < at).sum())
     if not _EDGE <= place <= len(times) - _EDGE:
-        msg = (
-            f"{moment:%Y-%m-%d %H:%M:%S} UTC is not within {source}: give a time from {times[_EDGE]} to {times[-_EDGE]}"
-        )
+        msg = f"{at:%Y-%m-%d %H:%M:%S} UTC is not within {source}: give a time from {times[_EDGE]} to {times[-_EDGE]}"
         raise EsxparseError(msg)
     return place
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
-import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -16,8 +14,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from esxparse.diagnosis import spells
-from esxparse.diagnosis.cases import Case
-from esxparse.diagnosis.series import Series, roots
+from esxparse.diagnosis.cases import Case, Evidence
+from esxparse.diagnosis.series import Series, roots, spoken
+from esxparse.diagnosis.wording import Values, said, whole
 from esxparse.metrics import over_time
 from esxparse.recording import counted
 
@@ -40,8 +39,8 @@ _BEHIND: Final = 1.5
 _OVERLAP: Final = 0.5
 _SHARE: Final = 0.25
 """What is there for much longer than a trouble did not bring it about."""
-_UNTOLD: Final = "?"
-_CLAUSE: Final = re.compile(r"(?<=[;.]) (?=\S)")
+_APART: Final = frozenset({"device", "nfs", "vsan"})
+"""Kinds of objects that have no trouble by one another: two LUNs, two volumes."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +84,11 @@ class Story:
 
     @property
     def text(self) -> str:
-        """The sentence of the verdict."""
-        return said(self.case.verdict, self.values)
+        """The sentence of the verdict; the title of the case leads it if its own first clause cannot be said."""
+        known = said(self.case.verdict, self.values)
+        if whole(self.case.verdict, self.values):
+            return known
+        return " ".join(filter(None, (f"{self.name}: {self.case.title}.", known)))
 
 
 def stories(cases: Iterable[Case], series: Series) -> list[Story]:
@@ -169,12 +171,12 @@ def _story(
     missing: list[str] = []
     for one, held in zip(case.evidence, answers[:-1], strict=True):
         if held is None:
-            missing.append(one.say.partition("{")[0].strip(" ,:(") or one.holds)
+            missing.append(unanswered(case, one, values))
             continue
         weight, words = (one.weight, one.say) if held else (one.fails, one.otherwise)
         odds += weight
-        if words and weight:
-            (fits if weight > 0 else against).append(said(words, values))
+        if weight and (known := said(words, values)):
+            (fits if weight > 0 else against).append(known)
     impact = 0.0 if answers[-1] is None else float(answers[-1])
     told = tuple(fits), tuple(against), tuple(dict.fromkeys(missing))
     return Story(case, place, case.entity.get("name", name), inside, odds, impact, values, *told)
@@ -185,6 +187,15 @@ def _known(case: Case, answers: Sequence[object]) -> float:
     weights = [max(abs(one.weight), abs(one.fails)) for one in case.evidence]
     told = sum(weight for weight, held in zip(weights, answers, strict=False) if held is not None)
     return told / max(sum(weights), 1.0)
+
+
+def unanswered(case: Case, one: Evidence, values: Values) -> str:
+    """What a capture cannot tell: the words for it, or the counters that it lacks if the words hold numbers."""
+    if "{" not in one.say:
+        return one.say
+    lacking = sorted(name for name in roots(one.holds) if values.get(name) is None)
+    names = dict.fromkeys(spoken(case.kind, name) for name in lacking)
+    return ", ".join(filter(None, names)) or case.title
 
 
 def _who(series: Series, inside: NDArray[np.bool_], kind: str, by: str, not_this: str) -> str | None:
@@ -198,43 +209,6 @@ def _who(series: Series, inside: NDArray[np.bool_], kind: str, by: str, not_this
         if one != not_this and (value := series.spell(kind, place, inside, by)) is not None
     ]
     return max(found)[1] if found else None
-
-
-def said(text: str, values: Mapping[str, float | str | None]) -> str:
-    """Fill a text with values, without the clauses that name a missing one; the first clause stays.
-
-    A clause that ends with ", " and what is missing loses that end.
-    """
-    first, *others = (_without_end(one, values) for one in _CLAUSE.split(text))
-    kept = [first, *(one for one in others if not _is_missing(one, values))]
-    joined = " ".join(kept)
-    if kept[-1] is not (others or [first])[-1]:
-        joined = joined.removesuffix(";") + ("." if text.rstrip().endswith(".") and not joined.endswith(".") else "")
-    return _Words().vformat(joined, (), values)
-
-
-def _without_end(clause: str, values: Mapping[str, float | str | None]) -> str:
-    rest, comma, last = clause.rpartition(", ")
-    # A bracket or a conclusion goes with what stands before.
-    if not comma or ")" in last or ": " in last or not _is_missing(last, values):
-        return clause
-    return rest + (clause[-1] if clause[-1] in ".;" else "")
-
-
-def _is_missing(text: str, values: Mapping[str, float | str | None]) -> bool:
-    """Whether it names a value that is not told."""
-    return any(values.get(name, "") is None for _, name, _, _ in string.Formatter().parse(text) if name)
-
-
-class _Words(string.Formatter):
-    """Values that are not told are a question mark."""
-
-    def format_field(self, value: object, format_spec: str) -> str:
-        if value is None:
-            return _UNTOLD
-        if isinstance(value, float) and not format_spec:
-            return f"{value:.3g}"
-        return format(value, format_spec)
 
 
 def _shared(found: list[Story]) -> list[Story]:
@@ -262,7 +236,9 @@ def overlap(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
 
 
 def _explains(cause: Story, symptom: Story) -> bool:
-    return _named(symptom.case.trouble, cause.case.explains)
+    """Whether a case names the other's trouble, and the object can be the reason for what the other suffers."""
+    apart = cause.case.kind == symptom.case.kind and cause.case.kind in _APART and cause.name != symptom.name
+    return not apart and _named(symptom.case.trouble, cause.case.explains)
 
 
 @cache

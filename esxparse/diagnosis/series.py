@@ -88,6 +88,14 @@ def origin(kind: str, name: str) -> tuple[str, str, str]:
     return of, inner if inner in known(of) else "", how
 
 
+def spoken(kind: str, name: str) -> str:
+    """What people call the column that a name in an expression is made of: "%RDY"; empty for the spell itself."""
+    if name not in known(kind) and (found := _SPELL.fullmatch(name)):
+        return spoken(kind, found[1])
+    of, column, _ = origin(kind, name)
+    return (declared()[of][column].screen or declared()[of][column].name) if column else ""
+
+
 def tables(kind: str, name: str, *, also: bool = True) -> frozenset[str] | None:
     """The tables that a series is made of, with `also` those that it reads where a capture has them.
 

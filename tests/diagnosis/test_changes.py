@@ -77,6 +77,9 @@ def test_a_time_of_ones_own_is_compared_with_what_was_before(host):
     assert found.series["beyond"][0] > 5 > quiet.series["beyond"][0]
     with pytest.raises(ex.EsxparseError, match=r"2026-03-02 09:00:00 UTC is not within x\.csv"):
         ex.changes(host, at=datetime(2026, 3, 2, 9, tzinfo=UTC))
+    assert ex.changes(host, at=f"{moment(70):%Y-%m-%dT%H:%M:%S}").at == found.at
+    with pytest.raises(ex.EsxparseError, match="at 'noon' is not a time: write it as"):
+        ex.changes(host, at="noon")
 
 
 def test_a_capture_with_gaps_and_objects_that_come_and_go_is_compared_as_far_as_it_goes(host):

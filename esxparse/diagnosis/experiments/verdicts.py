@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import polars as pl
 
 from esxparse.diagnosis import rules
-from esxparse.diagnosis.engine import said
 from esxparse.diagnosis.experiments import tables
 from esxparse.diagnosis.experiments.captures import QUESTION, Judge, Own, own
 from esxparse.diagnosis.experiments.contrasts import Contrast, Grid, contrasts, grid
@@ -21,6 +20,7 @@ from esxparse.diagnosis.experiments.tables import Cause, Step
 from esxparse.diagnosis.finding import Finding
 from esxparse.diagnosis.findings import Findings
 from esxparse.diagnosis.rules import Rule
+from esxparse.diagnosis.wording import said
 
 if TYPE_CHECKING:
     import altair as alt
@@ -192,7 +192,7 @@ def _answers(
         if yes is None or no is None:
             found.append(Answer(step, None, ""))
         else:
-            text = said(step.if_yes if yes else step.if_no, values)
+            text = said(step.if_yes if yes else step.if_no, values) or f"{step.question} {'Yes' if yes else 'No'}."
             found.append(Answer(step, True if yes else False if no else None, text, value))
     return tuple(found)
 
