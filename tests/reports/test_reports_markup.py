@@ -10,6 +10,7 @@ import polars as pl
 
 from esxparse import reports
 from esxparse.reports import blocks, export
+from esxparse.shipped import templates_dir
 
 
 def test_a_table_escapes_aligns_and_says_its_units():
@@ -52,7 +53,12 @@ def test_colours_become_variables_and_names_that_look_like_colours_do_not():
 
 
 def test_the_list_of_columns_has_the_tables_that_reports_show_and_no_others():
-    rooms = Path(reports.__file__).parent.rglob("*.py")
-    shown = {name for room in rooms for name in re.findall(r'columns_of\(\s*"([\w.]+)"', room.read_text("utf-8"))}
+    cells = [
+        "".join(cell["source"])
+        for template in templates_dir().glob("*.ipynb")
+        for cell in json.loads(template.read_text("utf-8"))["cells"]
+    ]
+    rooms = [room.read_text("utf-8") for room in Path(reports.__file__).parent.rglob("*.py")]
+    shown = {name for text in (*cells, *rooms) for name in re.findall(r'columns_of\(\s*"([\w.]+)"', text)}
     listed = Path(reports.__file__).with_name("columns.csv").read_text("utf-8").splitlines()[1:]
     assert shown == {line.partition(",")[0] for line in listed}
