@@ -8,7 +8,6 @@ import re
 from itertools import starmap
 
 import pytest
-from search import routine_of
 
 import esxparse as ex
 
@@ -197,15 +196,12 @@ def wrong_months(file, times, options):
     return {time.date() for time in found_times(rec)} - {time.date() for time in times}
 
 
-@pytest.mark.parametrize(
-    "first_days", routine_of([FIRST_DAYS, range(0, 31, 3)], {FIRST_DAYS}), ids=["three", "every third"]
-)
 @pytest.mark.parametrize("saving", SAVINGS)
 @pytest.mark.parametrize("reader", FILES)
-def test_no_month_is_wrong_without_a_warning(tmp_path, reader, saving, first_days):
+def test_no_month_is_wrong_without_a_warning(tmp_path, reader, saving):
     name, content = FILES[reader]
     wrong = []
-    for first in first_days:
+    for first in FIRST_DAYS:
         for gap, kept in GAPS.items():
             times = recorded(first, *kept)
             file = tmp_path / name

@@ -13,7 +13,7 @@ from search import routine_of
 import esxparse as ex
 from esxparse.formats.esxtop.slice import slice_capture
 
-ROUTINE, MANY = 5, 40
+ROUTINE, MANY = 5, 20
 """How many variants."""
 SAMPLES = 24
 
