@@ -61,7 +61,7 @@ class Judged:
 
     @property
     def first(self) -> Told | None:
-        """What is reported first: a warning, or information if there is none."""
+        """The first finding: a warning, else information."""
         return next(iter(self.told or self.found), None)
 
 
@@ -89,7 +89,7 @@ class Key:
         return not (self.right(one, finding) or true or own)
 
     def forbidden(self, one: Judged, finding: Told) -> bool:
-        """Whether a finding may not be told at any severity."""
+        """Whether a finding is forbidden, whatever its severity."""
         invented = any(fnmatchcase(finding.trouble, pattern) for pattern in _INVENTED)
         return invented or self._matches(one, "never", finding.trouble)
 

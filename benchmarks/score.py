@@ -25,6 +25,7 @@ from typing import Any
 
 import sections
 from incidents import incident_table, scored
+from judged import reliability_table, share
 
 import esxparse as ex
 
@@ -112,10 +113,6 @@ def drawn(seeds: Iterable[int], keep: Path, **options: Any) -> Iterator[Scored]:
         yield judged(folder)
 
 
-def _pct(part: int, of: int) -> str:
-    return f"{100 * part / of:.0f} % ({part} of {of})" if of else "none"
-
-
 def random_table(hosts: Sequence[Scored], *, misses: bool = False) -> list[str]:
     """What the random hosts show, as Markdown."""
     lines = ["| | first | among two | object | start | end |", "|---|---|---|---|---|---|"]
@@ -131,8 +128,8 @@ def random_table(hosts: Sequence[Scored], *, misses: bool = False) -> list[str]:
         times = [one.times(one.told[0]) for one in first]
         starts, ends = (sum(abs(pair[place]) <= 2.01 for pair in times) for place in (0, 1))
         counts = (first, mine), (two, mine), (objects, first)
-        cells = [_pct(len(part), len(of)) for part, of in counts]
-        lines.append(f"| {band} | {' | '.join([*cells, _pct(starts, len(times)), _pct(ends, len(times))])} |")
+        cells = [share(len(part), len(of)) for part, of in counts]
+        lines.append(f"| {band} | {' | '.join([*cells, share(starts, len(times)), share(ends, len(times))])} |")
         for one in mine:
             if one not in first and low >= _MODERATE:
                 got = one.told[0].trouble if one.told else "nothing"
@@ -142,12 +139,9 @@ def random_table(hosts: Sequence[Scored], *, misses: bool = False) -> list[str]:
         sure += [(found.confidence, one.right(found)) for found in one.told]
     healthy = [one for one in hosts if not one.truths]
     alarms = [one for one in healthy if any(found.severity == "critical" for found in one.found)]
-    lines += ["", f"Healthy hosts with a critical finding: {_pct(len(alarms), len(healthy))}.", ""]
+    lines += ["", f"Healthy hosts with a critical finding: {share(len(alarms), len(healthy))}.", ""]
     told += [_miss(one) for one in alarms]
-    lines += ["| confidence | findings | right |", "|---|---|---|"]
-    for low in (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9):
-        of = [right for value, right in sure if low <= value < low + 0.1 + (low == 0.9)]
-        lines.append(f"| {low:.1f} to {low + 0.1:.1f} | {len(of)} | {_pct(sum(of), len(of))} |")
+    lines += reliability_table(sure)
     lines += ["", "| trouble | taken for | hosts |", "|---|---|---|"]
     lines += [f"| `{want}` | `{got}` | {count} |" for (want, got), count in wrong.most_common()]
     return lines + (["", *told] if misses else [])

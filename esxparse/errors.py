@@ -97,6 +97,6 @@ def choose_from(word: object, known: Iterable[object]) -> str:
 
 
 def check_known(what: str, word: str, known: Collection[str]) -> None:
-    """Refuses a word that is none of those known; `what` it stands for."""
+    """Refuse a word that is not known; `what` says what it names."""
     if word not in known:
         raise EsxparseError(f"unknown {what} {word!r}: {choose_from(word, known)}")

@@ -31,7 +31,7 @@ WRONG = {
 
 def words(made: Page) -> list[str]:
     """The texts of a page: sentences, tiles, cells of tables, and titles and labels of charts."""
-    found = [" ".join(part for part in (*one,)) for one in (*made.tiles, *made.facts)]
+    found = [" ".join(one) for one in (*made.tiles, *made.facts)]
     found += [text for _, kind, text in made.texts if kind not in {"pre", "ex-pre"}]
     for one in made.tables:
         found += [one.caption, *one.heads, *(cell for row in one.rows for cell in row)]

@@ -43,9 +43,6 @@ class Dress:
         return "%S" not in self.clock
 
 
-AS_WRITTEN = Dress()
-
-
 @st.composite
 def _dates(draw: st.DrawFn, clocks: list[str]) -> dict[str, object]:
     order = draw(st.sampled_from(sorted(_DATES)))

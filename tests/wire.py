@@ -161,8 +161,3 @@ def data_out(tag: int, data: bytes, *, lun: int = 1, offset: int = 0) -> bytes:
     header = struct.pack(">BBHI", 0x05, 0x80, 0, len(data)) + struct.pack(">HHI", lun, 0, 0)
     header += struct.pack(">IIIIIIII", tag, 1, 0, 1, 0, 0, offset, 0)
     return header + data + b"\0" * (-len(data) % 4)
-
-
-def ready_to_transfer(tag: int, size: int, *, lun: int = 1) -> bytes:
-    header = struct.pack(">BBHI", 0x31, 0x80, 0, 0) + struct.pack(">HHI", lun, 0, 0)
-    return header + struct.pack(">IIIIIIII", tag, 1, 1, 1, 64, 0, 0, size)

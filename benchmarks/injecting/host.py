@@ -79,7 +79,7 @@ class Host:
         return Key(*key) in self.capture.columns
 
     def get(self, kind: str, instance: str, counter: str) -> Cells:
-        """The cells of a column; zeros if there is none."""
+        """The cells of a column; zeros if the capture lacks it."""
         found = self.capture.columns.get(Key(kind, instance, counter))
         return np.zeros(self.capture.samples) if found is None else found
 

@@ -77,7 +77,7 @@ class Look:
     unit: str
     """For tooltips and limits."""
     axis: str = ""
-    """Title of the axis of values; its unit where there is none."""
+    """Title of the value axis; the unit if empty."""
     levels: Levels | None = None
     """A threshold to draw."""
     words: tuple[str, str] = ("warn", "critical")

@@ -82,6 +82,12 @@ def _meaning(kind: str, name: str) -> tuple[str, str, str]:
     return "", kind, name
 
 
+def _of_spell(kind: str, name: str) -> tuple[str, str]:
+    """The series that a name is made of in a spell, and how: `kavg_ms_before` of `kavg_ms` by "before"."""
+    found = None if name in known(kind) else _SPELL.fullmatch(name)
+    return (found[1], found[2]) if found else (name, "")
+
+
 def origin(kind: str, name: str) -> tuple[str, str, str]:
     """Kind and column that a name in an expression is made of, and how; no column where there is none."""
     how, of, inner = _meaning(kind, name)
@@ -90,8 +96,9 @@ def origin(kind: str, name: str) -> tuple[str, str, str]:
 
 def spoken(kind: str, name: str) -> str:
     """What people call the column that a name in an expression is made of: "%RDY"; empty for the spell itself."""
-    if name not in known(kind) and (found := _SPELL.fullmatch(name)):
-        return spoken(kind, found[1])
+    series, in_spell = _of_spell(kind, name)
+    if in_spell:
+        return spoken(kind, series)
     of, column, _ = origin(kind, name)
     return (declared()[of][column].screen or declared()[of][column].name) if column else ""
 
@@ -103,8 +110,9 @@ def tables(kind: str, name: str, *, also: bool = True) -> frozenset[str] | None:
     """
     if name in _OF_SPELLS or (kind == "host" and name in CLOCK):
         return frozenset()
-    if name not in known(kind) and (found := _SPELL.fullmatch(name)):
-        return tables(kind, found[1], also=also)
+    series, in_spell = _of_spell(kind, name)
+    if in_spell:
+        return tables(kind, series, also=also)
     how, of, inner = _meaning(kind, name)
     if how == "own":
         view = next(one for one in VIEWS if one.table == kind and name in columns(one))
@@ -203,8 +211,7 @@ class Series:
             at = np.flatnonzero(core)
             told = {"spell_samples": at.size, "spell_pct": over_time.average(100.0 * core, self.covered)}
             return float(told.get(name, at.size / (at[-1] - at[0] + 1)))
-        found = None if name in known(kind) else _SPELL.fullmatch(name)
-        of, what = (found[1], found[2]) if found else (name, "")
+        of, what = _of_spell(kind, name)
         matrix = self.matrix(kind, of)
         if matrix is None:
             return None

@@ -94,7 +94,7 @@ def table(
     Args:
         frame: All of its columns are shown, or those of `heads`.
         caption: What it is, one line above it.
-        heads: By column what stands above it, with the unit in brackets: {"ready_pct": "Ready [%]"}. Or columns, as
+        heads: The header of each column, with the unit in brackets: {"ready_pct": "Ready [%]"}. Or columns, as
             `columns_of` gives them; those that the frame lacks are left out.
         digits: Decimals of numbers with a fraction; columns have their own.
         empty: What to say instead if there are no rows.

@@ -1,4 +1,4 @@
-"""fio's outputs, composed: what each release prints of known numbers, and what is said of damaged ones."""
+"""Composed outputs of fio: how each release prints known numbers, and the notes on damaged outputs."""
 
 from __future__ import annotations
 
