@@ -21,10 +21,15 @@ CAPTURE = ex.datasets_dir() / "power" / "dynamic-1.csv.bz2"
 
 def outputs(path, page):
     """The outputs of a notebook's cells, as the page saves them once all have run."""
+    made = []
     for _ in range(WAIT_MS // 1000):
         page.keyboard.press("Control+s")
         time.sleep(1)
-        code = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+        try:
+            cells = json.loads(path.read_text())["cells"]
+        except json.JSONDecodeError:
+            continue  # JupyterLab writes into the file itself, so that it is short for a moment
+        code = [cell for cell in cells if cell["cell_type"] == "code"]
         made = [output for cell in code for output in cell["outputs"]]
         if all(cell["execution_count"] for cell in code) or any(one["output_type"] == "error" for one in made):
             break
