@@ -85,7 +85,7 @@ def busy_host_report(tmp_path_factory: pytest.TempPathFactory, busy_host_file: P
 
 @pytest.fixture(scope="session")
 def study_page(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The report of a bundled study: the process that asks first renders it for all, which takes up to half a minute."""
+    """The report of a bundled study: the process that asks first renders it for all, up to half a minute long."""
     folder = tmp_path_factory.getbasetemp()
     folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
 
