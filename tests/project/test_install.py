@@ -27,7 +27,7 @@ EXTRAS = {
     "report": "import altair, papermill, vl_convert",
     "compressed": "import isal, sys; sys.version_info >= (3, 14) or __import__('backports.zstd')",
     "remote": "import aiohttp, fsspec, s3fs",
-    "study": "import scipy, great_tables; ex.study(ex.datasets_dir() / 'iser').compare('iops').collect()",
+    "study": "import scipy, great_tables; ex.study(ex.datasets_dir() / 'vcenter').compare('workflow_vpxd_memory_gb').collect()",
     "collect": "import sushy",
     "lake": "from esxparse.cli import main; main(['lake', 'add', rec.source, '--lake', 'lake']); "
     "assert ex.lake('lake').sql('SELECT count(*) AS n FROM vcpu').item() > 0",
@@ -103,7 +103,7 @@ def test_the_wheel_is_small_and_holds_no_simulator(wheels):
             folders = {"/".join(name.split("/")[:3]) for name in packed.namelist() if "/datasets/" in name}
             assert not any("simulator" in name for name in packed.namelist())
             assert any(name.endswith("share/jupyter/labextensions/esxparse/package.json") for name in packed.namelist())
-        carried = {"README.md", "__init__.py", "busy-host", "formats", "iser", "numa"}
+        carried = {"README.md", "__init__.py", "busy-host", "formats", "numa", "vcenter"}
         assert {folder.rpartition("/")[2] for folder in folders} <= carried
 
 
