@@ -1,6 +1,7 @@
 """The command line: parses arguments, calls the library, prints.
 
-Exit codes: 0 success, 1 some inputs failed, 2 invalid command line, 130 interrupted, 143 terminated.
+Exit codes: 0 success, 1 some inputs failed, 2 invalid command line, 3 what --fail-on asks for was found,
+130 interrupted, 143 terminated.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ _COMMANDS = (
 )
 """Each a module of this package with `add(subparsers)`, which names the function that runs it."""
 
-_EPILOG = "exit codes: 0 success, 1 some inputs failed, 2 invalid command line, 130 interrupted, 143 terminated"
+_EPILOG = (
+    "exit codes: 0 success, 1 some inputs failed, 2 invalid command line, 3 what --fail-on asks for was found, "
+    "130 interrupted, 143 terminated"
+)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -69,11 +73,15 @@ def build_parser(commands: Sequence[str] = _COMMANDS) -> argparse.ArgumentParser
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
     for command in commands:
         import_module(f"esxparse.cli.{command}").add(subparsers)
+    for one in subparsers.choices.values():
+        one.epilog = _EPILOG
     return parser
 
 
 def _asked(words: Sequence[str]) -> argparse.Namespace:
     """What is asked for; without a command the help."""
+    if words and words[0] == "help":
+        words = [*words[1:], "--help"]
     # Where the command comes first, nobody sees that the parser knows no other, and nobody waits for the rest.
     parser = build_parser(words[:1] if words and words[0] in _COMMANDS else _COMMANDS)
     command = next((word for word in words if not word.startswith("-")), None)

@@ -75,7 +75,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "it is not there (default: the current directory, named after the capture); some templates make one report on "
         "all captures",
     )
-    add_template(parser, None, "host_health for CSV, auto for all else")
+    add_template(parser, None, "auto; host_health for compressed and remote CSV")
     add_force(parser)
     add_opening(parser)
     parser.set_defaults(run=run)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from esxparse.cli.output import add_force, fail
 from esxparse.recording import printable
+
+if TYPE_CHECKING:
+    from esxparse.reports.library import Parameter
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -30,6 +35,11 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         add_force(action)
 
 
+def _described(parameter: Parameter) -> str:
+    default = "" if parameter.default is None else f" = {parameter.default}"
+    return f"{parameter.name}: {parameter.type}{default}   {parameter.help}"
+
+
 def run(options: argparse.Namespace) -> int:
     """Lists the templates, or writes a new one or a copy."""
     if options.action in {"new", "copy"}:
@@ -47,12 +57,19 @@ def run(options: argparse.Namespace) -> int:
     from esxparse.reports.library import all_templates  # noqa: PLC0415  not for --help
 
     there, broken = all_templates()
+    counts = Counter(parameter for template in there for parameter in template.parameters)
     for template in there:
+        shared = ", ".join(one.name for one in template.parameters if counts[one] > 1)
         print(printable(f"{template.name}: {template.title}"))
         print(printable(f"  {template.description}"))
-        for parameter in template.parameters:
-            default = "" if parameter.default is None else f" = {parameter.default}"
-            print(printable(f"    {parameter.name}: {parameter.type}{default}   {parameter.help}"))
+        for own in template.parameters:
+            if counts[own] == 1:
+                print(printable(f"    {_described(own)}"))
+        if shared:
+            print(printable(f"    {shared}: see below"))
+    print("Parameters of several templates:")
+    for parameter in (one for one, count in counts.items() if count > 1):
+        print(printable(f"    {_described(parameter)}"))
     for error in broken:
         fail(error)
     return 1 if broken else 0

@@ -38,15 +38,19 @@ def asked(to: str | None, opening: Options) -> tuple[str | None, Options]:
 
 
 def form_of(output: str | Path | None, to: str | None) -> str:
-    """The form of a report: the one asked for, or by the ending of the output's name; "html" of any other.
+    """The form of a report: the one asked for, or by the ending of the output's name; "html" of a name without one.
 
-    Raises EsxparseError: There is no such form, or the name ends in that of another.
+    Raises EsxparseError: There is no such form, or the name ends in that of another, or in what is none.
     """
     if to is not None and to not in FORMS:
         raise EsxparseError(f"a report cannot be written as {to!r}: choose from {', '.join(FORMS)}")
-    said = _ENDINGS.get(Path(output).suffix.lower()) if output is not None else None
+    ending = "" if output is None or Path(output).is_dir() else Path(output).suffix.lower()
+    said = _ENDINGS.get(ending)
     if to and said and to != said:
         raise EsxparseError(f"{printable(str(output))} is named as {said}, but {to} is asked for: leave one out")
+    if ending and not (to or said):
+        forms = f"{', '.join(f'.{form}' for form in FORMS[:-1])} or .{FORMS[-1]}"
+        raise EsxparseError(f"{printable(str(output))}: a report is {forms}: name it so, or say which by --to")
     return to or said or "html"
 
 

@@ -24,6 +24,9 @@ STUDY: Final = "study"
 HOST: Final = "host_health"
 """What most captures are reported by."""
 
+_ESXTOP: Final = b"PDH-CSV"
+"""The first cell of what esxtop writes."""
+
 _MANIFEST: Final = "study.toml"
 
 
@@ -82,13 +85,23 @@ def picked(paths: Sequence[str | Path], options: Options | None = None) -> str:
 def usual(paths: Sequence[str | Path]) -> str:
     """The template where none is named.
 
-    `host_health` for what is called as captures are: that starts sooner than a look at it. Else the one that fits.
+    `host_health` for what begins or, compressed or elsewhere, is called as captures are: that starts sooner than a
+    reader's look at it. Else the one that fits.
 
     >>> usual(["day.csv.gz", "-"]), usual(["study.toml"]), usual(["day.csv", "run.json"])
     ('host_health', 'auto', 'auto')
     """
-    files = (Path(path) for path in paths)
-    return HOST if all(".csv" in file.suffixes or str(file) == STANDARD_INPUT for file in files) else AUTO
+    return HOST if all(str(path) == STANDARD_INPUT or _like_captures(Path(path)) for path in paths) else AUTO
+
+
+def _like_captures(file: Path) -> bool:
+    if file.suffix != ".csv" or not os.path.isfile(file):  # noqa: PTH113
+        return ".csv" in file.suffixes
+    try:
+        with file.open("rb") as beginning:
+            return _ESXTOP in beginning.read(64)
+    except OSError:
+        return True
 
 
 def of_study(path: str | Path) -> str:
@@ -107,9 +120,24 @@ def of_study(path: str | Path) -> str:
 def grouped(paths: Sequence[str], options: Options | None = None) -> list[tuple[str, list[str]]]:
     """Templates and what each is given: all at once where one template takes them together, else one report each.
 
-    `paths`, `options`: as for `format_of`.
+    `paths`, `options`: as for `format_of`. One of several that no template reads is given to `host_health`, which says
+    so in its turn: the others have their reports.
+
+    Raises EsxparseError: The only path cannot be read, or no template reads it.
     """
-    found = reading({format_of(path, options) for path in paths})
+    if len(paths) == 1:
+        return [(picked(paths, options), list(paths))]
+    fitting = [_fitting(path, options) for path in paths]
+    found = reading({form for form, _ in fitting if form})
     if found is not None and find(found).has("captures"):
-        return [(found, list(paths))]
-    return [(picked([path], options), [path]) for path in paths]
+        together = [path for path, (form, _) in zip(paths, fitting, strict=True) if form]
+        return [(found, together), *((HOST, [path]) for path in paths if path not in together)]
+    return [(template, [path]) for path, (_, template) in zip(paths, fitting, strict=True)]
+
+
+def _fitting(path: str, options: Options | None) -> tuple[str, str]:
+    """The format of a recording and its template; no format and `host_health` if no template reads it."""
+    try:
+        return format_of(path, options), picked([path], options)
+    except EsxparseError:
+        return "", HOST

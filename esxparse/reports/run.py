@@ -20,7 +20,7 @@ from esxparse.locations import public
 from esxparse.reports import forms, kernel, lean, outputs
 from esxparse.reports.blocks import NOTEBOOK_ONLY
 from esxparse.reports.library import find, needs_of_studies, passed_on, values_of
-from esxparse.reports.pick import AUTO, picked, usual
+from esxparse.reports.pick import AUTO, picked, reading, usual
 from esxparse.reports.study import needs
 from esxparse.shipped import templates_dir
 
@@ -71,7 +71,7 @@ def report(
     Args:
         captures: What `esxparse.open` takes; a sequence is handed to templates that declare a parameter `captures`.
         template: Name of a template that comes with esxparse, path of a notebook, or "auto": by what the captures are.
-            None: `host_health` for CSV, "auto" for all else.
+            None: "auto", but `host_health` without a look for compressed and remote CSV.
         output: Path of the report; its ending says the form: `.html`, `.ipynb` (the notebook as it was run), `.pdf` (by
             Chromium or Chrome) or `.md` (with the charts as SVG in `NAME_files` beside it). It is replaced in one
             step when the report is complete, and untouched otherwise.
@@ -199,8 +199,10 @@ def _check(template: Template, paths: Sequence[str], asked: Opening, values: Map
         return
     for rec in opened_all(paths, options=asked.texts()):  # type: ignore[arg-type]
         if template.formats and rec.format not in template.formats:
+            fitting = reading({rec.format})
+            hint = f": take {fitting}" if fitting else ""
             msg = f"template {template.name!r} reads {', '.join(template.formats)}, but {rec.source} is {rec.format}"
-            raise EsxparseError(msg)
+            raise EsxparseError(msg + hint)
         for loss in rec.losses():
             warnings.warn(loss, LossWarning, stacklevel=4)
     if "profile" in values:

@@ -178,6 +178,9 @@ def test_templates_are_listed_with_their_parameters():
     assert done.returncode == 0
     assert "host_health: Host health\n" in done.stdout
     assert "profile: str = 'standard'" in done.stdout
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    assert {line: lines.count(line) for line in lines if ": str = " in line and lines.count(line) > 1} == {}
+    assert "study, values, question, outside, allow: see below" in lines
 
 
 def test_version():
@@ -207,6 +210,18 @@ def test_a_command_loads_no_other():
     commands = {f"esxparse.cli.{name}" for name in ("check", "info", "report", "study", "simulate", "slice")}
     assert modules_after("info", "--help") & commands == {"esxparse.cli.info"}
     assert modules_after("--help") >= commands
+
+
+@pytest.mark.parametrize(("words", "same"), [(["help"], ["--help"]), (["help", "check"], ["check", "--help"])])
+def test_help_is_a_word_too(words, same, capsys):
+    told = []
+    for asked in (words, same):
+        with pytest.raises(SystemExit) as ended:
+            main(asked)
+        assert ended.value.code == 0
+        told.append(capsys.readouterr().out)
+    assert told[0] == told[1]
+    assert "3 what --fail-on asks for was found" in " ".join(told[0].split())
 
 
 def test_every_command_has_help():

@@ -49,7 +49,7 @@ def test_no_command_writes_over_what_it_reads_by_any_name(here, capsys):
     (here / "study.toml").write_text('[[run]]\nesxtop = "c.csv"\n')
     (here / "s.toml").write_text('base = "busy-host"\n[[file]]\ntool = "esxtop"\nname = "s.toml"\n')
     for name in others(here):
-        for command in (["report", "c.csv", "-o", name], ["slice", "c.csv", "-o", name]):
+        for command in (["report", "c.csv", "--to", "html", "-o", name], ["slice", "c.csv", "-o", name]):
             for force in ([], ["--force"]):
                 assert main([*command, *force, "-q"]) == 1
                 refused(capsys, "is an input, and would be overwritten")
@@ -79,7 +79,7 @@ def test_what_is_there_stays_without_force(here, capsys):
     (here / "study.toml").write_text('[[run]]\nesxtop = "c.csv"\n')
     (here / "mine.csv").write_text("mine,own\n")
     commands = (
-        ["report", "c.csv", "-o", "mine.csv"],
+        ["report", "c.csv", "--to", "html", "-o", "mine.csv"],
         ["slice", "c.csv", "-o", "mine.csv"],
         ["study", "run", "study.toml", "-o", "mine.csv"],
     )
@@ -100,6 +100,13 @@ def test_what_is_there_stays_without_force(here, capsys):
     assert (here / "sim" / "busy-host.csv").read_bytes() != before
     assert main(["study", "new", "."]) == 1
     refused(capsys, "study.toml already exists")
+
+
+@pytest.mark.parametrize("name", ["report.docx", "report.HTML5", "host.2026-03-02"])
+def test_a_report_is_not_written_under_the_name_of_another_form(here, capsys, name):
+    assert main(["report", "c.csv", "-o", name, "-q"]) == 1
+    refused(capsys, f"{name}: a report is .html, .ipynb, .pdf or .md: name it so, or say which by --to")
+    assert sorted(path.name for path in here.iterdir()) == ["c.csv"]
 
 
 def test_tables_of_a_study_are_made_again(here):
@@ -127,7 +134,7 @@ def test_places_that_cannot_be_written_are_told_before_the_work(here, capsys):
 def test_files_of_a_directory_that_is_read_are_no_place_for_output(here, capsys):
     made = ex.convert(here / "c.csv", here / "lake")
     before = (made.folder / "memory.parquet").read_bytes()
-    assert main(["report", str(made.folder), "-o", str(made.folder / "memory.parquet"), "--force"]) == 1
+    assert main(["report", str(made.folder), "--to", "md", "-o", str(made.folder / "memory.parquet"), "--force"]) == 1
     refused(capsys, "is in an input directory")
     assert (made.folder / "memory.parquet").read_bytes() == before
 

@@ -27,7 +27,8 @@ EXTRAS = {
     "report": "import altair, papermill, vl_convert",
     "compressed": "import isal, sys; sys.version_info >= (3, 14) or __import__('backports.zstd')",
     "remote": "import aiohttp, fsspec, s3fs",
-    "study": "import scipy, great_tables; ex.study(ex.datasets_dir() / 'vcenter').compare('workflow_vpxd_memory_gb').collect()",
+    "study": "import scipy, great_tables; "
+    "ex.study(ex.datasets_dir() / 'vcenter').compare('workflow_vpxd_memory_gb').collect()",
     "collect": "import sushy",
     "lake": "from esxparse.cli import main; main(['lake', 'add', rec.source, '--lake', 'lake']); "
     "assert ex.lake('lake').sql('SELECT count(*) AS n FROM vcpu').item() > 0",

@@ -79,7 +79,7 @@ def test_a_form_of_a_file_has_these_cells(form):
             yield from texts.of_small_recording(ex.open(FORMS / form, **OPTIONS.get(form, {})))
         except EsxparseError as error:
             # Without the list of all formats, which every new reader changes.
-            message = str(error).replace(f"{FORMS}/", "").partition("; it reads: ")[0]
+            message = str(error).replace(f"{FORMS}/", "").partition(": esxparse formats")[0]
             yield f"{type(error).__name__}: {message}"
 
     kept.check("forms", form, lines())

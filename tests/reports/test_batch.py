@@ -72,6 +72,30 @@ def test_reports_of_inputs_that_one_template_takes_together_are_one(busy_host_fi
     assert [template for template, _ in pick.grouped(mixed)] == ["storage_benchmark"] * 2 + ["host_health"]
 
 
+def test_one_input_that_no_template_reads_has_a_report_of_its_own_that_fails(tmp_path):
+    samples = ex.datasets_dir() / "formats"
+    fio = [str(samples / "fio-json-plus.json"), str(samples / "iometer-1.1.0.csv")]
+    (tmp_path / "notes.txt").write_text("made at night")
+    others = [str(tmp_path / "notes.txt"), str(tmp_path / "none.csv"), str(samples / "vmx-database.vmx")]
+    assert pick.grouped([others[0], *fio, *others[1:]]) == [
+        ("storage_benchmark", fio),
+        *(("host_health", [path]) for path in others),
+    ]
+    with pytest.raises(ex.EsxparseError, match="not in a format esxparse reads"):
+        pick.grouped(others[:1])
+
+
+def test_what_begins_as_a_capture_is_reported_without_a_second_look(tmp_path, busy_host_file):
+    saved = tmp_path / "resaved.csv"
+    saved.write_text(busy_host_file.read_text(encoding="utf-8")[:9000], encoding="utf-16")
+    iometer = ex.datasets_dir() / "formats" / "iometer-1.1.0.csv"
+    for path, template in ((busy_host_file, "host_health"), (saved, "auto"), (iometer, "auto")):
+        assert pick.usual([path]) == template
+    for path in ("far.csv.gz", "https://host/day.csv", "no.csv", "-"):
+        assert pick.usual([path]) == "host_health"
+    assert pick.usual([busy_host_file, iometer]) == "auto"
+
+
 @pytest.fixture
 def night(tmp_path, busy_host_file):
     """A directory of captures as they lie about: two of one name, a study, strangers, one that is damaged."""

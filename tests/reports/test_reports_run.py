@@ -140,6 +140,10 @@ def test_a_notebook_of_ones_own_with_a_plain_altair_chart_and_an_image_works(tmp
         ({"parameters": {"start": "2031-01-01"}}, "no sample in the requested window"),
         ({"parameters": {"profile": "lenient"}}, "unknown thresholds profile 'lenient'"),
         ({"captures": []}, "no capture given"),
+        (
+            {"captures": ex.datasets_dir() / "formats" / "iometer-1.1.0.csv", "template": "host_health"},
+            "template 'host_health' reads esxtop, but .*iometer-1.1.0.csv is iometer: take storage_benchmark",
+        ),
     ],
 )
 def test_what_cannot_work_is_refused_before_a_kernel_starts(tmp_path, monkeypatch, busy_host_file, change, message):
