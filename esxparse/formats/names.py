@@ -1,8 +1,10 @@
-"""The name that a recording gets where nobody gives it one."""
+"""The name that a recording gets where nobody gives it one, and names that tell files apart."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from pathlib import PurePath
 from typing import Final
 
 from esxparse.locations import public
@@ -30,3 +32,16 @@ def recording_name(source: str) -> str:
     stem = last.rsplit(".", 1)[0] if "." in last.lstrip(".") else last
     name = _UNFIT.sub("_", stem).strip(" .") or "capture"
     return f"_{name}" if _OF_DEVICES.match(name) else name
+
+
+def told_apart(paths: Sequence[str]) -> list[str]:
+    """The names of files, each with as many of its folders as tell them apart.
+
+    >>> told_apart(["/home/me/a/day.csv", "/home/me/b/day.csv"]), told_apart(["/home/me/day.csv"])
+    (['a/day.csv', 'b/day.csv'], ['day.csv'])
+    """
+    parts = [PurePath(path).relative_to(PurePath(path).anchor).parts for path in paths]
+    depth = 1
+    while len({one[-depth:] for one in parts}) < len(set(parts)):
+        depth += 1
+    return ["/".join(one[-depth:]) for one in parts]

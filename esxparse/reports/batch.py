@@ -186,8 +186,7 @@ def _batch(
 
 
 def _reason(text: str) -> str:
-    """An error without the list of all formats, which helps nobody a hundred times."""
-    return legible(text.partition("; it reads: ")[0][:_REASON])
+    return legible(text[:_REASON])
 
 
 def _key(state: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -40,7 +40,7 @@ def page(
     """
     made = [_row(item, told[item.name].get("facts", {}), form) for item in items if "why" not in told[item.name]]
     failed = [
-        {"name": item.name, "inputs": _inputs(item), "why": printable(told[item.name]["why"])}
+        {"name": item.name, "inputs": _inputs(item), "why": _why(item, told[item.name]["why"])}
         for item in items
         if "why" in told[item.name]
     ]
@@ -53,7 +53,7 @@ def page(
     return environment.get_template("index.html.j2").render(
         rows=made,
         failed=failed,
-        left_out=[(printable(legible(name)), printable(legible(why))) for name, why in left_out],
+        left_out=[(printable(_name(name)), printable(legible(why))) for name, why in left_out],
         counts=counts,
         total=len(items),
         areas=AREAS,
@@ -77,7 +77,7 @@ def _row(item: Item, facts: Mapping[str, Any], form: str) -> dict[str, Any]:
         "href": quote(f"{item.name}.{form}"),
         "host": printable(str(facts.get("host", ""))),
         "inputs": _inputs(item),
-        "template": item.template,
+        "template": _name(item.template),
         "verdict": printable(str(facts.get("verdict") or "No diagnosis in this kind of report.")),
         "areas": areas,
         "ranks": {area: _RANK.get(level, 0) for area, level in areas.items()},
@@ -91,7 +91,18 @@ def _row(item: Item, facts: Mapping[str, Any], form: str) -> dict[str, Any]:
 
 def _inputs(item: Item) -> str:
     more = f" and {len(item.inputs) - 1} more" if len(item.inputs) > 1 else ""
-    return printable(f"{legible(os.path.basename(item.inputs[0]))}{more}")  # noqa: PTH119  a URL too
+    return printable(f"{_name(item.inputs[0])}{more}")
+
+
+def _why(item: Item, why: str) -> str:
+    for path in item.inputs:
+        why = why.replace(path, _name(path))
+    return printable(why)
+
+
+def _name(path: str) -> str:
+    """The index is passed on, as pages are: it says no path of the machine it was made on."""
+    return legible(os.path.basename(path))  # noqa: PTH119  a URL too
 
 
 def _line(values: Sequence[float | None]) -> list[str]:

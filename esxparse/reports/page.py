@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec
 
 import polars as pl
 
+from esxparse.formats.names import told_apart
 from esxparse.recording import Note, Recording
 from esxparse.reports import quality
 from esxparse.reports.blocks import Block, Figure, Header, Section, facts, moment, note, spoken_span, stack, table
@@ -142,6 +143,10 @@ def reader_notes(recordings: Sequence[Recording], more: Iterable[tuple[str, Note
     return stack(quality.section(recordings), table(frame, columns, "Reader notes", "The readers found no anomalies."))
 
 
+def _without_folders(value: Any) -> Any:
+    return Path(value).name if isinstance(value, str) and Path(value).is_absolute() else value
+
+
 def provenance(
     recordings: Sequence[Recording],
     template: str,
@@ -150,16 +155,19 @@ def provenance(
 ) -> Block:
     """Where a report comes from: files and their fingerprints, program, template, options, time.
 
+    Reports are passed on: they say the names of files, and no path of the machine they were made on.
+
     `recordings`: what it is on. `template`: name of the template. `options`: its parameters, and options of
     `esxparse.open`. `more`: facts of this template, such as the commands that were measured.
     """
     items = []
-    for number, rec in enumerate(recordings, 1):
+    named = told_apart([rec.source for rec in recordings])
+    for number, (rec, name) in enumerate(zip(recordings, named, strict=True), 1):
         of = f" {number}" if len(recordings) > 1 else ""
-        items.append((f"Source{of}", f"{rec.source} ({rec.format})"))
+        items.append((f"Source{of}", f"{name} ({rec.format})"))
         if (path := Path(rec.source)).is_file():
             items += [(f"Size{of}", f"{path.stat().st_size:,} bytes"), (f"SHA-256{of}", sha256(path))]
-    asked = ", ".join(f"{name} = {value!r}" for name, value in options.items())
+    asked = ", ".join(f"{name} = {_without_folders(value)!r}" for name, value in options.items())
     return facts(
         [
             *items,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from esxparse.errors import EsxparseError, UnknownFormatError
 from esxparse.formats import directory
+from esxparse.formats.names import told_apart
 from esxparse.formats.opening import Opening, Options
 from esxparse.formats.registry import open_recording
 from esxparse.formats.source import STANDARD_INPUT, standard_input
@@ -128,6 +129,6 @@ def _opened(path: str | Path, asked: Opening, left_out: set[str]) -> Recording:
 
 
 def names(recordings: Sequence[Recording]) -> list[str]:
-    """A name of each recording, different for all: the file's without its ending, or else the whole path."""
+    """A name of each recording, different for all: the file's without its ending, with its folders where needed."""
     stems = [Path(rec.source).stem for rec in recordings]
-    return stems if len(set(stems)) == len(stems) else [rec.source for rec in recordings]
+    return stems if len(set(stems)) == len(stems) else told_apart([rec.source for rec in recordings])

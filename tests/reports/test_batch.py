@@ -322,7 +322,7 @@ def drawn():
         "lost": {"why": HOSTILE},
     }
     items = [Item((f"/x/{HOSTILE}.csv",), "host_health", name=name) for name in told]
-    return index.page(items, told, [(HOSTILE, "unknown")])
+    return index.page(items, told, [(HOSTILE.replace("/", "\\"), "unknown")])
 
 
 def test_names_are_data_on_the_index():
@@ -372,6 +372,9 @@ def test_a_batch_with_a_poisoned_input(night, tmp_path, marks, capsys):
     said = capsys.readouterr()
     assert said.out.splitlines()[-1] == f"1 of 4 failed: broken; {out / 'index.html'}"
     assert "broken.csv is not in a format esxparse reads" in said.err
+    index = (out / "index.html").read_text(encoding="utf-8")
+    assert ">broken.csv is not in a format esxparse reads" in index
+    assert str(tmp_path) not in index
     for name in ("a-cap", "b-CAP", "esx01"):
         text = (out / f"{name}.html").read_text()
         assert "LEFT [False, False, False]" in text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
@@ -12,6 +13,7 @@ import polars as pl
 from esxparse.errors import EsxparseError
 from esxparse.lakes import Lake, judging, lake
 from esxparse.lakes.entries import Entry, overlaps
+from esxparse.locations import is_url
 from esxparse.metrics import fleet
 from esxparse.schema import schema
 
@@ -50,6 +52,12 @@ class Fleet:
     """`metrics.fleet.ready_by_day`."""
     weeks: pl.DataFrame
     """`metrics.fleet.week_over_week`."""
+
+    @property
+    def name(self) -> str:
+        """The lake's address, or the name of its folder: a page says no path of the machine it was made on."""
+        uri = self.lake.store.uri
+        return uri if is_url(uri) else Path(uri).name
 
     @property
     def hosts(self) -> list[str]:
