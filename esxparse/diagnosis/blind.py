@@ -14,7 +14,11 @@ from esxparse.diagnosis.rules import Rule
 from esxparse.diagnosis.series import Series, origin, spoken
 from esxparse.diagnosis.series import tables as needed
 
+_NOT_THERE: Final = "not in this capture's fields"
+_NONE: Final = "no such objects on this host"
+_FEW: Final = "too few samples: esxtop measures it from one sample to the next"
 _NO_VALUE: Final = "no value in any sample"
+_IN_ORDER: Final = (_NOT_THERE, _NONE, _FEW, _NO_VALUE)
 _CUT: Final = "; a spreadsheet may have cut columns off (see the notes of the recording)"
 _OBJECTS, _FIELDS, _SAMPLES, _VALUES = range(4)
 """Reasons, the most telling first."""
@@ -59,16 +63,14 @@ def _reason(kind: str, name: str, series: Series) -> Reason | None:
     tables = needed(kind, name, also=False) or frozenset()
     there = tables <= series.columns.keys()
     if of not in series.panels and (there or _BESIDE.get(of) in series.panels):
-        return Reason(_OBJECTS, "no such objects on this host", (NOUNS.get(of, of),))
+        return Reason(_OBJECTS, _NONE, (NOUNS.get(of, of),))
     counters = {counter for table in tables for counter in series.columns.get(table, ())}
     if not there or declared()[of][column].lacks(counters):
         worlds = "" if tables - {"vcpu"} or "vcpu" in series.columns else " of worlds"
         counter = f"{spoken(kind, name)}{worlds}"
-        return Reason(_FIELDS, "not in this capture's fields", (counter,), _CUT if series.cut else "")
+        return Reason(_FIELDS, _NOT_THERE, (counter,), _CUT if series.cut else "")
     if series.samples == 1:
-        return Reason(
-            _SAMPLES, "too few samples: esxtop measures it from one sample to the next", (spoken(kind, name),)
-        )
+        return Reason(_SAMPLES, _FEW, (spoken(kind, name),))
     return Reason(_VALUES, _NO_VALUE, (spoken(kind, name),))
 
 
@@ -78,12 +80,17 @@ def entry(ident: str, one: Case | Rule, reason: Reason) -> dict[str, str]:
     # What is missing is easier to find area by area.
     why = f"{_area(ident, one)} counters {reason.text}" if reason.place == _FIELDS else reason.text
     told = {"what": what, "id": ident, "title": title, "reason": str(reason)}
-    return told | {"why": f"{why}{reason.more}", "of": "\n".join(reason.of)}
+    return told | {"why": f"{why[:1].upper()}{why[1:]}{reason.more}", "of": "\n".join(reason.of)}
 
 
 def _area(ident: str, one: Case | Rule) -> str:
     """The area of a case or a rule; of what is harmless, the area of the tables that it reads."""
     return area_of(ident) or next((_TABLES[table] for table in sorted(one.tables) if table in _TABLES), "Storage")
+
+
+def _order(why: str) -> int:
+    """The place of a reason among all, fields first; words that are none of ours come last."""
+    return next((place for place, text in enumerate(_IN_ORDER) if text[1:] in why), len(_IN_ORDER))
 
 
 @dataclass(frozen=True)
@@ -101,8 +108,7 @@ class Group:
     @property
     def reason(self) -> str:
         """The reason with what is missing."""
-        why = f"{self.why}: {', '.join(self.of)}" if self.of else self.why
-        return why[:1].upper() + why[1:]
+        return f"{self.why}: {', '.join(self.of)}" if self.of else self.why
 
     @property
     def items(self) -> str:
@@ -129,5 +135,5 @@ def by_reason(entries: Iterable[Mapping[str, str]]) -> Iterator[tuple[str, tuple
     found: dict[str, list[Mapping[str, str]]] = {}
     for one in entries:
         found.setdefault(one.get("why") or one["reason"], []).append(one)
-    for why, mine in found.items():
+    for why, mine in sorted(found.items(), key=lambda one: _order(one[0])):
         yield why, tuple(dict.fromkeys(name for one in mine for name in one.get("of", "").split("\n") if name)), mine

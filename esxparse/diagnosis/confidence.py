@@ -12,6 +12,7 @@ SIMULATED: Final = {"likely": 95, "possible": 35, "weak": 30}
 EDITED: Final = {"likely": 95, "possible": 85, "weak": 55}
 """Warnings of each word that were right, %, to the nearest 5: on the unseen simulated hosts of benchmarks/SCORE.md, and
 on troubles edited into a real capture there."""
+_ALL_BUT_SURE: Final = 0.995
 _FITTED: Final = "fitted on simulated hosts"
 _OF_STUDIES: Final = "from the odds of the answers; not calibrated, as two published cases are too few"
 
@@ -30,10 +31,13 @@ def basis(confidence: float, *, of_study: bool = False) -> str:
 
     >>> basis(0.12)
     'Confidence 0.12, fitted on simulated hosts: too low to warn.'
+    >>> basis(0.998, of_study=True)
+    'Confidence above 0.99, from the odds of the answers; not calibrated, as two published cases are too few.'
     """
     if not confidence:
         return ""
-    number, name = f"Confidence {confidence:.2f}", word(confidence)
+    shown = f"{confidence:.2f}" if confidence < _ALL_BUT_SURE else "above 0.99"
+    number, name = f"Confidence {shown}", word(confidence)
     if of_study:
         return f"{number}, {_OF_STUDIES}."
     if name not in SIMULATED:

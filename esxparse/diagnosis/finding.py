@@ -57,6 +57,11 @@ class Finding:
         return name if kind == name else f"{NOUNS.get(kind, kind)} {name}"
 
     @property
+    def heading(self) -> str:
+        """The trouble and its object in words; without the object where that is the host."""
+        return self.title if self.entity["kind"] == "host" else f"{self.title} ({self.subject})"
+
+    @property
     def likelihood(self) -> str:
         """The confidence in a word: likely, possible, weak or unlikely; empty for a cause that a study leaves open."""
         return confidence.word(self.confidence)

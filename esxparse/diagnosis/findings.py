@@ -130,7 +130,7 @@ class Findings(Sequence[Finding]):
         lines = [f"# {_md(self.source)}", "", _md(self.verdict), ""]
         for one in self.findings:
             lines += [
-                f"## {one.severity}: {_md(one.title)} ({_md(one.subject)})",
+                f"## {one.severity}: {_md(one.heading)}",
                 "",
                 f"{_md(one.verdict)} {_span(one)}{_sure(one)}.",
                 "",
@@ -155,7 +155,7 @@ class Findings(Sequence[Finding]):
         for one in self.findings:
             lines += [
                 "",
-                f"{one.severity.upper()}: {printable(one.title)}, {printable(one.subject)}, {_span(one)}{_sure(one)}",
+                f"{one.severity.upper()}: {printable(one.heading)}, {_span(one)}{_sure(one)}",
                 f"  {printable(one.verdict)}",
                 *(f"    + {printable(text)}" for text in one.evidence),
                 *(f"    - {printable(text)}" for text in one.against),

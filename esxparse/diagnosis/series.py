@@ -99,6 +99,12 @@ def source(kind: str, name: str) -> tuple[str, str, str]:
     return origin(kind, _of_spell(kind, name)[0])
 
 
+def compared(kind: str, name: str) -> str:
+    """The series whose values outside of a spell a name is made of: `kavg_ms` of `kavg_ms_before`; else empty."""
+    series, in_spell = _of_spell(kind, name)
+    return series if in_spell in {"before", "rise", "spreads"} else ""
+
+
 def spoken(kind: str, name: str) -> str:
     """What people call the column that a name in an expression is made of: "%RDY"; empty for the spell itself."""
     series, in_spell = _of_spell(kind, name)

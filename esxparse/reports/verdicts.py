@@ -120,10 +120,28 @@ def cards(found: Findings, most: int = 2) -> None:
             *(("not known", text) for text in one.missing),
             ("next", one.next),
         ]
-        title = f"{name(number)}: {one.title}, {one.subject}"
+        title = f"{name(number)}: {one.heading}"
         box = hinted(_said(one, found.times), one.likelihood, one.basis)
         display(card(title, anchor(name(number)), box, one.severity, said))  # type: ignore[no-untyped-call]
         page.show(*found.charts(place, most), missing="Nothing in the recording can be drawn of this.")
+
+
+def information(found: Findings) -> Block:
+    """Findings that are no warnings, as a table: what is harmless, and what is unlikely; nothing where there are none."""
+    rows = [
+        {
+            "what": one.heading,
+            "sure": one.likelihood,
+            "when": clocked(one, found.times),
+            "verdict": one.verdict,
+            "next": one.next,
+        }
+        for one in found
+        if one.severity == "info"
+    ]
+    if not rows:
+        return NOTHING
+    return table(pl.DataFrame(rows), columns_of("verdicts.information"), f"Harmless or unlikely: {len(rows)}")
 
 
 def not_judged(found: Findings, *what: str) -> Block:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 EDGES = (0, 0.5, 1, 2, 5, 10, 20, 50, 100)
 LINES = {"median VM": 0.5, "worst tenth from here": 0.9, "worst hundredth from here": 0.99}
-MOST, NAMED, HALF = 6, 4, 0.5
+MOST, NAMED, HALF, LIKELY = 6, 4, 0.5, 0.8
 """Troubles in the verdict, hosts that are named, and the share of rules below which no host is well."""
 OUTSIDE = {"storage", "network", "clock", "power"}
 SETTINGS = {"power.c_states", "power.p_states", "storage.misaligned", "storage.misaligned_nfs", "storage.iops_limit"}
@@ -159,12 +159,18 @@ def _verdict(captures: Sequence[Capture]) -> list[tuple]:
             (
                 f"{level} ",
                 float(len(on)),
-                f" {'host' if len(on) == 1 else 'hosts'}{name} on {where}{day}: {first['verdict']}Next {first['next']}",
+                f" {'host' if len(on) == 1 else 'hosts'}{first['title']} on {where}{day}: {first['verdict']} "
+                f"{_likelihood(first['confidence'])}Next {first['next']}",
             )
         )
     if more := order[MOST:]:
-        made.append((float(len(more)), f" more, on hosts below: {', '.join(more)}."))
+        titles = "; ".join(of[name][0]["title"] for name in more)
+        made.append((float(len(more)), f" more, on hosts below: {titles}."))
     return made
+
+
+def _likelihood(confidence: float) -> str:
+    return "likely" if confidence >= LIKELY else "possible" if confidence >= HALF else "weak"
 
 
 def _some(names: Sequence[str]) -> str:
@@ -312,7 +318,7 @@ def _together(troubles: Sequence[dict]) -> dict[tuple, dict]:
                 spells.append((start, end, {one["host"]}))
         for start, _, hosts in spells:
             if len(hosts) > 1:
-                rows[trouble, f"{start:%Y-%m-%d %H:%M:%S}"] = {"Hosts": float(len(hosts))}
+                rows[own[0]["title"], f"{start:%Y-%m-%d %H:%M:%S}"] = {"Hosts": float(len(hosts))}
     return rows
 
 

@@ -126,7 +126,7 @@ def evidence(found: Findings) -> Block:
         {
             "number": number,
             "severity": one.severity,
-            "what": f"{one.title}, {one.subject}",
+            "what": one.heading,
             "sure": one.likelihood,
             "when": verdicts.clocked(one, found.times),
             "for": "; ".join(one.evidence),
