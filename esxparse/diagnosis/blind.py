@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from esxparse.derived.tables import declared
@@ -14,31 +15,32 @@ from esxparse.diagnosis.rules import Rule
 from esxparse.diagnosis.series import Series, origin, spoken
 from esxparse.diagnosis.series import tables as needed
 
-_NOT_THERE: Final = "not in this capture's fields"
-_NONE: Final = "no such objects on this host"
-_FEW: Final = "too few samples: esxtop measures it from one sample to the next"
-_NO_VALUE: Final = "no value in any sample"
-_IN_ORDER: Final = (_NOT_THERE, _NONE, _FEW, _NO_VALUE)
 _CUT: Final = "; a spreadsheet may have cut columns off (see the notes of the recording)"
-_OBJECTS, _FIELDS, _SAMPLES, _VALUES = range(4)
-"""Reasons, the most telling first."""
 _TABLES: Final = {"vcpu": "CPU", "group_cpu": "CPU", "group_memory": "Memory", "network_port": "Network"}
 _BESIDE: Final = {"nfs": "device"}
 """Kinds whose objects esxtop lists with those of another kind: if it lists those only, the host has none."""
 
 
-@dataclass(frozen=True, order=True)
-class Reason:
-    """Why something was not judged, and of what: counters by their names on the screen, or kinds of objects."""
+class Why(StrEnum):
+    """Why something was not judged, the most telling reason first."""
 
-    place: int
-    """Among the reasons."""
-    text: str
-    of: tuple[str, ...]
+    OBJECTS = "no such objects on this host"
+    FIELDS = "not in this capture's fields"
+    SAMPLES = "too few samples, as esxtop measures it from one to the next"
+    VALUES = "no value in any sample"
+    CONDITION = "no sample met the rule's condition or its floor of activity"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why something was not judged, and what is missing: counters by their names on the screen, or kinds of objects."""
+
+    why: Why
+    of: tuple[str, ...] = ()
     more: str = ""
 
     def __str__(self) -> str:
-        return f"{self.text}{': ' if self.of else ''}{', '.join(self.of)}{self.more}"
+        return f"{self.why}{': ' if self.of else ''}{', '.join(self.of)}{self.more}"
 
 
 def unseen(one: Case | Rule, series: Series) -> Reason | None:
@@ -49,10 +51,10 @@ def unseen(one: Case | Rule, series: Series) -> Reason | None:
         return None
     found = [reason for name in dead if (reason := _reason(one.kind, name, series)) is not None]
     if not found:
-        return Reason(_VALUES, _NO_VALUE, (NOUNS.get(one.kind, one.kind),))
-    first = min(found)
-    of = dict.fromkeys(name for reason in found if reason.text == first.text for name in reason.of)
-    return Reason(first.place, first.text, tuple(of), first.more)
+        return Reason(Why.VALUES, (NOUNS.get(one.kind, one.kind),))
+    first = min(found, key=lambda reason: list(Why).index(reason.why))
+    of = dict.fromkeys(name for reason in found if reason.why == first.why for name in reason.of)
+    return Reason(first.why, tuple(of), first.more)
 
 
 def _reason(kind: str, name: str, series: Series) -> Reason | None:
@@ -63,22 +65,22 @@ def _reason(kind: str, name: str, series: Series) -> Reason | None:
     tables = needed(kind, name, also=False) or frozenset()
     there = tables <= series.columns.keys()
     if of not in series.panels and (there or _BESIDE.get(of) in series.panels):
-        return Reason(_OBJECTS, _NONE, (NOUNS.get(of, of),))
+        return Reason(Why.OBJECTS, (NOUNS.get(of, of),))
     counters = {counter for table in tables for counter in series.columns.get(table, ())}
     if not there or declared()[of][column].lacks(counters):
         worlds = "" if tables - {"vcpu"} or "vcpu" in series.columns else " of worlds"
         counter = f"{spoken(kind, name)}{worlds}"
-        return Reason(_FIELDS, _NOT_THERE, (counter,), _CUT if series.cut else "")
+        return Reason(Why.FIELDS, (counter,), _CUT if series.cut else "")
     if series.samples == 1:
-        return Reason(_SAMPLES, _FEW, (spoken(kind, name),))
-    return Reason(_VALUES, _NO_VALUE, (spoken(kind, name),))
+        return Reason(Why.SAMPLES, (spoken(kind, name),))
+    return Reason(Why.VALUES, (spoken(kind, name),))
 
 
 def entry(ident: str, one: Case | Rule, reason: Reason) -> dict[str, str]:
     """Return the entry of a case or a rule in `Findings.not_judged`."""
     what, title = ("rule", one.screen) if isinstance(one, Rule) else ("case", one.title)
     # What is missing is easier to find area by area.
-    why = f"{_area(ident, one)} counters {reason.text}" if reason.place == _FIELDS else reason.text
+    why = f"{_area(ident, one)} counters {reason.why}" if reason.why == Why.FIELDS else str(reason.why)
     told = {"what": what, "id": ident, "title": title, "reason": str(reason)}
     return told | {"why": f"{why[:1].upper()}{why[1:]}{reason.more}", "of": "\n".join(reason.of)}
 
@@ -89,8 +91,8 @@ def _area(ident: str, one: Case | Rule) -> str:
 
 
 def _order(why: str) -> int:
-    """The place of a reason among all, fields first; words that are none of ours come last."""
-    return next((place for place, text in enumerate(_IN_ORDER) if text[1:] in why), len(_IN_ORDER))
+    """The place of a reason among all; words that are none of ours, as of studies, come last."""
+    return next((place for place, one in enumerate(Why) if one.casefold() in why.casefold()), len(Why))
 
 
 @dataclass(frozen=True)

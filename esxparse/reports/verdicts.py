@@ -127,7 +127,7 @@ def cards(found: Findings, most: int = 2) -> None:
 
 
 def information(found: Findings) -> Block:
-    """Findings that are no warnings, as a table: what is harmless, and what is unlikely; nothing where there are none."""
+    """Findings that do not warn, as a table: what is harmless or unlikely; nothing without any."""
     rows = [
         {
             "what": one.heading,
@@ -141,7 +141,11 @@ def information(found: Findings) -> Block:
     ]
     if not rows:
         return NOTHING
-    return table(pl.DataFrame(rows), columns_of("verdicts.information"), f"Harmless or unlikely: {len(rows)}")
+    return table(
+        pl.DataFrame(rows),
+        columns_of("verdicts.information"),
+        f"Findings that do not warn, harmless or unlikely: {len(rows)}",
+    )
 
 
 def not_judged(found: Findings, *what: str) -> Block:

@@ -155,12 +155,12 @@ def _verdict(captures: Sequence[Capture]) -> list[tuple]:
         level = "critical" if hosts(name, "critical") else "warning"
         where = on[0] if len(on) == 1 else f"{_some(on)}. On {on[0]}"
         day = f" ({first['start'][:10]})" if first["start"] else ""
+        sure = f"{first['verdict']} {_likelihood(first['confidence'])}"
         made.append(
             (
                 f"{level} ",
                 float(len(on)),
-                f" {'host' if len(on) == 1 else 'hosts'}{first['title']} on {where}{day}: {first['verdict']} "
-                f"{_likelihood(first['confidence'])}Next {first['next']}",
+                f" {'host' if len(on) == 1 else 'hosts'}{first['title']} on {where}{day}: {sure}Next {first['next']}",
             )
         )
     if more := order[MOST:]:

@@ -148,7 +148,7 @@ def test_the_report_lists_what_it_did_not_judge(busy_host_file, tmp_path):
     page = report(busy_host_file, "host_health", tmp_path / "r.html", {"profile": own})
     words = page.read_text(encoding="utf-8")
     assert re.search(rf"Thresholds not judged: \d+ of {len(rules.load(own))}", words)
-    assert "no such objects on this host" in words
+    assert "No such objects on this host" in words
 
 
 @pytest.mark.search

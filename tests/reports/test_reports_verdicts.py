@@ -27,7 +27,8 @@ def test_the_report_opens_with_the_verdicts_and_never_says_that_all_is_well(limi
     sick = verdicts.sentences(limited)
     assert sick.text.startswith("1 trouble: 1 critical\n")
     assert re.search(r"11:03:20 to 11:06:15: logs-01 was held back by a CPU limit.* \(likely\)", sick.text)
-    assert re.search(r'<span class="ex-hint" title="Confidence above 0\.99, fitted on simulated hosts\. .*">likely<', sick.html)
+    hint = r'<span class="ex-hint" title="Confidence above 0\.99, fitted on simulated hosts\. .*">likely<'
+    assert re.search(hint, sick.html)
     assert limited[0].next in unescape(sick.html)
     assert '<a href="#finding-1">Finding 1</a>' in sick.html
     assert "%MLMTD was" in verdict.evidence(limited).text

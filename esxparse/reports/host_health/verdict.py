@@ -15,7 +15,7 @@ import polars as pl
 from esxparse.charts.reduce import LABEL_WIDTH, shorten
 from esxparse.derived.panels import Matrix
 from esxparse.diagnosis import levels
-from esxparse.diagnosis.blind import Reason, by_reason, entry, unseen
+from esxparse.diagnosis.blind import Reason, Why, by_reason, entry, unseen
 from esxparse.diagnosis.findings import Findings
 from esxparse.diagnosis.rules import Rule
 from esxparse.diagnosis.series import Series
@@ -32,7 +32,7 @@ _THINGS: Final = {"vm": "VM", "nfs": "volume", "pcpu": "physical CPU", "vsan": "
 
 _FEWEST: Final = 20
 """Samples of which one in twenty is one at least."""
-_NEVER: Final = Reason(4, "no sample met the rule's condition or its floor of activity", ())
+_NEVER: Final = Reason(Why.CONDITION)
 
 _ORDER: Final = {"critical": 0, "warning": 1, "peaks": 2, "ok": 3}
 
