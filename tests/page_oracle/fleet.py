@@ -29,6 +29,7 @@ MOST, NAMED, HALF, LIKELY = 6, 4, 0.5, 0.8
 OUTSIDE = {"storage", "network", "clock", "power"}
 SETTINGS = {"power.c_states", "power.p_states", "storage.misaligned", "storage.misaligned_nfs", "storage.iops_limit"}
 LOCAL = re.compile(r"(mpx\.)?vmhba\d")
+WORDS = ("likely", "possible", "weak")
 LEVELS = ("critical", "warning", "ok", "unknown")
 CHECKS = ("fail", "not judged", "warn", "pass")
 VM = tuple
@@ -148,7 +149,11 @@ def _verdict(captures: Sequence[Capture]) -> list[tuple]:
     def hosts(name: str, *severities: str) -> list[str]:
         return list(dict.fromkeys(one["host"] for one in of[name] if one["severity"] in severities))
 
-    order = sorted(of, key=lambda name: (-len(hosts(name, "critical")), -len(hosts(name, "critical", "warning")), name))
+    def place(name: str) -> tuple:
+        sure = WORDS.index(_likelihood(of[name][0]["confidence"]))
+        return -len(hosts(name, "critical")), -len(hosts(name, "critical", "warning")), sure, name
+
+    order = sorted(of, key=place)
     made: list[tuple] = [tuple(parts)]
     for name in order[:MOST]:
         first, on = of[name][0], hosts(name, "critical", "warning")
@@ -170,7 +175,7 @@ def _verdict(captures: Sequence[Capture]) -> list[tuple]:
 
 
 def _likelihood(confidence: float) -> str:
-    return "likely" if confidence >= LIKELY else "possible" if confidence >= HALF else "weak"
+    return WORDS[(confidence < LIKELY) + (confidence < HALF)]
 
 
 def _some(names: Sequence[str]) -> str:

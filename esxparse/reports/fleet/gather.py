@@ -176,7 +176,7 @@ _NO_VCPUS: Final = {"date": pl.Date(), **schema("host str, group_id i64, group w
 
 
 def by_trouble(findings: pl.DataFrame) -> pl.DataFrame:
-    """Troubles, those of the most hosts with critical ones first.
+    """Troubles, those of the most hosts with critical ones first, the likely first among equals.
 
     `trouble`, `critical` (hosts where it is), `hosts`, `names` (of hosts), and `title`, `likelihood`, `basis`,
     `verdict`, `next`, `start` of the first.
@@ -196,8 +196,14 @@ def by_trouble(findings: pl.DataFrame) -> pl.DataFrame:
             next=pl.col("next").first(),
             start=pl.col("start").first(),
         )
-        .sort("critical", "hosts", "trouble", descending=[True, True, False])
+        .sort("critical", "hosts", _doubt(), "trouble", descending=[True, True, False, False])
     )
+
+
+def _doubt() -> pl.Expr:
+    """How little sure the finding of a row is: 0 for what is likely."""
+    words = [word for word, _ in confidence.WORDS]
+    return pl.col("likelihood").replace_strict(words, list(range(len(words))), default=len(words))
 
 
 def same_object(findings: pl.DataFrame) -> pl.DataFrame:
