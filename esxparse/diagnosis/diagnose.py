@@ -150,17 +150,21 @@ def _finding(story: Story, times: Sequence[datetime], source: str, passed: Level
 
 
 def _used(story: Story) -> list[Used]:
-    """The counters on which the evidence of a story rests, and whose."""
+    """The counters on which the evidence of a story rests: those of its objects and of the host.
+
+    Sums and maxima over other objects are evidence of the host's stories only: there each object counts.
+    """
     case = story.case
     same = [one.name for one in _under(story) if one.case.trouble == case.trouble]
-    mine = frozenset() if case.kind == "host" else frozenset({story.name, *same})
+    mine = frozenset({story.name, *same})
     found = []
     for name in sorted(case.reads | {name for name in case.per_spell if story.values.get(name) is not None}):
         kind, column, how = source(case.kind, name)
-        if not column:
+        of_all = "host" in {case.kind, kind}
+        if not column or not (of_all or how in {"own", "low", "high"}):
             continue
         counters = frozenset(one for needs in declared()[kind][column].counters for one in needs)
-        names = mine if how in {"own", "low", "high"} else frozenset[str]()
+        names = frozenset[str]() if of_all else mine
         found += [Used(table, counters, names) for table in needed(case.kind, name) or ()]
     return found
 
