@@ -65,10 +65,10 @@ def diagnose(rec: Recording | Study, profile: str | Path = "standard", series: S
     found = [one for one in engine.stories(every, series) if one.confidence >= LEAST]
     judging: list[tuple[str, Case | Rule]] = [*((one.trouble, one) for one in every), *limits.items()]
     blind = [entry(key, one, reason) for key, one in judging if (reason := unseen(one, series)) is not None]
-    each = [(list(_findings(one, times, rec.source, passed)), _used(one)) for one in found]
-    each.sort(key=lambda pair: SEVERITIES.index(pair[0][0].severity))
+    each = [list(_findings(one, times, rec.source, passed)) for one in found]
+    each.sort(key=lambda readings: SEVERITIES.index(readings[0][0].severity))
     return Findings(
-        tuple(doubted(rec, [(finding, used) for findings, used in each for finding in findings])),
+        tuple(doubted(rec, [one for readings in each for one in readings])),
         tuple(blind),
         tuple(symptoms(limits, series, judged, times)),
         source=rec.source,
@@ -94,17 +94,20 @@ def series_of(rec: Recording, times: Sequence[datetime] | None = None) -> Series
     )
 
 
-def _findings(story: Story, times: Sequence[datetime], source: str, passed: Levels) -> Iterator[Finding]:
-    """What is told of a story: the finding, and the likeliest other reading of the same."""
-    yield _finding(story, times, source, passed)
+def _findings(
+    story: Story, times: Sequence[datetime], source: str, passed: Levels
+) -> Iterator[tuple[Finding, list[Used]]]:
+    """What is told of a story: the finding, and the likeliest other reading of the same; each with what it rests on."""
+    yield _finding(story, times, source, passed), _used(story)
     others = [
         one
         for one in _under(story)
         if one.case.area == story.case.area and one.case.trouble != story.case.trouble and one.confidence >= LEAST
     ]
     if others and not story.case.severity:
-        other = _finding(max(others, key=lambda one: one.odds), times, source, passed)
-        yield replace(other, severity="info", verdict=f"Another reading: {other.verdict}")
+        likeliest = max(others, key=lambda one: one.odds)
+        other = _finding(likeliest, times, source, passed)
+        yield replace(other, severity="info", verdict=f"Another reading: {other.verdict}"), _used(likeliest)
 
 
 def _severity(story: Story, passed: Levels) -> str:
