@@ -283,14 +283,22 @@ def hinted(text: str, word: str, hint: str) -> Block:
     )
 
 
-def card(title: str, ident: str, verdict: Block, level: str, said: Iterable[tuple[str, str]]) -> Block:
+def card(
+    title: str,
+    ident: str,
+    text: str,
+    level: str,
+    said: Iterable[tuple[str, str]],
+    sure: tuple[str, str] = ("", ""),
+) -> Block:
     """A finding: a title that links lead to, its verdict in a box, and points below it, each under a word.
 
-    `ident`: the name of the place in links. `verdict`: a sentence. `said`: (word, text), such as ("against", "PCPUs
-    were 20 % busy").
+    `ident`: the name of the place in links. `said`: (word, text), such as ("against", "PCPUs were 20 % busy"). `sure`:
+    how sure it is, in a word, and the tooltip of that word.
     """
     entries = list(said)
     items = "".join(f"<li><b>{escape(word)}</b> {escape(more)}</li>" for word, more in entries)
+    verdict = hinted(text, *sure)
     box = f'<p class="ex-note ex-{_known(level)}">{verdict.html}</p>'
     html = f'<h3 class="ex-card" id="{escape(ident)}">{escape(title)}</h3>{box}<ul class="ex-points">{items}</ul>'
     return Block(html, "\n".join([title, verdict.text, *(f"{word}: {more}" for word, more in entries)]))

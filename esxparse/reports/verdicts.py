@@ -22,7 +22,6 @@ from esxparse.reports.blocks import (
     anchor,
     card,
     headline,
-    hinted,
     listed,
     note,
     stack,
@@ -121,8 +120,8 @@ def cards(found: Findings, most: int = 2) -> None:
             ("next", one.next),
         ]
         title = f"{name(number)}: {one.heading}"
-        box = hinted(_said(one, found.times), one.likelihood, one.basis)
-        display(card(title, anchor(name(number)), box, one.severity, said))  # type: ignore[no-untyped-call]
+        sure = one.likelihood, one.basis
+        display(card(title, anchor(name(number)), _said(one, found.times), one.severity, said, sure))  # type: ignore[no-untyped-call]
         page.show(*found.charts(place, most), missing="Nothing in the recording can be drawn of this.")
 
 

@@ -47,8 +47,8 @@ def test_numbers_of_findings_leave_out_what_is_harmless_and_charts_bear_the_anch
 
 
 def test_a_card_holds_for_and_against_and_no_name_can_break_it():
-    said = blocks.hinted("It waits.", "weak", 'Confidence "0.4"')
-    made = blocks.card("<b>", "finding-1", said, "warning", [("for", "<script>"), ("next", "look")])
+    sure = "weak", 'Confidence "0.4"'
+    made = blocks.card("<b>", "finding-1", "It waits.", "warning", [("for", "<script>"), ("next", "look")], sure)
     assert 'id="finding-1">&lt;b&gt;</h3>' in made.html
     assert "<script>" not in made.html
     assert 'It waits. <span class="ex-hint" title="Confidence &quot;0.4&quot;">weak</span>' in made.html
@@ -66,7 +66,7 @@ def test_what_was_not_judged_is_listed_by_reason(limited):
     assert "Troubles and limits not judged: 3" in verdicts.not_judged(found, "case", "rule").text
     assert verdicts.not_judged(found, "experiment") is blocks.NOTHING
     judged, every = map(
-        int, re.search(r"storage +(\d+) +(\d+) ", alone("troubleshooting", "looked_for = ", found=found).text).groups()
+        int, re.search(r"Storage +(\d+) +(\d+) ", alone("troubleshooting", "looked_for = ", found=found).text).groups()
     )
     assert every - judged == 2
 
