@@ -15,7 +15,6 @@ NOUNS: Final = {
     "pcpu": "PCPU",
     "node": "NUMA node",
     "vsan": "vSAN datastore",
-    "port": "network port",
 }
 """What people call kinds of objects; the others as they are."""
 

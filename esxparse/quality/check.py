@@ -24,6 +24,8 @@ Engine = Literal["esxparse", "gx"]
 F = TypeVar("F", bound=Any)
 _DOUBTS: Final = 3
 """Doubts that a finding names."""
+_STILL: Final = "frozen_pct"
+"""The column of a profile that says that a counter stands still, of whatever instance."""
 _STATUS: Final = {"critical": "fail", "warning": "warn", "info": "warn"}
 Judged = tuple[Suite, Mapping[str, Any], int, pl.DataFrame]
 """A suite, one of its expectations, how many rows it judged, and those at fault."""
@@ -97,7 +99,7 @@ class Used(NamedTuple):
     def has(self, table: str, fault: Fault) -> bool:
         """Whether a fault is about one of the counters and one of the instances."""
         mine = table == self.table and bool(_counters(table, fault.counter) & self.counters)
-        return mine and (not self.names or any(_is_of(fault.entity, name) for name in self.names))
+        return mine and (fault.of_all or not self.names or any(_is_of(fault.entity, name) for name in self.names))
 
 
 @cache
@@ -223,7 +225,8 @@ def _fault(row: Mapping[str, Any], column: str, *, on_profile: bool) -> Fault:
     name = f"{row['name']}{of}" if on_profile and "name" in row else column
     name += f", {column}" if on_profile and column not in {"min", "max"} else ""
     time = row.get(f"{column}_time") if on_profile else row.get("time")
-    return Fault(counter, name, _entity(row, column, on_profile=on_profile), time, row.get(column))
+    entity = _entity(row, column, on_profile=on_profile)
+    return Fault(counter, name, entity, time, row.get(column), column == _STILL)
 
 
 def _entity(row: Mapping[str, Any], column: str, *, on_profile: bool) -> str:

@@ -33,6 +33,8 @@ class Fault(NamedTuple):
     entity: str
     time: datetime | None
     value: float | str | None
+    of_all: bool = False
+    """Whether it is about all instances: a counter stands still."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,8 @@ class Expectation:
 
     def about(self, faults: Sequence[Fault]) -> Expectation:
         """Return the expectation as if only some of its faults were there."""
-        _, name, entity, time, value = faults[0]
-        made = replace(self, name=name, entity=entity, time=time, value=value)
+        worst = faults[0]
+        made = replace(self, name=worst.name, entity=worst.entity, time=worst.time, value=worst.value)
         return replace(made, failed=len(faults), faults=tuple(faults))
 
     def __str__(self) -> str:
