@@ -128,23 +128,12 @@ def cards(found: Findings, most: int = 2) -> None:
 def information(found: Findings) -> Block:
     """Findings that do not warn, as a table: what is harmless or unlikely; nothing without any."""
     rows = [
-        {
-            "what": one.heading,
-            "sure": one.likelihood,
-            "when": clocked(one, found.times),
-            "verdict": one.verdict,
-            "next": one.next,
-        }
+        {"what": one.heading, "sure": one.likelihood, "when": clocked(one, found.times)}
         for one in found
         if one.severity == "info"
     ]
-    if not rows:
-        return NOTHING
-    return table(
-        pl.DataFrame(rows),
-        columns_of("verdicts.information"),
-        f"Findings that do not warn, harmless or unlikely: {len(rows)}",
-    )
+    caption = "Findings that do not warn, harmless or unlikely"
+    return table(pl.DataFrame(rows), columns_of("verdicts.information"), caption) if rows else NOTHING
 
 
 def not_judged(found: Findings, *what: str) -> Block:
@@ -155,7 +144,14 @@ def not_judged(found: Findings, *what: str) -> Block:
     mine = [one for one in found.not_judged if one["what"] in what]
     if not mine:
         return NOTHING
-    rows = [{"why": one.why, "of": ", ".join(one.of) or ABSENT, "what": one.items} for one in groups(mine)]
+    rows = [
+        {
+            "why": one.why,
+            "of": ", ".join(one.of) or ABSENT,
+            "what": "; ".join([*one.titles, *(["limits of rules"] if one.limits else [])]),
+        }
+        for one in groups(mine)
+    ]
     return table(pl.DataFrame(rows), columns_of("verdicts.not_judged"), f"{_BLIND['+'.join(what)]}: {len(mine)}")
 
 
