@@ -276,20 +276,12 @@ def headline(text: str) -> Block:
 
 def hinted(text: str, word: str, hint: str) -> Block:
     """A sentence with a word behind it, whose tooltip is a hint; the sentence alone without a word."""
-    if not word:
-        return Block(escape(text), text)
-    return Block(
-        f'{escape(text)} <span class="ex-hint" title="{escape(hint)}">{escape(word)}</span>', f"{text} ({word})"
-    )
+    mark = f' <span class="ex-hint" title="{escape(hint)}">{escape(word)}</span>'
+    return Block(f"{escape(text)}{mark}", f"{text} ({word})") if word else Block(escape(text), text)
 
 
 def card(
-    title: str,
-    ident: str,
-    text: str,
-    level: str,
-    said: Iterable[tuple[str, str]],
-    sure: tuple[str, str] = ("", ""),
+    title: str, ident: str, text: str, level: str, said: Iterable[tuple[str, str]], sure: tuple[str, str] = ("", "")
 ) -> Block:
     """A finding: a title that links lead to, its verdict in a box, and points below it, each under a word.
 
@@ -299,8 +291,8 @@ def card(
     entries = list(said)
     items = "".join(f"<li><b>{escape(word)}</b> {escape(more)}</li>" for word, more in entries)
     verdict = hinted(text, *sure)
-    box = f'<p class="ex-note ex-{_known(level)}">{verdict.html}</p>'
-    html = f'<h3 class="ex-card" id="{escape(ident)}">{escape(title)}</h3>{box}<ul class="ex-points">{items}</ul>'
+    html = f'<h3 class="ex-card" id="{escape(ident)}">{escape(title)}</h3>'
+    html += f'<p class="ex-note ex-{_known(level)}">{verdict.html}</p><ul class="ex-points">{items}</ul>'
     return Block(html, "\n".join([title, verdict.text, *(f"{word}: {more}" for word, more in entries)]))
 
 

@@ -8,7 +8,7 @@ from esxparse.diagnosis import cases, rules
 from esxparse.diagnosis.experiments import tables
 
 CASES, RULES = cases.load(), tuple(rules.load().values())
-LOOKS = r"(Look|See|Check|Find|Read|Ask|Compare|List|Profile|Capture|Nothing|Disconnect)\b"
+LOOKS = r"(Look|See|Check|Find|Read|Ask|Compare|List|Expand|Sort|Profile|Capture|Nothing|Disconnect)\b"
 CHANGES = re.compile(
     r"\b(raise|remove|set|enlarge|move|add|reserve|consolidate|swap|limit|disable|lower)\b", re.IGNORECASE
 )
