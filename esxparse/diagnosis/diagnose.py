@@ -11,9 +11,10 @@ from typing import Final
 import numpy as np
 
 from esxparse.derived.panels import panels
-from esxparse.derived.tables import capture_of, sample_times
-from esxparse.diagnosis import cases, engine, rules
+from esxparse.derived.tables import capture_of, declared, sample_times
+from esxparse.diagnosis import cases, confidence, engine, rules
 from esxparse.diagnosis.areas import area_of
+from esxparse.diagnosis.blind import entry, unseen
 from esxparse.diagnosis.cases import Case
 from esxparse.diagnosis.engine import Story
 from esxparse.diagnosis.experiments import verdicts
@@ -22,21 +23,18 @@ from esxparse.diagnosis.finding import Finding
 from esxparse.diagnosis.findings import SEVERITIES, Findings
 from esxparse.diagnosis.levels import Levels, levels
 from esxparse.diagnosis.rules import Rule
-from esxparse.diagnosis.series import Series
+from esxparse.diagnosis.series import Series, source
 from esxparse.diagnosis.series import tables as needed
 from esxparse.diagnosis.symptoms import symptoms, values
 from esxparse.diagnosis.wording import said
 from esxparse.errors import EsxparseError
 from esxparse.formats.kit.limits import is_cut
 from esxparse.metrics import over_time
-from esxparse.quality.check import doubted
+from esxparse.quality.check import Used, doubted
 from esxparse.recording import Recording
 
 LEAST: Final = 0.1
 """A reading with less confidence than this is not told."""
-_ALL: Final = "the capture was taken without -a, or without these fields"
-_CUT: Final = "a spreadsheet may have cut columns off (see the notes of the recording)"
-_ONE: Final = "; or they take a second sample, as rates of disks do"
 
 
 def diagnose(rec: Recording | Study, profile: str | Path = "standard", series: Series | None = None) -> Findings:
@@ -66,15 +64,11 @@ def diagnose(rec: Recording | Study, profile: str | Path = "standard", series: S
     passed = levels(limits, judged, series)
     found = [one for one in engine.stories(every, series) if one.confidence >= LEAST]
     judging: list[tuple[str, Case | Rule]] = [*((one.trouble, one) for one in every), *limits.items()]
-    blind = [
-        {"what": "rule" if isinstance(one, Rule) else "case", "id": key, "reason": why}
-        for key, one in judging
-        if (why := unseen(one, series))
-    ]
-    each = [(list(_findings(one, times, rec.source, passed)), one.case.tables) for one in found]
-    each.sort(key=lambda pair: SEVERITIES.index(pair[0][0].severity))
+    blind = [entry(key, one, reason) for key, one in judging if (reason := unseen(one, series)) is not None]
+    each = [list(_findings(one, times, rec.source, passed)) for one in found]
+    each.sort(key=lambda readings: SEVERITIES.index(readings[0][0].severity))
     return Findings(
-        tuple(doubted(rec, [(finding, tables) for findings, tables in each for finding in findings])),
+        tuple(doubted(rec, [one for readings in each for one in readings])),
         tuple(blind),
         tuple(symptoms(limits, series, judged, times)),
         source=rec.source,
@@ -93,46 +87,38 @@ def series_of(rec: Recording, times: Sequence[datetime] | None = None) -> Series
     return Series(
         panels(capture_of(rec), times),
         len(times),
-        frozenset(rec.tables),
+        {name: frame.collect_schema().names() for name, frame in rec.tables.items()},
         covered,
         times=times,
         cut=is_cut(rec.notes),
     )
 
 
-def unseen(one: Case | Rule, series: Series) -> str:
-    """Give the reason why a case or a rule was not judged; empty if it was."""
-    reads = one.reads
-    dead = sorted(name for name in reads if series.matrix(one.kind, name) is None)
-    if len(dead) < max(1, len(reads)):
-        return ""
-    needs = {table for name in dead for table in needed(one.kind, name, also=False) or ()}
-    lacking = sorted(needs - set(series.tables))
-    what = f"no table {' or '.join(lacking)}" if lacking else f"no values of {', '.join(dead)}"
-    return f"not judged: {what}: {_CUT if series.cut else _ALL}{_ONE if series.samples == 1 and not lacking else ''}"
-
-
-def _findings(story: Story, times: Sequence[datetime], source: str, passed: Levels) -> Iterator[Finding]:
-    """What is told of a story: the finding, and the likeliest other reading of the same."""
-    yield _finding(story, times, source, passed)
+def _findings(
+    story: Story, times: Sequence[datetime], source: str, passed: Levels
+) -> Iterator[tuple[Finding, list[Used]]]:
+    """What is told of a story: the finding, and the likeliest other reading of the same; each with what it rests on."""
+    yield _finding(story, times, source, passed), _used(story)
     others = [
         one
         for one in _under(story)
         if one.case.area == story.case.area and one.case.trouble != story.case.trouble and one.confidence >= LEAST
     ]
     if others and not story.case.severity:
-        other = _finding(max(others, key=lambda one: one.odds), times, source, passed)
-        yield replace(other, severity="info", verdict=f"Another reading: {other.verdict}")
+        likeliest = max(others, key=lambda one: one.odds)
+        other = _finding(likeliest, times, source, passed)
+        yield replace(other, severity="info", verdict=f"Another reading: {other.verdict}"), _used(likeliest)
 
 
 def _severity(story: Story, passed: Levels) -> str:
-    """Raise a warning to critical if its object is critical by a rule of the same area.
+    """Raise a warning to critical if its object is critical by a rule of the same area; information if hardly likely.
 
     The confidence covers a doubtful cause; what the object suffers is measured. Symptoms on other objects do not
     count: a host that reclaims memory from its VMs may have enough for all of them.
     """
     own = passed.get((story.kind, story.name, area_of(story.case.trouble)))
-    return "critical" if story.severity == "warning" and own == "critical" else story.severity
+    severity = "critical" if story.severity == "warning" and own == "critical" else story.severity
+    return confidence.limited(severity, story.confidence)
 
 
 def _finding(story: Story, times: Sequence[datetime], source: str, passed: Levels) -> Finding:
@@ -162,7 +148,28 @@ def _finding(story: Story, times: Sequence[datetime], source: str, passed: Level
         story.case.source,
         tuple(also),
         source,
+        story.case.title,
     )
+
+
+def _used(story: Story) -> list[Used]:
+    """The counters on which the evidence of a story rests: those of its objects and of the host.
+
+    Sums and maxima over other objects are evidence of the host's stories only: there each object counts.
+    """
+    case = story.case
+    same = [one.name for one in _under(story) if one.case.trouble == case.trouble]
+    mine = frozenset({story.name, *same})
+    found = []
+    for name in sorted(case.reads | {name for name in case.per_spell if story.values.get(name) is not None}):
+        kind, column, how = source(case.kind, name)
+        of_all = "host" in {case.kind, kind}
+        if not column or not (of_all or how in {"own", "low", "high"}):
+            continue
+        counters = frozenset(one for needs in declared()[kind][column].counters for one in needs)
+        names = frozenset[str]() if of_all else mine
+        found += [Used(table, counters, names) for table in needed(case.kind, name) or ()]
+    return found
 
 
 def _under(story: Story) -> list[Story]:

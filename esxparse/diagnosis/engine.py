@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from esxparse.diagnosis import spells
 from esxparse.diagnosis.cases import Case, Evidence
-from esxparse.diagnosis.series import Series, roots, spoken
+from esxparse.diagnosis.series import Series, compared, roots, spoken
 from esxparse.diagnosis.wording import Values, said, whole
 from esxparse.metrics import over_time
 from esxparse.recording import counted
@@ -194,8 +194,14 @@ def unanswered(case: Case, one: Evidence, values: Values) -> str:
     if "{" not in one.say:
         return one.say
     lacking = sorted(name for name in roots(one.holds) if values.get(name) is None)
-    names = dict.fromkeys(spoken(case.kind, name) for name in lacking)
+    names = dict.fromkeys(_lacking(case.kind, name, values) for name in lacking)
     return ", ".join(filter(None, names)) or case.title
+
+
+def _lacking(kind: str, name: str, values: Values) -> str:
+    """What people call a value that is missing; a trouble that is there all the time lacks only what was before it."""
+    counter, is_known = spoken(kind, name), values.get(compared(kind, name)) is not None
+    return f"{counter} at other times" if counter and is_known else counter
 
 
 def _who(series: Series, inside: NDArray[np.bool_], kind: str, by: str, not_this: str) -> str | None:

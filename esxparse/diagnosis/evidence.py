@@ -14,13 +14,12 @@ from esxparse import clock
 from esxparse.charts.findings import MAX_FAULT, Evidence
 from esxparse.derived.tables import declared
 from esxparse.diagnosis import cases, levels, rules
-from esxparse.diagnosis.finding import Finding
+from esxparse.diagnosis.finding import NOUNS, Finding
 from esxparse.diagnosis.rules import Rule
 from esxparse.diagnosis.series import Matrix, Series, origin
 from esxparse.diagnosis.symptoms import values
 from esxparse.metrics import over_time
 
-_NOUNS: Final = {"vm": "VM", "nfs": "volume", "pcpu": "PCPU", "node": "NUMA node", "vsan": "datastore"}
 _SETTINGS: Final = re.compile(
     r"vcpus|pcpus|nodes|.*depth|.*_max_m.*|(size|machine|minfree)_mib|is_uplink|interval_s|steps_back|users"
 )
@@ -115,4 +114,4 @@ def level_of(rule: Rule, series: Series, fault: tuple[str, ...]) -> str:
 
 
 def _noun(kind: str) -> str:
-    return _NOUNS.get(kind, kind)
+    return NOUNS.get(kind, kind)

@@ -5,7 +5,18 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
+
+from esxparse.diagnosis import confidence
+
+NOUNS: Final = {
+    "vm": "VM",
+    "nfs": "NFS volume",
+    "pcpu": "PCPU",
+    "node": "NUMA node",
+    "vsan": "vSAN datastore",
+}
+"""What people call kinds of objects; the others as they are."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +40,35 @@ class Finding:
     also: tuple[dict[str, str], ...] = ()
     """Symptoms and other objects that stand under it: `trouble`, `kind`, `name`."""
     recording: str = ""
+    title: str = ""
+    """The trouble in words, from its case: for people, as the id in `trouble` is for programs."""
 
     @property
     def id(self) -> str:
         """The same for the same trouble, object and time of the same capture."""
         parts = (self.recording, self.trouble, *self.entity.values(), stamp(self.start) or "")
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
+    @property
+    def subject(self) -> str:
+        """The object in words: "VM web-01", "host"."""
+        kind, name = self.entity["kind"], self.entity["name"]
+        return name if kind == name else f"{NOUNS.get(kind, kind)} {name}"
+
+    @property
+    def heading(self) -> str:
+        """The trouble and its object in words; without the object where that is the host."""
+        return self.title if self.entity["kind"] == "host" else f"{self.title} ({self.subject})"
+
+    @property
+    def likelihood(self) -> str:
+        """The confidence in a word: likely, possible, weak or unlikely; empty for a cause that a study leaves open."""
+        return confidence.word(self.confidence)
+
+    @property
+    def basis(self) -> str:
+        """The confidence as a number, and what it was calibrated on, in a sentence or two for tooltips."""
+        return confidence.basis(self.confidence, of_study=self.entity["kind"] == "runs")
 
     def as_dict(self) -> dict[str, Any]:
         """As in the JSON."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from esxparse import clock
+from esxparse.diagnosis.blind import Group, groups
 from esxparse.diagnosis.finding import Finding
 from esxparse.diagnosis.series import Series
 from esxparse.recording import printable
@@ -32,9 +33,9 @@ _SHOWN: Final = 3
 class Findings(Sequence[Finding]):
     """The findings of one capture, or of the runs of a study.
 
-    `findings`: most important first. `not_judged`: what was not looked at, with the reason: `{what, id, reason}`, what
-    being a case or a rule. `symptoms`:
-    limits of rules that were passed, whether a finding explains them or not.
+    `findings`: most important first. `not_judged`: what was not looked at: `what` (case, rule or experiment), `id`,
+    `title`, `reason`, and of a capture the reason's parts: `why`, and `of`, the counters or kinds of objects that are
+    missing, one a line. `symptoms`: limits of rules that were passed, whether a finding explains them or not.
     """
 
     findings: tuple[Finding, ...]
@@ -85,12 +86,9 @@ class Findings(Sequence[Finding]):
         """The first of `charts`."""
         return next(iter(self.charts(place)), None)
 
-    def unseen(self) -> dict[str, list[str]]:
-        """What was not judged, by reason; a case and a rule of one name once."""
-        found: dict[str, dict[str, None]] = {}
-        for one in self.not_judged:
-            found.setdefault(one["reason"], {})[one["id"]] = None
-        return {reason: list(ids) for reason, ids in found.items()}
+    def unseen(self) -> list[Group]:
+        """Return what was not judged, a group for each reason."""
+        return groups(self.not_judged)
 
     def frame(self) -> pl.DataFrame:
         """One row per finding: the fields of a finding, its entity as kind and name, lists as text."""
@@ -132,9 +130,9 @@ class Findings(Sequence[Finding]):
         lines = [f"# {_md(self.source)}", "", _md(self.verdict), ""]
         for one in self.findings:
             lines += [
-                f"## {one.severity}: {one.trouble} ({_md(_entity(one))})",
+                f"## {one.severity}: {_md(one.heading)}",
                 "",
-                f"{_md(one.verdict)} {_span(one)}; confidence {one.confidence:.2f}.",
+                f"{_md(one.verdict)} {_span(one)}{_sure(one)}.",
                 "",
                 *(f"- for: {_md(text)}" for text in one.evidence),
                 *(f"- against: {_md(text)}" for text in one.against),
@@ -146,7 +144,7 @@ class Findings(Sequence[Finding]):
             lines += [
                 "## Not judged",
                 "",
-                *(f"- {_md(', '.join(ids))}: {_md(reason)}" for reason, ids in self.unseen().items()),
+                *(f"- {_md(one.reason)}. Not judged: {_md(one.items)}" for one in self.unseen()),
                 "",
             ]
         return "\n".join(lines)
@@ -157,7 +155,7 @@ class Findings(Sequence[Finding]):
         for one in self.findings:
             lines += [
                 "",
-                f"{one.severity.upper()}: {one.trouble}, {printable(_entity(one))}, {_span(one)}, {one.confidence:.0%}",
+                f"{one.severity.upper()}: {printable(one.heading)}, {_span(one)}{_sure(one)}",
                 f"  {printable(one.verdict)}",
                 *(f"    + {printable(text)}" for text in one.evidence),
                 *(f"    - {printable(text)}" for text in one.against),
@@ -166,7 +164,8 @@ class Findings(Sequence[Finding]):
             ]
         if self.not_judged:
             lines += ["", f"Not judged ({len(self.not_judged)} of {self.of}):"]
-            lines += [f"  {', '.join(ids)}: {printable(reason)}" for reason, ids in self.unseen().items()]
+            for group in self.unseen():
+                lines += [f"  {printable(group.reason)}", f"    {printable(group.items)}"]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -176,13 +175,13 @@ class Findings(Sequence[Finding]):
         rows = [
             (
                 f'<b style="color:{_COLOURS[one.severity]}">{one.severity}</b>',
-                f"{_html(one.trouble)}<br>{_html(_entity(one))}<br>{_span(one)}",
+                f"{_html(one.title)}<br>{_html(one.subject)}<br>{_span(one)}",
                 _why(one),
-                f"{one.confidence:.2f}",
+                f'<span title="{_html(one.basis)}">{one.likelihood}</span>',
             )
             for one in self.findings
         ]
-        unseen = "".join(f"<li>{_html(', '.join(ids))}: {_html(reason)}</li>" for reason, ids in self.unseen().items())
+        unseen = "".join(f"<li>{_html(one.reason)}<br>{_html(one.items)}</li>" for one in self.unseen())
         more = f"<details><summary>Not judged: {len(self.not_judged)}</summary><ul>{unseen}</ul></details>"
         told = table(("severity", "what", "why", "confidence"), rows) if rows else ""
         return f"<p><b>{_html(self.verdict)}</b></p>{told}{more if unseen else ''}"
@@ -192,9 +191,8 @@ def _html(text: str) -> str:
     return html.escape(printable(text))
 
 
-def _entity(one: Finding) -> str:
-    kind, name = one.entity["kind"], one.entity["name"]
-    return "host" if kind == "host" else f"{kind} {name}"
+def _sure(one: Finding) -> str:
+    return f", {one.likelihood}" if one.likelihood else ""
 
 
 def _span(one: Finding) -> str:

@@ -94,6 +94,17 @@ def origin(kind: str, name: str) -> tuple[str, str, str]:
     return of, inner if inner in known(of) else "", how
 
 
+def source(kind: str, name: str) -> tuple[str, str, str]:
+    """The same of a name that is read of a spell: `kavg_ms_before` is made of `kavg_ms`."""
+    return origin(kind, _of_spell(kind, name)[0])
+
+
+def compared(kind: str, name: str) -> str:
+    """The series whose values outside of a spell a name is made of: `kavg_ms` of `kavg_ms_before`; else empty."""
+    series, in_spell = _of_spell(kind, name)
+    return series if in_spell in {"before", "rise", "spreads"} else ""
+
+
 def spoken(kind: str, name: str) -> str:
     """What people call the column that a name in an expression is made of: "%RDY"; empty for the spell itself."""
     series, in_spell = _of_spell(kind, name)
@@ -127,17 +138,20 @@ class Series:
         self,
         panels: Mapping[str, Panel],
         samples: int,
-        tables: Collection[str] = (),
+        columns: Mapping[str, Collection[str]] | None = None,
         covered: Matrix | None = None,
         *,
         times: Sequence[datetime] = (),
         cut: bool = False,
     ) -> None:
-        """`panels`: by kind. `samples`, `tables`, `times`: of the capture. `covered`: from `over_time.weights`.
+        """`panels`: by kind. `samples`, `times`: of the capture. `covered`: from `over_time.weights`.
+
+        `columns`: those of each table of the capture.
 
         `cut`: whether a spreadsheet may have cut columns off.
         """
-        self.panels, self.samples, self.tables, self.covered, self.cut = panels, samples, tables, covered, cut
+        self.panels, self.samples, self.covered, self.cut = panels, samples, covered, cut
+        self.columns = columns or {}
         self.times = times
         self._made: dict[tuple[str, str], Matrix | None] = {}
 

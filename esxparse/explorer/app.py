@@ -179,6 +179,8 @@ class Explorer(anywidget.AnyWidget):
             {
                 "severity": one.severity,
                 "verdict": printable(one.verdict),
+                "likelihood": one.likelihood,
+                "basis": one.basis,
                 "kind": one.entity["kind"],
                 "name": printable(one.entity["name"]),
                 "start": one.start.timestamp() * 1000 if one.start else None,

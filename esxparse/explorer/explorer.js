@@ -474,7 +474,8 @@ function render({ model, el }) {
     below.replaceChildren(element("h4", { className: "ex-findings" }, findings.length ? "Findings, most important first" : "No finding above info"),
       ...findings.map((one) => element("div", { className: "ex-hit", tabIndex: 0,
         onclick: () => { if (one.start !== null) zoom(around(one)); } },
-        element("b", { className: `ex-${one.severity}` }, one.severity), ` ${one.verdict}`)));
+        element("b", { className: `ex-${one.severity}` }, one.severity), ` ${one.verdict} `,
+        element("span", { className: "ex-sure", title: one.basis }, one.likelihood))));
   }
   const around = (one) => {
     const [first, last] = whole();

@@ -74,8 +74,9 @@ def _current(text: bytes | None, entry: Entry) -> Mapping[str, Any] | None:
         return None
     wanted = {"host": entry.host, "esxparse": __version__, "layout": entry.layout, "options": entry.origin["options"]}
     now = isinstance(found, dict) and wanted.items() <= found.items()
-    # What an earlier state of this version kept without symptoms has no levels of VMs.
+    # What an earlier state of this version kept: without symptoms no levels of VMs, without titles no words for them.
     whole = now and "quality" in found and ("findings" in found) == ("symptoms" in found)
+    whole = whole and all("title" in one for one in found.get("findings", ()))
     return found if whole else None
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, TypeVar, cast
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.esxtop import LAZY_FROM
-from esxparse.quality import evaluate, suites
+from esxparse.quality import data, evaluate, suites
 from esxparse.quality.profile import profile, together
-from esxparse.quality.results import STATUSES, Expectation, Quality
+from esxparse.quality.results import STATUSES, Expectation, Fault, Quality
 from esxparse.quality.suites import Suite
 from esxparse.recording import Recording
 
@@ -22,6 +24,8 @@ Engine = Literal["esxparse", "gx"]
 F = TypeVar("F", bound=Any)
 _DOUBTS: Final = 3
 """Doubts that a finding names."""
+_STILL: Final = "frozen_pct"
+"""The column of a profile that says that a counter stands still, of whatever instance."""
 _STATUS: Final = {"critical": "fail", "warning": "warn", "info": "warn"}
 Judged = tuple[Suite, Mapping[str, Any], int, pl.DataFrame]
 """A suite, one of its expectations, how many rows it judged, and those at fault."""
@@ -82,18 +86,54 @@ def stays(rec: Recording) -> bool:
     return file.is_file() and file.stat().st_size > LAZY_FROM
 
 
-def doubted(rec: Recording, findings: Iterable[tuple[F, Collection[str]]]) -> Iterator[F]:
-    """Findings of a diagnosis, each with what speaks against its evidence: expectations at fault in its tables.
+class Used(NamedTuple):
+    """Counters of a table on which the evidence of a finding rests, and whose: instances that have one of these names.
 
-    `findings`: each with the tables that it rests on. Findings about the clock and gaps are those faults themselves.
-    A capture that stays in its file is not checked for them.
+    Without names the evidence is of all instances, as a sum or the highest of them.
+    """
+
+    table: str
+    counters: frozenset[str]
+    names: frozenset[str]
+
+    def has(self, table: str, fault: Fault) -> bool:
+        """Whether a fault is about one of the counters and one of the instances."""
+        mine = table == self.table and bool(_counters(table, fault.counter) & self.counters)
+        return mine and (fault.of_all or not self.names or any(_is_of(fault.entity, name) for name in self.names))
+
+
+@cache
+def _counters(table: str, name: str) -> frozenset[str]:
+    """A counter, or those that an identity of a table is made of."""
+    made = [one for one in data.rules("identity") if one.id == name and f"esxtop.{table}" in one.tables]
+    return frozenset(word for one in made for word in re.findall(r"\w+", one.value or one.sql)) or frozenset({name})
+
+
+def _is_of(instance: str, name: str) -> bool:
+    """Whether an instance is an object of that name, or a part of it: a world of a VM."""
+    return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", instance) is not None
+
+
+def doubted(rec: Recording, findings: Iterable[tuple[F, Sequence[Used]]]) -> Iterator[F]:
+    """Findings of a diagnosis, each with what speaks against its evidence: faults of the counters that it rests on.
+
+    `findings`: each with the counters that it rests on. Faults of the clock and of whole samples are everybody's, but
+    findings about the clock and gaps are those faults themselves. A capture that stays in its file is not checked.
     """
     told = list(findings)
     wrong = [one for one in check(rec) if one.status in {"fail", "warn"}] if told and not stays(rec) else []
-    for finding, tables in told:
+    for finding, used in told:
         own = finding.trouble.startswith(("clock.", "capture."))
-        said = [f"in doubt: {one}" for one in wrong if not own and one.table in {*tables, "samples"}]
+        said = [f"in doubt: {doubt}" for one in wrong if not own and (doubt := _doubt(one, used)) is not None]
         yield replace(finding, against=(*finding.against, *said[:_DOUBTS]))
+
+
+def _doubt(one: Expectation, used: Sequence[Used]) -> Expectation | None:
+    """An expectation at fault, as far as it is about counters that were used."""
+    if one.table == "samples":
+        return one
+    mine = [fault for fault in one.faults if any(each.has(one.table, fault) for each in used)]
+    return one.about(mine) if mine else None
 
 
 def _plans(rec: Recording, own: str | Path | None) -> Iterable[tuple[str, pl.DataFrame, Suite]]:
@@ -154,7 +194,7 @@ def _judged(table: str, suite: Suite, config: Mapping[str, Any], count: int, bad
     meta, kwargs = config.get("meta") or {}, config["kwargs"]
     column = str(kwargs.get("column", ""))
     status = "not judged" if not count else "pass" if not bad.height else _STATUS[config.get("severity") or "critical"]
-    worst: dict[str, Any] = {}
+    faults: tuple[Fault, ...] = ()
     if bad.height:
         descending = kwargs.get("min_value") is None
         ordered = (
@@ -162,17 +202,10 @@ def _judged(table: str, suite: Suite, config: Mapping[str, Any], count: int, bad
             if column in bad.columns
             else bad
         )
-        row = ordered.row(0, named=True)
-        of = f" ({row['of']})" if row.get("of") else ""
-        worst = {
-            "name": f"{row['name']}{of}" if suite.on == "profile" and "name" in row else column,
-            "entity": _entity(row, column, on_profile=suite.on == "profile"),
-            "time": row.get(f"{column}_time") if suite.on == "profile" else row.get("time"),
-            "value": row.get(column),
-        }
-        if suite.on == "profile" and column not in {"min", "max"}:
-            worst["name"] += f", {column}"
-    return Expectation(
+        # Of tables themselves, which may be long, the worst row is enough.
+        ordered = ordered if suite.on == "profile" else ordered.head(1)
+        faults = tuple(_fault(row, column, on_profile=suite.on == "profile") for row in ordered.iter_rows(named=True))
+    made = Expectation(
         suite.name,
         str(meta.get("id", config["type"])),
         status,
@@ -181,8 +214,19 @@ def _judged(table: str, suite: Suite, config: Mapping[str, Any], count: int, bad
         _expected(config),
         count,
         bad.height,
-        **worst,
     )
+    return replace(made.about(faults), failed=bad.height) if faults else made
+
+
+def _fault(row: Mapping[str, Any], column: str, *, on_profile: bool) -> Fault:
+    # Counters that are missing put none that was used in doubt.
+    counter = "" if row.get("kind") == "field" else str(row["name"]) if on_profile and "name" in row else column
+    of = f" ({row['of']})" if row.get("of") else ""
+    name = f"{row['name']}{of}" if on_profile and "name" in row else column
+    name += f", {column}" if on_profile and column not in {"min", "max"} else ""
+    time = row.get(f"{column}_time") if on_profile else row.get("time")
+    entity = _entity(row, column, on_profile=on_profile)
+    return Fault(counter, name, entity, time, row.get(column), column == _STILL)
 
 
 def _entity(row: Mapping[str, Any], column: str, *, on_profile: bool) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from esxparse.recording import printable
 from esxparse.sortable import table
@@ -21,6 +21,20 @@ STATUSES: Final = ("fail", "warn", "pass", "not judged")
 _COLOURS: Final = {"fail": "#b3261e", "warn": "#9a6700", "pass": "#1a7f37", "not judged": "#57606a"}
 _SHOWN: Final = 40
 _HEADS: Final = ("", "Table", "What", "Where", "When (UTC)", "Value", "Expected", "Meaning")
+
+
+class Fault(NamedTuple):
+    """A row of a profile that does not meet an expectation: its worst value, of whom and when."""
+
+    counter: str
+    """The counter, or the identity of several."""
+    name: str
+    """The same as people read it."""
+    entity: str
+    time: datetime | None
+    value: float | str | None
+    of_all: bool = False
+    """Whether it is about all instances: a counter stands still."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +57,14 @@ class Expectation:
     entity: str = ""
     time: datetime | None = None
     value: float | str | None = None
+    faults: tuple[Fault, ...] = ()
+    """All rows at fault of a profile, the worst first."""
+
+    def about(self, faults: Sequence[Fault]) -> Expectation:
+        """Return the expectation as if only some of its faults were there."""
+        worst = faults[0]
+        made = replace(self, name=worst.name, entity=worst.entity, time=worst.time, value=worst.value)
+        return replace(made, failed=len(faults), faults=tuple(faults))
 
     def __str__(self) -> str:
         """In a line: what is at fault, where and when, and what was expected."""
@@ -55,7 +77,8 @@ class Expectation:
 
     def as_dict(self) -> dict[str, Any]:
         """As in the JSON."""
-        return {**vars(self), "time": self.time.isoformat() if self.time else None}
+        told = {name: value for name, value in vars(self).items() if name != "faults"}
+        return {**told, "time": self.time.isoformat() if self.time else None}
 
 
 @dataclass(frozen=True, repr=False)

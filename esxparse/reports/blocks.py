@@ -250,20 +250,22 @@ class Verdict:
     text: str
     next: str
     section: str = ""
+    sure: tuple[str, str] = ("", "")
+    """How sure it is, in a word, and the tooltip of that word."""
 
 
 def listed(verdicts: Iterable[Verdict]) -> Block:
     """Verdicts one below the other."""
     items, lines = [], []
     for one in verdicts:
-        level = _known(one.level)
+        level, said = _known(one.level), hinted(one.text, *one.sure)
         link = f' <a href="#{anchor(one.section)}">{escape(one.section)}</a>' if one.section else ""
         items.append(
             f'<li class="ex-{level}"><p><span class="ex-badge ex-{level}">{escape(one.level)}</span> '
-            f"<strong>{escape(one.when)}</strong></p><p>{escape(one.text)}{link}</p>"
+            f"<strong>{escape(one.when)}</strong></p><p>{said.html}{link}</p>"
             f"<p><strong>Next</strong> {escape(one.next)}</p></li>"
         )
-        lines.append(f"{one.when}: {one.text}")
+        lines.append(f"{one.when}: {said.text}")
     return Block(f'<ol class="ex-verdicts">{"".join(items)}</ol>', "\n".join(lines))
 
 
@@ -272,16 +274,26 @@ def headline(text: str) -> Block:
     return Block(f'<p class="ex-headline">{escape(text)}</p>', text)
 
 
-def card(title: str, ident: str, text: str, level: str, said: Iterable[tuple[str, str]]) -> Block:
+def hinted(text: str, word: str, hint: str) -> Block:
+    """A sentence with a word behind it, whose tooltip is a hint; the sentence alone without a word."""
+    mark = f' <span class="ex-hint" title="{escape(hint)}">{escape(word)}</span>'
+    return Block(f"{escape(text)}{mark}", f"{text} ({word})") if word else Block(escape(text), text)
+
+
+def card(
+    title: str, ident: str, text: str, level: str, said: Iterable[tuple[str, str]], sure: tuple[str, str] = ("", "")
+) -> Block:
     """A finding: a title that links lead to, its verdict in a box, and points below it, each under a word.
 
-    `ident`: the name of the place in links. `said`: (word, text), such as ("against", "PCPUs were 20 % busy").
+    `ident`: the name of the place in links. `said`: (word, text), such as ("against", "PCPUs were 20 % busy"). `sure`:
+    how sure it is, in a word, and the tooltip of that word.
     """
     entries = list(said)
     items = "".join(f"<li><b>{escape(word)}</b> {escape(more)}</li>" for word, more in entries)
-    box = note(text, level)
-    html = f'<h3 class="ex-card" id="{escape(ident)}">{escape(title)}</h3>{box.html}<ul class="ex-points">{items}</ul>'
-    return Block(html, "\n".join([title, text, *(f"{word}: {more}" for word, more in entries)]))
+    verdict = hinted(text, *sure)
+    html = f'<h3 class="ex-card" id="{escape(ident)}">{escape(title)}</h3>'
+    html += f'<p class="ex-note ex-{_known(level)}">{verdict.html}</p><ul class="ex-points">{items}</ul>'
+    return Block(html, "\n".join([title, verdict.text, *(f"{word}: {more}" for word, more in entries)]))
 
 
 def anchor(title: str) -> str:

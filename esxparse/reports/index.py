@@ -11,6 +11,7 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader
 
 from esxparse.charts.theme import palette
+from esxparse.diagnosis import confidence
 from esxparse.diagnosis.areas import AREAS
 from esxparse.locations import legible
 from esxparse.recording import printable
@@ -78,6 +79,7 @@ def _row(item: Item, facts: Mapping[str, Any], form: str) -> dict[str, Any]:
         "host": printable(str(facts.get("host", ""))),
         "inputs": _inputs(item),
         "template": _name(item.template),
+        "sure": _sure(findings),
         "verdict": printable(str(facts.get("verdict") or "No diagnosis in this kind of report.")),
         "areas": areas,
         "ranks": {area: _RANK.get(level, 0) for area, level in areas.items()},
@@ -87,6 +89,15 @@ def _row(item: Item, facts: Mapping[str, Any], form: str) -> dict[str, Any]:
         "cpu": round(sum(values) / len(values), 1) if values else None,
         "line": _line(facts.get("cpu_pct", [])),
     }
+
+
+def _sure(findings: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    """How sure the finding is whose verdict an item shows, in a word, and the tooltip of that word."""
+    first = next((one for one in findings if one["severity"] != "info"), None)
+    if first is None:
+        return "", ""
+    of_study = first["entity"]["kind"] == "runs"
+    return confidence.word(first["confidence"]), confidence.basis(first["confidence"], of_study=of_study)
 
 
 def _inputs(item: Item) -> str:

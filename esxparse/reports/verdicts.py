@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from esxparse import clock
+from esxparse.diagnosis.blind import groups
 from esxparse.diagnosis.finding import Finding
 from esxparse.diagnosis.findings import Findings
 from esxparse.recording import counted
 from esxparse.reports import page
 from esxparse.reports.blocks import (
+    ABSENT,
     NOTHING,
     Block,
     Verdict,
@@ -66,9 +68,10 @@ def sentences(found: Findings, linked: Iterable[int] | None = None) -> Block:
         Verdict(
             one.severity,
             _when(one, found.times) or one.entity["name"],
-            f"{one.verdict}{_sure(one)}",
+            one.verdict,
             one.next,
             name(number) if number in shown else "",
+            (one.likelihood, one.basis),
         )
         for number, one in ((number, found[place]) for number, place in told.items())
     ]
@@ -110,16 +113,27 @@ def cards(found: Findings, most: int = 2) -> None:
         display(note(found.verdict))  # type: ignore[no-untyped-call]
     for number, place in told.items():
         one = found[place]
-        of = "the host" if one.entity["kind"] == "host" else f"{one.entity['kind']} {one.entity['name']}"
         said = [
             *(("for", text) for text in one.evidence),
             *(("against", text) for text in one.against),
             *(("not known", text) for text in one.missing),
             ("next", one.next),
         ]
-        title = f"{name(number)}: {one.trouble}, {of}"
-        display(card(title, anchor(name(number)), _said(one, found.times), one.severity, said))  # type: ignore[no-untyped-call]
+        title = f"{name(number)}: {one.heading}"
+        sure = one.likelihood, one.basis
+        display(card(title, anchor(name(number)), _said(one, found.times), one.severity, said, sure))  # type: ignore[no-untyped-call]
         page.show(*found.charts(place, most), missing="Nothing in the recording can be drawn of this.")
+
+
+def information(found: Findings) -> Block:
+    """Findings that do not warn, as a table: what is harmless or unlikely; nothing without any."""
+    rows = [
+        {"what": one.heading, "sure": one.likelihood, "when": clocked(one, found.times)}
+        for one in found
+        if one.severity == "info"
+    ]
+    caption = "Findings that do not warn, harmless or unlikely"
+    return table(pl.DataFrame(rows), columns_of("verdicts.information"), caption) if rows else NOTHING
 
 
 def not_judged(found: Findings, *what: str) -> Block:
@@ -127,21 +141,24 @@ def not_judged(found: Findings, *what: str) -> Block:
 
     `what`: kinds of entries of `found.not_judged`: case, rule, experiment.
     """
-    by_reason: dict[str, dict[str, None]] = {}
-    for one in found.not_judged:
-        if one["what"] in what:
-            by_reason.setdefault(one["reason"].removeprefix("not judged: "), {})[one["id"]] = None
-    if not by_reason:
+    mine = [one for one in found.not_judged if one["what"] in what]
+    if not mine:
         return NOTHING
-    rows = [{"ids": ", ".join(ids), "why": why} for why, ids in by_reason.items()]
-    count = sum(map(len, by_reason.values()))
-    return table(pl.DataFrame(rows), columns_of("verdicts.not_judged"), f"{_BLIND['+'.join(what)]}: {count}")
+    rows = [
+        {
+            "why": one.why,
+            "of": ", ".join(one.of) or ABSENT,
+            "what": "; ".join([*one.titles, *(["limits of rules"] if one.limits else [])]),
+        }
+        for one in groups(mine)
+    ]
+    return table(pl.DataFrame(rows), columns_of("verdicts.not_judged"), f"{_BLIND['+'.join(what)]}: {len(mine)}")
 
 
 def _said(one: Finding, times: Sequence[datetime]) -> str:
-    """The verdict with its time, where it is a time of the recording, and how sure it is."""
+    """The verdict with its time, where it is a time of the recording."""
     when = clocked(one, times)
-    return f"{when}: {one.verdict}{_sure(one)}" if when else f"{one.verdict}{_sure(one)}"
+    return f"{when}: {one.verdict}" if when else one.verdict
 
 
 def _when(one: Finding, times: Sequence[datetime]) -> str:
@@ -157,7 +174,3 @@ def clocked(one: Finding, times: Sequence[datetime]) -> str:
     if one.start is None or one.end is None or one.entity["kind"] == "runs":
         return ""
     return clock.spell(one.start, one.end, clock.form(times))
-
-
-def _sure(one: Finding) -> str:
-    return f" Confidence {one.confidence:.0%}." if one.confidence else ""

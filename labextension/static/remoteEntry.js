@@ -182,7 +182,9 @@ else:
     const place = head.cellIndex;
     for (const one of head.parentElement.cells) one.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", down ? "descending" : "ascending");
-    const text = (row) => row.cells[place].textContent.trim();
+    // A word is sorted by the number in its tooltip: likely, possible, weak.
+    const shown = (cell) => cell.querySelector("[title]")?.title.match(/\d+(\.\d+)?/)?.[0] ?? cell.textContent;
+    const text = (row) => shown(row.cells[place]).trim();
     const order = (a, b) => (down ? -1 : 1) * text(a).localeCompare(text(b), "en", { numeric: true });
     const number = (row) => (text(row) === "" ? NaN : Number(text(row).replace(/,/g, "")));
     const rows = [...body.rows];

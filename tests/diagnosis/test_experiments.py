@@ -326,7 +326,8 @@ def test_a_trouble_in_the_hosts_capture_of_slow_runs_alone_is_told_and_what_fast
     seen = contrasts.Contrast("part", (("late",),), ("early",), sure=False)
     own = captures.own(cells, seen, ex.datasets.folder("busy-host"), ex.diagnose)
     assert own.answer == "yes"
-    assert "storage.queue_device" in own.means
+    assert "The queue of a device is full" in own.means
+    assert "storage." not in own.means
     assert "which that of a fast run does not" in own.means
     assert "cpu.limit" not in {one.trouble for one in own.findings}
     bare = replace(seen, bad=(("bare",),))

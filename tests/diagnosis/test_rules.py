@@ -234,7 +234,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
 def test_a_case_that_is_asked_for_as_a_rule_is_told_as_one(capsys):
     assert main(["rules", "show", "memory.limit"]) == 1
     said = capsys.readouterr().err
-    assert said.startswith("esxparse: memory.limit is a case (a memory limit below what the guest touches), not a rule")
+    assert said.startswith("esxparse: memory.limit is a case (A memory limit holds a VM back), not a rule")
     assert main(["rules", "show", "memory.limt"]) == 1
     assert "no rule 'memory.limt': did you mean" in capsys.readouterr().err
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from lab_server import WAIT_MS, notebook, page_of, run_all
@@ -63,9 +64,12 @@ def test_a_notebook_opened_later_says_what_is_missing_and_its_tables_sort(tmp_pa
             assert findings.locator("td").first.evaluate("one => getComputedStyle(one).textAlign") == "left"
             assert findings.locator("td b").first.evaluate("one => getComputedStyle(one).color") == "rgb(179, 38, 30)"
             findings.locator("th", has_text="confidence").click()
-            told = [float(text) for text in findings.locator("tbody td:last-child").all_inner_texts()]
+            hints = findings.locator("tbody td:last-child span").evaluate_all("all => all.map(one => one.title)")
+            told = [float(re.search(r"\d\.\d+", hint)[0]) for hint in hints]
             assert told == sorted(told)
             assert len(told) > 3
+            words = findings.locator("tbody td:last-child").all_inner_texts()
+            assert list(dict.fromkeys(words)) == ["unlikely", "weak", "likely"]
             names = rows.locator("tbody td:nth-child(2)")
             before = names.all_inner_texts()
             for _ in range(2):

@@ -79,7 +79,7 @@ def expected(folder: Path) -> Expected:
         known, unknown = _questions(study, first, steps, changes)
         answered = (float(known), " of ", float(known + len(unknown)))
         found.tiles["Questions answered"] = answered, ("of the first finding",)
-        left = {(step["id"],): {"Reason": (f"{step['question']} {step['missing']}",)} for step in unknown}
+        left = {(step["question"],): {"Reason": (step["missing"],)} for step in unknown}
         found.tables.append(Rows("Questions without an answer", ("Not judged",), left, ordered=False))
         found.may.append(("Questions without an answer: ", float(len(unknown))))
     return found

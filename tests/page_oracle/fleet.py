@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 
 EDGES = (0, 0.5, 1, 2, 5, 10, 20, 50, 100)
 LINES = {"median VM": 0.5, "worst tenth from here": 0.9, "worst hundredth from here": 0.99}
-MOST, NAMED, HALF = 6, 4, 0.5
+MOST, NAMED, HALF, LIKELY = 6, 4, 0.5, 0.8
 """Troubles in the verdict, hosts that are named, and the share of rules below which no host is well."""
 OUTSIDE = {"storage", "network", "clock", "power"}
 SETTINGS = {"power.c_states", "power.p_states", "storage.misaligned", "storage.misaligned_nfs", "storage.iops_limit"}
 LOCAL = re.compile(r"(mpx\.)?vmhba\d")
+WORDS = ("likely", "possible", "weak")
 LEVELS = ("critical", "warning", "ok", "unknown")
 CHECKS = ("fail", "not judged", "warn", "pass")
 VM = tuple
@@ -148,23 +149,33 @@ def _verdict(captures: Sequence[Capture]) -> list[tuple]:
     def hosts(name: str, *severities: str) -> list[str]:
         return list(dict.fromkeys(one["host"] for one in of[name] if one["severity"] in severities))
 
-    order = sorted(of, key=lambda name: (-len(hosts(name, "critical")), -len(hosts(name, "critical", "warning")), name))
+    def place(name: str) -> tuple:
+        sure = WORDS.index(_likelihood(of[name][0]["confidence"]))
+        return -len(hosts(name, "critical")), -len(hosts(name, "critical", "warning")), sure, name
+
+    order = sorted(of, key=place)
     made: list[tuple] = [tuple(parts)]
     for name in order[:MOST]:
         first, on = of[name][0], hosts(name, "critical", "warning")
         level = "critical" if hosts(name, "critical") else "warning"
         where = on[0] if len(on) == 1 else f"{_some(on)}. On {on[0]}"
         day = f" ({first['start'][:10]})" if first["start"] else ""
+        sure = f"{first['verdict']} {_likelihood(first['confidence'])}"
         made.append(
             (
                 f"{level} ",
                 float(len(on)),
-                f" {'host' if len(on) == 1 else 'hosts'}{name} on {where}{day}: {first['verdict']}Next {first['next']}",
+                f" {'host' if len(on) == 1 else 'hosts'}{first['title']} on {where}{day}: {sure}Next {first['next']}",
             )
         )
     if more := order[MOST:]:
-        made.append((float(len(more)), f" more, on hosts below: {', '.join(more)}."))
+        titles = "; ".join(of[name][0]["title"] for name in more)
+        made.append((float(len(more)), f" more, on hosts below: {titles}."))
     return made
+
+
+def _likelihood(confidence: float) -> str:
+    return WORDS[(confidence < LIKELY) + (confidence < HALF)]
 
 
 def _some(names: Sequence[str]) -> str:
@@ -312,7 +323,7 @@ def _together(troubles: Sequence[dict]) -> dict[tuple, dict]:
                 spells.append((start, end, {one["host"]}))
         for start, _, hosts in spells:
             if len(hosts) > 1:
-                rows[trouble, f"{start:%Y-%m-%d %H:%M:%S}"] = {"Hosts": float(len(hosts))}
+                rows[own[0]["title"], f"{start:%Y-%m-%d %H:%M:%S}"] = {"Hosts": float(len(hosts))}
     return rows
 
 

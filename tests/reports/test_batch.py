@@ -304,7 +304,7 @@ HOSTILE = '<script>alert(1)</script>"&'
 def drawn():
     """An index of three reports and a failure."""
     areas = dict.fromkeys(AREAS, "ok")
-    bad = {"severity": "critical", "trouble": "cpu.limit"}
+    bad = {"severity": "critical", "trouble": "cpu.limit", "confidence": 0.9, "entity": {"kind": "vm", "name": HOSTILE}}
     told = {
         "calm": {
             "facts": {"host": "calm", "areas": areas, "findings": [], "verdict": "Nothing found.", "cpu_pct": [1, 2]}

@@ -22,7 +22,11 @@ def findings(*rows):
     filled = [(*row[:5], at(row[5]), at(row[6])) for row in rows]
     kinds = {name: pl.Datetime("us", "UTC") if name in {"start", "end"} else pl.String for name in names}
     return pl.DataFrame(filled, schema=kinds, orient="row").with_columns(
-        verdict=pl.format("{} of {}", "trouble", "host"), next=pl.format("look at {}", "name")
+        title=pl.format("Title of {}", "trouble"),
+        likelihood=pl.when(pl.col("trouble") == "cpu.sure").then(pl.lit("likely")).otherwise(pl.lit("weak")),
+        basis=pl.lit("Confidence 0.4"),
+        verdict=pl.format("{} of {}", "trouble", "host"),
+        next=pl.format("look at {}", "name"),
     )
 
 
@@ -49,6 +53,17 @@ def test_troubles_are_ordered_by_the_hosts_on_which_they_are_critical_and_told_o
     # The first of the critical ones: by host, then by time.
     assert (rows[0]["verdict"], rows[0]["next"], rows[0]["start"]) == ("storage.slow of h2", "look at naa.1", at(0))
     assert (rows[1]["next"], rows[1]["start"]) == ("look at web", at(1))
+    assert (rows[1]["title"], rows[1]["likelihood"], rows[1]["basis"]) == (
+        "Title of cpu.limit",
+        "weak",
+        "Confidence 0.4",
+    )
+
+
+def test_of_troubles_of_as_many_hosts_the_likely_one_comes_first():
+    sure = ("h1", "cpu.sure", "critical", "vm", "web", 1, 2)
+    ranked = gather.by_trouble(pl.concat([FOUND, findings(sure)]))["trouble"].to_list()
+    assert ranked == ["storage.slow", "cpu.sure", "cpu.limit", "memory.swap"]
 
 
 def test_objects_of_one_name_on_several_hosts_are_one_but_for_local_ones():
@@ -56,8 +71,8 @@ def test_objects_of_one_name_on_several_hosts_are_one_but_for_local_ones():
     nfs = [(f"h{host}", "nfs.slow", "warning", "nfs", "backup", 1, 2) for host in (1, 2)]
     rows = gather.same_object(pl.concat([FOUND, findings(*local, *nfs)])).to_dicts()
     assert [tuple(row.values()) for row in rows] == [
-        ("device", "naa.1", 3, "h1, h2, h3", "storage.slow"),
-        ("nfs", "backup", 2, "h1, h2", "nfs.slow"),
+        ("device", "naa.1", 3, "h1, h2, h3", "Title of storage.slow"),
+        ("nfs", "backup", 2, "h1, h2", "Title of nfs.slow"),
     ]
 
 

@@ -26,7 +26,9 @@ def limited():
 def test_the_report_opens_with_the_verdicts_and_never_says_that_all_is_well(limited):
     sick = verdicts.sentences(limited)
     assert sick.text.startswith("1 trouble: 1 critical\n")
-    assert re.search(r"11:03:20 to 11:06:15: logs-01 was held back by a CPU limit.*Confidence \d+%\.", sick.text)
+    assert re.search(r"11:03:20 to 11:06:15: logs-01 was held back by a CPU limit.* \(likely\)", sick.text)
+    hint = r'<span class="ex-hint" title="Confidence above 0\.99, fitted on simulated hosts\. .*">likely<'
+    assert re.search(hint, sick.html)
     assert limited[0].next in unescape(sick.html)
     assert '<a href="#finding-1">Finding 1</a>' in sick.html
     assert "%MLMTD was" in verdict.evidence(limited).text
@@ -45,24 +47,26 @@ def test_numbers_of_findings_leave_out_what_is_harmless_and_charts_bear_the_anch
 
 
 def test_a_card_holds_for_and_against_and_no_name_can_break_it():
-    made = blocks.card("<b>", "finding-1", "It waits.", "warning", [("for", "<script>"), ("next", "look")])
+    sure = "weak", 'Confidence "0.4"'
+    made = blocks.card("<b>", "finding-1", "It waits.", "warning", [("for", "<script>"), ("next", "look")], sure)
     assert 'id="finding-1">&lt;b&gt;</h3>' in made.html
     assert "<script>" not in made.html
-    assert made.text == "<b>\nIt waits.\nfor: <script>\nnext: look"
+    assert 'It waits. <span class="ex-hint" title="Confidence &quot;0.4&quot;">weak</span>' in made.html
+    assert made.text == "<b>\nIt waits. (weak)\nfor: <script>\nnext: look"
 
 
 def test_what_was_not_judged_is_listed_by_reason(limited):
     blind = (
-        {"what": "case", "id": "storage.nfs_slow", "reason": "not judged: no table a"},
-        {"what": "case", "id": "storage.snapshot", "reason": "not judged: no table a"},
-        {"what": "rule", "id": "disk.davg", "reason": "not judged: no table b"},
+        {"what": "case", "id": "storage.nfs_slow", "title": "Slow NFS", "reason": "r: A", "why": "r", "of": "A"},
+        {"what": "case", "id": "storage.snapshot", "title": "Snapshot", "reason": "r: B", "why": "r", "of": "B\nA"},
+        {"what": "rule", "id": "disk.davg", "title": "DAVG/cmd", "reason": "s: C", "why": "s", "of": "C"},
     )
     found = replace(limited, not_judged=blind)
-    assert "storage.nfs_slow, storage.snapshot  no table a" in verdicts.not_judged(found, "case").text
+    assert re.search(r"\nr +A, B +Slow NFS; Snapshot$", verdicts.not_judged(found, "case").text)
     assert "Troubles and limits not judged: 3" in verdicts.not_judged(found, "case", "rule").text
     assert verdicts.not_judged(found, "experiment") is blocks.NOTHING
     judged, every = map(
-        int, re.search(r"storage +(\d+) +(\d+) ", alone("troubleshooting", "looked_for = ", found=found).text).groups()
+        int, re.search(r"Storage +(\d+) +(\d+) ", alone("troubleshooting", "looked_for = ", found=found).text).groups()
     )
     assert every - judged == 2
 

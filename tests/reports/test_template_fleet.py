@@ -112,7 +112,7 @@ def test_a_vm_has_one_level_and_its_host_is_no_better(found):
     assert {of[vm] for vm, p95 in vms.select("vm", "p95_pct").rows() if p95 >= 10} == {"critical"}
     waits_little = vms.sort("p95_pct").row(0, named=True)
     trouble = {"host": waits_little["host"], "kind": "vm", "name": waits_little["vm"], "severity": "critical"}
-    trouble |= {"trouble": "cpu.contention", "verdict": "It waits.", "next": "look"}
+    trouble |= {"trouble": "cpu.contention", "title": "VMs wait", "verdict": "It waits.", "next": "look"}
     more = pl.DataFrame([trouble], schema_overrides=dict.fromkeys(trouble, pl.String))
     worse = replace(found, findings=pl.concat([found.findings, more], how="diagonal"))
     again = severity.vm_levels(worse).filter(vm=waits_little["vm"], host=waits_little["host"])
@@ -238,7 +238,7 @@ def test_the_verdict_says_when_and_names_the_troubles_it_has_no_room_for(found):
     many = replace(found, findings=pl.DataFrame(rows))
     text = shown("fleet", "## Verdict", found=many).text
     assert "storage.a on a (2026-03-02): naa.1 of a" in text
-    assert "2 more, on hosts below: storage.g, storage.h." in text
+    assert "2 more, on hosts below: Title of storage.g; Title of storage.h." in text
 
 
 def test_a_time_without_captures_is_an_error_that_says_so(lake):
@@ -248,7 +248,8 @@ def test_a_time_without_captures_is_an_error_that_says_so(lake):
 
 def a_finding(host, trouble, kind, name, start, end, severity="critical"):
     times = {key: datetime(2026, 3, 2, hour, tzinfo=UTC) for key, hour in (("start", start), ("end", end))}
-    said = {"verdict": f"{name} of {host}", "next": "look", "release": "8.0"}
+    said = {"verdict": f"{name} of {host}", "next": "look", "release": "8.0", "title": f"Title of {trouble}"}
+    said |= {"likelihood": "weak", "basis": "Confidence 0.40, fitted on simulated hosts."}
     return {"host": host, "trouble": trouble, "severity": severity, "kind": kind, "name": name, **said, **times}
 
 
@@ -274,7 +275,7 @@ def test_what_hosts_share_is_found_by_object_and_by_time():
             a_finding("b", "cpu.contention", "host", "", 8, 12),
         ]
     )
-    assert gather.same_object(frame).rows() == [("device", "naa.1", 2, "a, b", "storage.array_slow")]
+    assert gather.same_object(frame).rows() == [("device", "naa.1", 2, "a, b", "Title of storage.array_slow")]
     (spell,) = gather.same_time(frame).rows(named=True)
     assert (spell["trouble"], spell["hosts"], spell["names"]) == ("storage.array_slow", 3, "a, b, c")
     assert (spell["start"].hour, spell["end"].hour) == (8, 12)

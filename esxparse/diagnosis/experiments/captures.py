@@ -44,10 +44,10 @@ def own(cells: Grid, seen: Contrast, folder: Path, judge: Judge) -> Own:
     new = tuple(one for one in told if _key(one) not in usual)
     if new:
         beside = "" if fast is None else ", which that of a fast run does not"
-        return Own("yes", f"it shows {', '.join(one.trouble for one in new)}{beside}: {new[0].verdict}", new)
+        return Own("yes", f"it shows: {_titles(new)}{beside}. {new[0].verdict}", new)
     looked = f"{slow.judged} of {slow.of} troubles and limits could be judged"
     if told:
-        return Own("no", f"it shows {', '.join(one.trouble for one in told)}, as that of a fast run does; {looked}")
+        return Own("no", f"it shows: {_titles(told)}, as that of a fast run does; {looked}")
     return Own("no", f"it shows none; {looked}")
 
 
@@ -64,6 +64,10 @@ def _judged(cells: Grid, keys: Sequence[Key], folder: Path, judge: Judge) -> Fin
                 except EsxparseError:
                     continue  # a note of the study names it
     return None
+
+
+def _titles(findings: Sequence[Finding]) -> str:
+    return "; ".join(one.title for one in findings)
 
 
 def _key(one: Finding) -> tuple[str, ...]:

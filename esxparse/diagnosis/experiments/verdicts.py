@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import polars as pl
 
-from esxparse.diagnosis import rules
+from esxparse.diagnosis import confidence, rules
 from esxparse.diagnosis.experiments import tables
 from esxparse.diagnosis.experiments.captures import QUESTION, Judge, Own, own
 from esxparse.diagnosis.experiments.contrasts import Contrast, Grid, contrasts, grid
@@ -104,7 +104,8 @@ def diagnose(study: Study, profile: str, judge: Judge) -> StudyFindings:
     blank = StudyFindings((), source=str(study.path), profile=profile, differences=tuple(differences(study)))
     if cells is None:
         reason = "the runs have no throughput or response times under labels: add results of fio, Iometer or DiskSpd"
-        return replace(blank, not_judged=({"what": "experiment", "id": "slow_runs", "reason": reason},))
+        title = "Which runs are slow?"
+        return replace(blank, not_judged=({"what": "experiment", "id": "slow_runs", "title": title, "reason": reason},))
     changes = role_changes(cells, study.experiments)
     special = {(name, value) for every in changes.values() for change in every for name, value in change.items()}
     limits = rules.load(profile)
@@ -155,7 +156,8 @@ def _told(cells: Grid, seen: Contrast, changes: Mapping[str, Any], limits: Mappi
     severe = likely >= _CERTAIN and (values["lost_pct"] or 0.0) >= _HALF
     finding = Finding(
         cause.trouble,
-        "critical" if severe else "warning",
+        # Slow runs of an open cause were measured all the same.
+        confidence.limited("critical" if severe else "warning", likely) if likely else "warning",
         min(likely, _MOST),
         {"kind": "runs", "name": _where(cells, seen)},
         times["start"].min(),  # type: ignore[arg-type]
@@ -167,9 +169,17 @@ def _told(cells: Grid, seen: Contrast, changes: Mapping[str, Any], limits: Mappi
         cause.next,
         cause.source,
         recording=source,
+        title=cause.title,
     )
     blind = tuple(
-        {"what": "experiment", "id": step.id, "reason": f"{step.question} {step.missing}"} for step, *_ in lacking
+        {
+            "what": "experiment",
+            "id": step.id,
+            "title": step.question,
+            "reason": f"{step.question} {step.missing}",
+            "why": step.missing,
+        }
+        for step, *_ in lacking
     )
     lost = (values["lost_pct"] or 0.0) * max(finding.confidence, _OPEN_WEIGHT)
     return _Told(seen, finding, answers, tuple(done), blind, lost, values, cells.merit.unit)

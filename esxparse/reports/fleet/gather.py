@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from esxparse.diagnosis import confidence
 from esxparse.errors import EsxparseError
 from esxparse.lakes import Lake, judging, lake
 from esxparse.lakes.entries import Entry, overlaps
@@ -17,7 +18,8 @@ from esxparse.locations import is_url
 from esxparse.metrics import fleet
 from esxparse.schema import schema
 
-_FINDING: Final = ("host", "release", "trouble", "severity", "kind", "name", "verdict", "next", "start", "end")
+_TOLD: Final = ("trouble", "title", "severity", "verdict", "next")
+_FINDING: Final = ("host", "release", *_TOLD, "likelihood", "basis", "kind", "name", "start", "end")
 _SYMPTOM: Final = ("host", "rule", "severity", "kind", "name", "start", "end")
 _ELSEWHERE: Final = ("storage", "network", "clock", "power")
 """First words of troubles that may have their cause outside a host, in what several hosts share."""
@@ -42,8 +44,8 @@ class Fleet:
     said: Sequence[tuple[Entry, Mapping[str, Any] | None]]
     """Captures, and what was said of each; None where nothing was."""
     findings: pl.DataFrame
-    """A row for each that is a trouble: `host`, `release`, `trouble`, `severity`, `kind`, `name`, `verdict`, `next`,
-    `start`, `end` (UTC)."""
+    """A row for each that is a trouble: `host`, `release`, `trouble` (its id), `title`, `severity`, `likelihood` (the
+    word for its confidence), `basis` (its tooltip), `kind`, `name`, `verdict`, `next`, `start`, `end` (UTC)."""
     symptoms: pl.DataFrame
     """A row for each limit that was passed: `host`, `rule`, `severity`, `kind`, `name`, `start`, `end` (UTC)."""
     ready: pl.DataFrame
@@ -123,7 +125,9 @@ def gather(uri: str, hosts: Sequence[str] = (), since: str = "", until: str = ""
         {
             "host": entry.host,
             "release": entry.meta.get("release"),
-            **{key: one[key] for key in ("trouble", "severity", "verdict", "next")},
+            **{key: one[key] for key in _TOLD},
+            "likelihood": confidence.word(one["confidence"]),
+            "basis": confidence.basis(one["confidence"]),
             **one["entity"],
             "start": one["start"],
             "end": one["end"],
@@ -180,9 +184,10 @@ _NO_VCPUS: Final = {"date": pl.Date(), **schema("host str, group_id i64, group w
 
 
 def by_trouble(findings: pl.DataFrame) -> pl.DataFrame:
-    """Troubles, those of the most hosts with critical ones first.
+    """Troubles, those of the most hosts with critical ones first, the likely first among equals.
 
-    `trouble`, `critical` (hosts where it is), `hosts`, `names` (of hosts), and `verdict`, `next`, `start` of the first.
+    `trouble`, `critical` (hosts where it is), `hosts`, `names` (of hosts), and `title`, `likelihood`, `basis`,
+    `verdict`, `next`, `start` of the first.
     """
     bad = pl.col("severity") == "critical"
     return (
@@ -192,16 +197,25 @@ def by_trouble(findings: pl.DataFrame) -> pl.DataFrame:
             critical=pl.col("host").filter(bad).n_unique().cast(int),
             hosts=pl.col("host").n_unique().cast(int),
             names=pl.col("host").unique(maintain_order=True),
+            title=pl.col("title").first(),
+            likelihood=pl.col("likelihood").first(),
+            basis=pl.col("basis").first(),
             verdict=pl.col("verdict").first(),
             next=pl.col("next").first(),
             start=pl.col("start").first(),
         )
-        .sort("critical", "hosts", "trouble", descending=[True, True, False])
+        .sort("critical", "hosts", _doubt(), "trouble", descending=[True, True, False, False])
     )
 
 
+def _doubt() -> pl.Expr:
+    """How little sure the finding of a row is: 0 for what is likely."""
+    words = [word for word, _ in confidence.WORDS]
+    return pl.col("likelihood").replace_strict(words, list(range(len(words))), default=len(words))
+
+
 def same_object(findings: pl.DataFrame) -> pl.DataFrame:
-    """Devices and volumes with troubles on several hosts: `kind`, `name`, `hosts`, `names`, `troubles`.
+    """Devices and volumes with troubles on several hosts: `kind`, `name`, `hosts`, `names`, `troubles` (titles).
 
     Without those whose name is a place on the host's own adapter: every host has a `mpx.vmhba0:C0:T0:L0`.
     """
@@ -211,7 +225,7 @@ def same_object(findings: pl.DataFrame) -> pl.DataFrame:
         .agg(
             hosts=pl.col("host").n_unique().cast(int),
             names=pl.col("host").unique().sort().str.join(", "),
-            troubles=pl.col("trouble").unique().sort().str.join(", "),
+            troubles=pl.col("title").unique().sort().str.join("; "),
         )
         .filter(pl.col("hosts") > 1)
         .sort("hosts", "name", descending=[True, False])
@@ -221,7 +235,8 @@ def same_object(findings: pl.DataFrame) -> pl.DataFrame:
 def same_time(findings: pl.DataFrame) -> pl.DataFrame:
     """Troubles with causes outside a host that several hosts had at one time; settings are none.
 
-    `trouble`, `start`, `end`, `hosts`, `names` (of hosts); spells that follow each other without a gap are one.
+    `trouble`, `title`, `start`, `end`, `hosts`, `names` (of hosts). Spells that follow each other without a gap are
+    one.
     """
     outside = pl.col("trouble").str.split(".").list.first().is_in(list(_ELSEWHERE))
     return (
@@ -233,6 +248,7 @@ def same_time(findings: pl.DataFrame) -> pl.DataFrame:
         )
         .group_by("trouble", "spell")
         .agg(
+            title=pl.col("title").first(),
             start=pl.col("start").min(),
             end=pl.col("end").max(),
             hosts=pl.col("host").n_unique().cast(int),

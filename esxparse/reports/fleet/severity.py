@@ -49,7 +49,7 @@ def worst_hosts(found: Fleet, vms: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         `level`, `host`, `critical` and `warnings` (troubles; null if not diagnosed), `p95_pct` and `vm` (ready time of
-        its worst VM), `vms`, `judged` (rules, %), `check`, `troubles`, `last` (day of the last one), `release`.
+        its worst VM), `vms`, `judged` (rules, %), `check`, `troubles` (titles), `last` (day of the last), `release`.
     """
     bad, warned = pl.col("severity") == "critical", pl.col("severity") == "warning"
     # One that is in several captures is one: a host of which there are more captures is not worse for that.
@@ -59,7 +59,7 @@ def worst_hosts(found: Fleet, vms: pl.DataFrame) -> pl.DataFrame:
     troubles = own.group_by("host").agg(
         critical=bad.sum().cast(int),
         warnings=warned.sum().cast(int),
-        troubles=pl.col("trouble").unique(maintain_order=True).str.join(", "),
+        troubles=pl.col("title").unique(maintain_order=True).str.join("; "),
     )
     last = found.findings.group_by("host").agg(last=pl.col("end").max().dt.strftime("%Y-%m-%d"))
     worst = found.ready.group_by("host", maintain_order=True).agg(

@@ -15,7 +15,7 @@ import polars as pl
 from esxparse.charts.reduce import LABEL_WIDTH, shorten
 from esxparse.derived.panels import Matrix
 from esxparse.diagnosis import levels
-from esxparse.diagnosis.diagnose import unseen
+from esxparse.diagnosis.blind import Reason, Why, by_reason, entry, unseen
 from esxparse.diagnosis.findings import Findings
 from esxparse.diagnosis.rules import Rule
 from esxparse.diagnosis.series import Series
@@ -23,7 +23,7 @@ from esxparse.diagnosis.symptoms import values
 from esxparse.metrics import over_time
 from esxparse.recording import counted
 from esxparse.reports import verdicts
-from esxparse.reports.blocks import NOTHING, Block, note, stack, table
+from esxparse.reports.blocks import ABSENT, NOTHING, Block, note, stack, table
 from esxparse.reports.columns import columns_of
 from esxparse.schema import schema
 
@@ -32,7 +32,7 @@ _THINGS: Final = {"vm": "VM", "nfs": "volume", "pcpu": "physical CPU", "vsan": "
 
 _FEWEST: Final = 20
 """Samples of which one in twenty is one at least."""
-_NEVER: Final = "no sample met its condition, or had enough going on to be judged"
+_NEVER: Final = Reason(Why.CONDITION)
 
 _ORDER: Final = {"critical": 0, "warning": 1, "peaks": 2, "ok": 3}
 
@@ -83,13 +83,13 @@ def not_judged(rules: Mapping[str, Rule], series: Series, found: pl.DataFrame) -
     `rules`, `series`: as for `judge`. `found`: from `judge`.
     """
     judged = set(found["id"])
+    blind = [entry(rule.id, rule, unseen(rule, series) or _NEVER) for rule in rules.values() if rule.id not in judged]
     rows = [
-        {"id": rule.id, "screen": rule.screen, "of": rule.value, "why": unseen(rule, series) or _NEVER}
-        for rule in rules.values()
-        if rule.id not in judged
+        {"why": why, "of": ", ".join(of) or ABSENT, "what": ", ".join(dict.fromkeys(one["title"] for one in mine))}
+        for why, of, mine in by_reason(blind)
     ]
     columns = columns_of("host_health.not_judged")
-    unjudged = f"Thresholds not judged: {len(rows)} of {len(rules)}"
+    unjudged = f"Thresholds not judged: {len(blind)} of {len(rules)}"
     return stack(table(pl.DataFrame(rows), columns, unjudged) if rows else NOTHING, _quiet(rules, series))
 
 
@@ -126,7 +126,8 @@ def evidence(found: Findings) -> Block:
         {
             "number": number,
             "severity": one.severity,
-            "what": f"{one.trouble}, {one.entity['kind']} {one.entity['name']}".replace("host host", "host"),
+            "what": one.heading,
+            "sure": one.likelihood,
             "when": verdicts.clocked(one, found.times),
             "for": "; ".join(one.evidence),
             "against": "; ".join(one.against),
