@@ -28,6 +28,7 @@ _COMMANDS = (
     "info",
     "check",
     "diagnose",
+    "compare",
     "rules",
     "report",
     "batch",
