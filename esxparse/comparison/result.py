@@ -92,14 +92,17 @@ class Comparison:
 
     @property
     def is_worse(self) -> bool:
-        """Whether something got worse that the load does not explain, or a finding came or got worse."""
-        worse = self.areas["worse"].sum() > 0
-        return bool(worse) or not self.findings.filter(pl.col("what").is_in([troubles.CAME, troubles.WORSE])).is_empty()
+        """Whether something got worse that the load does not explain.
+
+        Findings do not count: those near a limit come and go by chance.
+        """
+        return bool(self.areas["worse"].sum() > 0)
 
     def largest(self, most: int = _MOST, area: str | None = None) -> pl.DataFrame:
         """Rows of the largest changes for better or worse, one for each object and area.
 
-        Paths and adapters are left out if they have what their devices have.
+        The largest of each area comes before the second largest of any. Paths and adapters are left out if they have
+        what their devices have.
         """
         found = self.frame.filter(pl.col("verdict").is_in([BETTER, WORSE]))
         if area is not None:
@@ -114,7 +117,9 @@ class Comparison:
         )
         order = {"load_explains": False, "_size": True, "_known": True, "size": True, "p": False}
         ordered = found.sort(list(order), descending=list(order.values()), maintain_order=True).drop("_size", "_known")
-        return ordered.unique(["area", "instance", "table"], keep="first", maintain_order=True).head(most)
+        each = ordered.unique(["area", "instance", "table"], keep="first", maintain_order=True)
+        first_of_area = pl.int_range(pl.len()).over("area", "load_explains") > 0
+        return each.sort("load_explains", first_of_area, maintain_order=True).head(most)
 
     def series(self, table: str, column: str, instance: str) -> tuple[pl.DataFrame, pl.DataFrame]:
         """One series before and after: `time`, `value`. `instance` is the name after."""

@@ -62,13 +62,33 @@ def step(row: Mapping[str, Any]) -> str:
     return f"{row['name']} {verb}{percent(row['change_pct'])} ({values})"
 
 
+def interval(row: Mapping[str, Any]) -> str:
+    """The interval of a change; nothing without one."""
+    if row["change_low"] is None or row["change_high"] is None:
+        return ""
+    return f"{_signed(row['change_low'])} to {_signed(row['change_high'])}"
+
+
+def _signed(value: float) -> str:
+    return f"{'-' if value < 0 else '+'}{number(abs(value))}"
+
+
+def load_name(row: Mapping[str, Any]) -> str:
+    """The load of a row in words; nothing if it has none."""
+    if row["load"] is None:
+        return ""
+    table, _, column = row["load"].partition(".")
+    about = effect(table, column)
+    return about.name if about else column
+
+
 def load(row: Mapping[str, Any]) -> str:
     """What the load of a row did, as the end of a sentence; nothing if its load is unknown."""
     if row["load"] is None or row["load_before"] is None or row["load_after"] is None:
         return ""
     table, _, column = row["load"].partition(".")
     about = effect(table, column)
-    name, of = (about.name, about.unit) if about else (column, "")
+    name, of = load_name(row), about.unit if about else ""
     moved = row["load_change_pct"]
     values = f"{number(row['load_before'])} to {number(row['load_after'])}{unit(of)}"
     if row["load_explains"]:
