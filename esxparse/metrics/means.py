@@ -36,6 +36,8 @@ FEWEST_EFFECTIVE: Final = 3.0
 """Independent samples without which a mean has no error."""
 _MOST_ALIKE: Final = 0.98
 _BLOCKS: Final = 24
+_SLOW: Final = 0.5
+"""Correlation of neighbouring blocks from which they are what counts: below it may be chance."""
 _SHORT: Final = 60
 """Samples below which two cosines measure a series; from here on there are three."""
 
@@ -97,15 +99,16 @@ def means(series: Matrix, weights: Matrix | None = None) -> Means:
         return Means(mean, nothing, np.ones_like(mean), np.zeros_like(mean), known)
     off = np.where(moves, off, 0.0)
     square, alike = _error(off, known, samples)
+    effective = known * (1 - alike) / (1 + alike)
     length = samples // _BLOCKS
     if length > 1:
         # The oldest samples that fill no block are left out.
         blocks = off[samples % length :].reshape(samples // length, length, -1).mean(axis=1)
         square_of_blocks, block_alike = _error(blocks - blocks.mean(axis=0), known / length, samples)
         square = np.maximum(square, square_of_blocks)
-        alike = np.maximum(alike, block_alike ** (1 / length))
+        slow = known / length * (1 - block_alike) / (1 + block_alike)
+        effective = np.where(block_alike > _SLOW, np.minimum(effective, slow), effective)
     square = np.where((known >= FEWEST) & (total > 0), square, np.nan)
-    effective = known * (1 - alike) / (1 + alike)
     freedom = np.clip(np.minimum(_cosines(samples), effective - 1), 0.5, None)
     return Means(mean, square, freedom, effective, known)
 
