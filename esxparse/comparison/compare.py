@@ -65,9 +65,9 @@ def compare(
 
     >>> import esxparse as ex
     >>> file = ex.datasets_dir() / "busy-host" / "busy-host.csv"
-    >>> found = ex.compare(file, at="2026-03-11T09:02:30")
-    >>> found.frame.filter(table="vm", column="contention_pct", instance="orders-app")["verdict"].item()
-    'no difference shown'
+    >>> found = ex.compare(file, at="2026-03-11T09:05")
+    >>> found.verdict
+    'No difference shown: CPU, Memory, Storage, Network, Power.'
     """
     needs_scipy()
     check_confidence(confidence)

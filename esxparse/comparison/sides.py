@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Final
 
 import polars as pl
 
@@ -21,6 +22,7 @@ Given = str | os.PathLike[str] | Recording | Lake
 Edge = str | datetime | None
 Window = tuple[Edge, Edge]
 """From when to when, both included, in UTC: datetimes, text, or None."""
+_MOMENT: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,10 @@ def _opened(thing: Given, opening: Opening, start: datetime | None, end: datetim
         return [within(thing, start, end)]
     if isinstance(thing, Lake):
         first = max((one for one in (start, thing.since) if one), default=None)
-        last = min((one for one in (end, thing.until) if one), default=None)
-        part = thing.of(since=first, until=last)
+        # A lake ends before its last time, a window with it.
+        until = thing.until - _MOMENT if thing.until else None
+        last = min((one for one in (end, until) if one), default=None)
+        part = thing.of(since=first, until=last + _MOMENT if last else None)
         return [within(part.recorded(one), first, last) for one in part.captures]
     return [open_recording(thing, opening)]
 

@@ -139,6 +139,7 @@ def _sides(columns: Sequence[_Column]) -> tuple[list[Means], list[Means]]:
 
 def _judged(both: pl.DataFrame, options: Options) -> pl.DataFrame:
     """The verdict of each series, and its load."""
+    both = both.filter(pl.any_horizontal(pl.col("before", "after").is_not_null()))
     p_values = adjusted(both["p"].fill_null(np.nan).to_numpy())
     differs = pl.Series(np.nan_to_num(p_values, nan=1.0) < 1 - options.confidence)
     less = pl.col("change") < 0
