@@ -454,7 +454,7 @@ function render({ model, el }) {
     // Nothing is before the whole time: there it is when most changed together.
     const [start] = state().range ?? [null];
     const columns = new Map([["before", "before"], ["after", "after"], ["beyond", "beyond"]]);
-    showRows("changes", { start }, (at) => `What changed most at ${clock(at, true)} UTC`, columns);
+    showRows("changes", { start }, (at) => at === null ? "What changed most, each at its own time (no common moment)" : `What changed most at ${clock(at, true)} UTC`, columns);
   }
   function showSimilar(answer, one) {
     const [start, end] = span();
