@@ -9,6 +9,7 @@ Run: `python benchmarks/compare.py [--pairs 4000] [--hosts 12]`
 from __future__ import annotations
 
 import argparse
+import resource
 import statistics
 import subprocess
 import sys
@@ -64,7 +65,8 @@ def coverage(pairs: int) -> Iterator[str]:
         cells = []
         for samples in SAMPLES:
             random = np.random.default_rng([samples, int(100 * phi)])
-            found = differences(*(means(noise(random, phi, (samples, pairs))) for _ in range(2)))
+            one, other = (means(noise(random, phi, (samples, pairs))) for _ in range(2))
+            found = differences(one, other)
             answered = ~found.too_few
             missed = answered & (found.p_value < 0.05)
             covered = 100 * (1 - missed.sum() / max(answered.sum(), 1))
@@ -78,7 +80,8 @@ def frames(count: int) -> Iterator[str]:
         wrong = 0
         for number in range(count):
             random = np.random.default_rng([7, number, int(100 * phi)])
-            found = differences(*(means(noise(random, phi, (120, WIDTH))) for _ in range(2)))
+            one, other = (means(noise(random, phi, (120, WIDTH))) for _ in range(2))
+            found = differences(one, other)
             wrong += bool((np.nan_to_num(adjusted(found.p_value), nan=1) < 0.05).any())
         yield f"| {WIDTH} series of noise, correlation {phi:g}, 120 samples | {wrong} of {count} |"
 
@@ -151,29 +154,36 @@ WHERE: Final = (
 
 
 def planted(sides: dict[str, list[Gathered]]) -> Iterator[str]:
-    """How many of 75 changes are found, and how many other series are said to differ."""
+    """How many of 75 changes are found, among all series and by their interval alone."""
     before, after = sides["vdi"][:2]
-    yield "| planted into one object of a host with 20 VMs | sizes | found, smallest size first | others that differ |"
-    yield "|---|---|---|---|"
+    yield "| into one object, of 20 VMs | sizes | differ among all | interval without 0 | others that differ |"
+    yield "|---|---|---|---|---|"
     for kind, (make, sizes) in KINDS.items():
-        found, others = [], 0
+        found, alone, others = [], [], 0
         for size in sizes:
-            hits = 0
-            for table, column in WHERE:
-                panel = after.panels[table]
-                place = int(np.nanargmax(np.nanmean(panel.values[column], axis=0)))
-                values = panel.values[column].copy()
-                values[:, place] = make(size)(values[:, place])
-                changed = Panel(table, panel.names, {**panel.values, column: values})
-                rows, _ = compared(before, replace(after, panels={**after.panels, table: changed}), PLAIN)
-                told = rows.filter("differs")
-                mine = told.filter(table=table, column=column, instance=panel.names[place]).height
-                hits += mine
-                others += told.height - mine
-            found.append(f"{hits} of {len(WHERE)}")
+            rows = [_planted(before, after, place, make(size)) for place in WHERE]
+            found.append(str(sum(one for one, _, _ in rows)))
+            alone.append(str(sum(one for _, one, _ in rows)))
+            others += sum(one for _, _, one in rows)
         unit = "times" if kind == "variance" else "%"
         shown = ", ".join(f"{size:g}" if kind == "variance" else f"{100 * size:g}" for size in sizes)
-        yield f"| {kind} | {shown} {unit} | {', '.join(found)} | {others} |"
+        yield f"| {kind} | {shown} {unit} | {', '.join(found)} of {len(WHERE)} | {', '.join(alone)} | {others} |"
+
+
+def _planted(
+    before: Gathered, after: Gathered, where: tuple[str, str], change: Callable[[Matrix], Matrix]
+) -> tuple[bool, bool, int]:
+    """Whether a change differs among all series, whether its interval leaves 0 out, and how many others differ."""
+    table, column = where
+    panel = after.panels[table]
+    place = int(np.nanargmax(np.nanmean(panel.values[column], axis=0)))
+    values = panel.values[column].copy()
+    values[:, place] = change(values[:, place])
+    changed = Panel(table, panel.names, {**panel.values, column: values})
+    rows, _ = compared(before, replace(after, panels={**after.panels, table: changed}), PLAIN)
+    mine = rows.filter(table=table, column=column, instance=panel.names[place]).row(0, named=True)
+    outside = mine["change_low"] is not None and (mine["change_low"] > 0 or mine["change_high"] < 0)
+    return mine["differs"], outside, int(rows["differs"].sum()) - mine["differs"]
 
 
 def seconds(folder: Path) -> str:
@@ -184,17 +194,20 @@ def seconds(folder: Path) -> str:
         captures.write(files[-1], *LARGE, seed=seed)
     size = files[0].stat().st_size / 1e6
     code = "import sys, esxparse as ex; print(ex.compare(*sys.argv[1:]).frame.height)"
-    taken = []
+    taken, spent = [], []
     for _ in range(TIMES):
-        began = time.perf_counter()
+        began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run(
             [sys.executable, "-c", code, *map(str, files)], check=True, capture_output=True, text=True
         )
         taken.append(time.perf_counter() - began)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append(after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
     rows = int(done.stdout)
     span = f"{min(taken):.1f} to {max(taken):.1f}"
     median = statistics.median(taken)
-    return f"Two captures of {size:.0f} MB, {rows:,} series: {median:.1f} s ({span}), Python's start included."
+    cpu = f"{statistics.median(spent):.1f} s of processors"
+    return f"Two captures of {size:.0f} MB, {rows:,} series: {median:.1f} s ({span}), {cpu}, Python's start included."
 
 
 def main() -> None:
@@ -210,8 +223,8 @@ def main() -> None:
             for name in HOSTS
         }
         lines = [
-            "Pairs of series of one mean. Of each: the share with an interval (the others have too few samples), how many",
-            "of these intervals cover the truth, and false differences of all pairs.",
+            "Pairs of series of one mean. Of each: the share with an interval (others: too few samples), how many of",
+            "these intervals cover the truth, and false differences of all pairs.",
             "",
             *coverage(options.pairs),
             "",

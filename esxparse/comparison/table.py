@@ -140,6 +140,10 @@ def _sides(columns: Sequence[_Column]) -> tuple[list[Means], list[Means]]:
 def _judged(both: pl.DataFrame, options: Options) -> pl.DataFrame:
     """The verdict of each series, and its load."""
     both = both.filter(pl.any_horizontal(pl.col("before", "after").is_not_null()))
+    if options.vms:
+        # Fewer comparisons need a smaller correction.
+        is_vm = (pl.col("table") == "vm") & pl.col("instance").is_in(options.vms)
+        both = both.filter(is_vm | (pl.col("table") == "host"))
     p_values = adjusted(both["p"].fill_null(np.nan).to_numpy())
     differs = pl.Series(np.nan_to_num(p_values, nan=1.0) < 1 - options.confidence)
     less = pl.col("change") < 0
@@ -161,10 +165,6 @@ def _judged(both: pl.DataFrame, options: Options) -> pl.DataFrame:
         pl.when("still").then(1.0).otherwise("p").alias("p"), pl.col("samples_needed").cast(pl.Int64), verdict=verdict
     )
     found = _with_loads(found)
-    if options.vms:
-        found = found.filter((pl.col("table") != "vm") | pl.col("instance").is_in(options.vms)).filter(
-            pl.col("table").is_in(["vm", "host"])
-        )
     return found.sort(
         ["p", "size", *_KEYS], descending=[False, True, False, False, False], nulls_last=True, maintain_order=True
     )
