@@ -89,7 +89,7 @@ class Beyond(NamedTuple):
     farthest: Numbers
     """Largest distance before, or what the spread of the series, or 2 % of its level or its unit, would let expect."""
     after: Numbers
-    """Median after; of a change that is shorter, the level that a fifth of the samples reaches."""
+    """Median after; of a change beyond the usual that is shorter, the level that a fifth of the samples reaches."""
 
     def times(self, counter: NDArray[np.int64]) -> Numbers:
         """Give `passed` over `farthest`, or over what three in four series of its `counter` keep to, if that is more.
@@ -125,8 +125,10 @@ def beyond(series: Matrix, at: int | NDArray[np.int64]) -> Beyond:
         farthest = np.nanmax(np.abs(before - level[:, None]), axis=1)
         floor = np.maximum(np.nanstd(before, axis=1), _FLOOR * np.maximum(np.abs(level), 1))
         passed = np.fmax(*(quantile(np.abs(one - level[:, None]), _PASSED) for one in (after, soon)))
-    reached = _reached(after, soon, level, passed)
-    return Beyond(*(one.astype(np.float64) for one in (level, passed, np.maximum(farthest, floor), reached)))
+    usual = np.maximum(farthest, floor)
+    with np.errstate(invalid="ignore"):
+        reached = np.where(passed > usual, _reached(after, soon, level, passed), quantile(after, 0.5))
+    return Beyond(*(one.astype(np.float64) for one in (level, passed, usual, reached)))
 
 
 def _split(series: Matrix, at: int | NDArray[np.int64]) -> tuple[Matrix, Matrix, Matrix]:
