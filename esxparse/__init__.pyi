@@ -5,6 +5,8 @@ from esxparse import bundled as datasets
 from esxparse import collect as collect
 from esxparse import metrics as metrics
 from esxparse import quality as quality
+from esxparse.comparison.compare import compare as compare
+from esxparse.comparison.result import Comparison as Comparison
 from esxparse.counters.catalogue import counter as counter
 from esxparse.counters.model import Counter as Counter
 from esxparse.diagnosis.changes import Changes as Changes
@@ -12,7 +14,6 @@ from esxparse.diagnosis.changes import changes as changes
 from esxparse.diagnosis.diagnose import diagnose as diagnose
 from esxparse.diagnosis.finding import Finding as Finding
 from esxparse.diagnosis.findings import Findings as Findings
-from esxparse.diagnosis.likeness import compare as compare
 from esxparse.diagnosis.likeness import similar as similar
 from esxparse.diagnosis.rules import Rule as Rule
 from esxparse.diagnosis.rules import load as rules

@@ -35,7 +35,7 @@ def schema(text: str) -> Schema:
     return {name: TYPES[kind] for *names, kind in groups for name in names}
 
 
-def listed(package: str) -> list[list[str]]:
-    """The rows of the file `columns.csv` of a package of ours, without its titles."""
-    lines = (files(package) / "columns.csv").read_text(encoding="utf-8").splitlines()
+def listed(package: str, file: str = "columns.csv") -> list[list[str]]:
+    """The rows of a file of a package of ours, without its titles."""
+    lines = (files(package) / file).read_text(encoding="utf-8").splitlines()
     return list(csv.reader(lines))[1:]

@@ -46,7 +46,7 @@ BESIDE = {
 }
 GUIDES = {
     "Exploring": ["explore.md", "collect.md", "damage.md", "security.md", "licences.md"],
-    "Diagnosis": ["diagnosis.md", "quality.md", "case-studies.md", "faults.md"],
+    "Diagnosis": ["diagnosis.md", "compare.md", "quality.md", "case-studies.md", "faults.md"],
     "Reports and studies": ["templates.md", "batch.md", "study.md", "lake.md"],
     "Simulator": ["simulate.md"],
 }

@@ -29,6 +29,7 @@ _COMMANDS = (
     "info",
     "check",
     "diagnose",
+    "compare",
     "rules",
     "report",
     "batch",

@@ -36,20 +36,25 @@ _NEAR: Final = 1
 _EDGE: Final = 3
 """Samples at either end of a capture where no event is looked for."""
 _EVENTS: Final = 5
-_VALUES: Final = 3
-"""Values without which a series has no variance worth the name."""
+_FEWEST_TOGETHER: Final = 2
+_SHARE_TOGETHER: Final = 0.3
+"""The part of the series that changed for which a moment is common."""
+_MORE_THAN_NEXT: Final = 1.5
+"""How many times as many series change there as at the next time."""
 
 
 @dataclass(frozen=True)
 class Changes:
     """What changed in a recording."""
 
-    at: datetime
-    """The time the series were compared at: as asked for, or when most of them changed."""
+    at: datetime | None
+    """The time the series were compared at: as asked for, or when most of them changed. None if they have no common
+    moment: each is then compared at its own onset."""
     series: pl.DataFrame
     """Every series that moves, what changed most first: table, counter (its column), instance; beyond f64, how far it
-    went from `at` on, 1 as far as ever before or as is usual for its counter; before, after f64, medians; onset
-    datetime, when the part that differs most from the rest began, null where noise may explain it."""
+    went from `at` on, 1 as far as ever before or as is usual for its counter; before f64, median; after f64, median,
+    or, of a change that is shorter, the level that a fifth of the samples reaches; onset datetime, when the part that
+    differs most from the rest began, null where noise may explain it."""
     events: pl.DataFrame
     """When several series changed together, the largest first: time, series i64, first_table, first_counter,
     first_instance: the one of the 20 that changed most that was first."""
@@ -67,8 +72,8 @@ class Every:
     values: Matrix
 
 
-def every(rec: Recording, derived: Sequence[str] = (), *, still: bool = False) -> tuple[Every, pl.DataFrame]:
-    """Give all series of a recording that move, with `still` those that never do too, and what is left out.
+def every(rec: Recording, derived: Sequence[str] = ()) -> tuple[Every, pl.DataFrame]:
+    """Give all series of a recording that move, and what is left out.
 
     `derived`: names of derived tables to look at as well.
 
@@ -95,8 +100,6 @@ def every(rec: Recording, derived: Sequence[str] = (), *, still: bool = False) -
             rows = whole.T.astype(np.float32)
             with np.errstate(invalid="ignore"):
                 moves = np.fmax.reduce(rows, axis=1) > np.fmin.reduce(rows, axis=1)
-            if still:
-                moves = (~np.isnan(rows)).sum(axis=1) >= _VALUES
             resting += int((~moves).sum())
             values.append(rows[moves])
             instances = [made.names[place] for place in np.flatnonzero(moves)]
@@ -106,7 +109,7 @@ def every(rec: Recording, derived: Sequence[str] = (), *, still: bool = False) -
                 )
             )
         if resting:
-            out.append((table, "too few values" if still else "never moves", resting))
+            out.append((table, "never moves", resting))
     schema = {"table": pl.String, "reason": pl.String, "series": pl.Int64}
     return Every(times, pl.concat(names), np.vstack(values)), pl.DataFrame(out, schema=schema, orient="row")
 
@@ -119,7 +122,8 @@ def changes(rec: Recording, at: str | date | None = None, derived: Sequence[str]
     Args:
         rec: A recording.
         at: When the trouble began, in UTC: a datetime, a date, or text such as `2026-03-11T09:02`; by itself, when most
-            series changed together.
+            series changed together, if they did: three in ten of those that changed, and half as many again as at any
+            other time.
         derived: Derived tables to look at as well, ["vm", "device"] for instance.
 
     Raises:
@@ -135,21 +139,21 @@ def changes(rec: Recording, at: str | date | None = None, derived: Sequence[str]
     onset = np.where(begin > _EDGE, begin, end)
     sure = (statistic >= SURE) & (onset < count)
     gathered = _gathered(onset[sure], statistic[sure], count)
-    first = gathered[0] - _NEAR if gathered else count // 2
     begun = moment(at, "at")
-    place = first if begun is None else _place(whole.times, begun, rec.source)
-    went = change_points.Beyond(*_pieces(lambda rows: change_points.beyond(rows, place), values))
+    place = _common(gathered, onset, sure) if begun is None else _place(whole.times, begun, rec.source)
+    went = _went(values, place, np.where(sure & (onset > _EDGE) & (onset < count - _EDGE), onset, count // 2))
     series = whole.names.with_columns(
         beyond=went.times(whole.names.select(pl.struct("table", "counter").rank("dense")).to_series().to_numpy()),
         before=went.before,
-        after=change_points.quantile(values[:, place:], 0.5).astype(np.float64),
+        after=went.after,
         onset=pl.when(pl.Series(sure)).then(whole.times.gather(np.minimum(onset, count - 1))),
     ).with_columns(pl.col("before", "after").fill_nan(None))
     order = np.argsort(-series["beyond"].to_numpy(), kind="stable")
     largest = order[: min(20, len(order))]
     events = [_event(one, onset, sure, largest, whole) for one in gathered]
     schema: dict[str, Any] = {"time": whole.times.dtype, "series": pl.Int64} | dict.fromkeys(_FIRST, pl.String)
-    return Changes(whole.times[place], series[order], pl.DataFrame(events, schema=schema, orient="row"), out)
+    common = None if place is None else whole.times[place]
+    return Changes(common, series[order], pl.DataFrame(events, schema=schema, orient="row"), out)
 
 
 _FIRST: Final = ("first_table", "first_counter", "first_instance")
@@ -162,6 +166,26 @@ def _place(times: pl.Series, at: datetime, source: str) -> int:
         msg = f"{at:%Y-%m-%d %H:%M:%S} UTC is not within {source}: give a time from {times[_EDGE]} to {times[-_EDGE]}"
         raise EsxparseError(msg)
     return place
+
+
+def _common(gathered: Sequence[int], onset: Places, sure: Marks) -> int | None:
+    """The sample before most series change; None if no time stands out."""
+    together = [int((sure & (np.abs(onset - place) <= _NEAR)).sum()) for place in gathered[:2]]
+    if not together or together[0] < max(_FEWEST_TOGETHER, _SHARE_TOGETHER * sure.sum()):
+        return None
+    stands_out = len(together) == 1 or together[0] >= _MORE_THAN_NEXT * together[1]
+    return gathered[0] - _NEAR if stands_out else None
+
+
+def _went(values: Matrix, place: int | None, own: Places) -> change_points.Beyond:
+    """How far each series went from a sample on, the same for all, or its own."""
+    if place is not None:
+        return change_points.Beyond(*_pieces(lambda rows: change_points.beyond(rows, place), values))
+    parts = [
+        change_points.beyond(values[one : one + _AT_ONCE], own[one : one + _AT_ONCE])
+        for one in range(0, max(len(values), 1), _AT_ONCE)
+    ]
+    return change_points.Beyond(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 
 def _gathered(onset: Places, weight: Numbers, count: int) -> list[int]:

@@ -195,7 +195,7 @@ class Explorer(anywidget.AnyWidget):
         start = said.get("start")
         found = changes(self.recordings[0], at=None if start is None else moment(start))
         rows = found.series.head(_CHANGES).select("table", "counter", "instance", "before", "after", "beyond")
-        return {"at": found.at.timestamp() * 1000, "rows": _named(rows)}
+        return {"at": None if found.at is None else found.at.timestamp() * 1000, "rows": _named(rows)}
 
     def _similar(self, said: dict[str, Any]) -> list[dict[str, Any]]:
         """What moved most like a series of a panel in a range of time."""

@@ -193,6 +193,9 @@ function render({ model, el }) {
     );
     const many = element("select", { "aria-label": "How many", onchange: () => set({ n: Number(many.value) }) },
       ...[...new Set([1, 2, 3, 5, 8, own().n ?? 5])].sort((a, b) => a - b).map((n) => element("option", { value: n, selected: n === (own().n ?? 5) }, `top ${n}`)));
+    // With two captures, whose worst objects are shown.
+    const whose = element("select", { "aria-label": "Worst of", onchange: () => set({ worst_of: Number(whose.value) }) },
+      ...[1, 2].map((n) => element("option", { value: n, selected: n === (own().worst_of ?? 1) }, n === 1 ? "of the first" : "of the second")));
     const pattern = element("input", {
       type: "search", placeholder: "names with ...", value: own().pattern ?? "", "aria-label": "Names with",
       onchange: () => set({ pattern: pattern.value }),
@@ -208,7 +211,7 @@ function render({ model, el }) {
     const missing = element("div", { className: "ex-missing ex-warning", role: "status" });
     const room = element("div", { className: "ex-room" }, chart, cross, brush);
     const box = element("section", { className: "ex-panel", onpointerdown: () => activate(place) },
-      element("div", { className: "ex-panel-bar" }, head, order, many, pattern, remove), room, legend, missing);
+      element("div", { className: "ex-panel-bar" }, head, order, many, ...(model.get("about").others.length ? [whose] : []), pattern, remove), room, legend, missing);
     const panel = { place, box, room, cross, brush, view: null, answer: null, turn: 0 };
 
     panel.draw = async () => {
@@ -454,7 +457,7 @@ function render({ model, el }) {
     // Nothing is before the whole time: there it is when most changed together.
     const [start] = state().range ?? [null];
     const columns = new Map([["before", "before"], ["after", "after"], ["beyond", "beyond"]]);
-    showRows("changes", { start }, (at) => `What changed most at ${clock(at, true)} UTC`, columns);
+    showRows("changes", { start }, (at) => at === null ? "What changed most, each at its own time (no common moment)" : `What changed most at ${clock(at, true)} UTC`, columns);
   }
   function showSimilar(answer, one) {
     const [start, end] = span();

@@ -30,7 +30,7 @@ class Asked:
 
     counter, table: of the recording. order, n: which instances. pattern: that their names have. start, end: the times
     shown. smooth: samples of a rolling mean. normalise: every series by its own highest value. difference: from one
-    sample to the next. buckets: most points of a line.
+    sample to the next. buckets: most points of a line. worst_of: the capture whose instances are ranked, 1 or 2.
     """
 
     counter: str
@@ -44,6 +44,7 @@ class Asked:
     normalise: bool = False
     difference: bool = False
     buckets: int = 400
+    worst_of: int = 1
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> Asked:
@@ -66,6 +67,7 @@ class Asked:
             bool(said.get("normalise")),
             bool(said.get("difference")),
             min(max(_whole(said, "buckets", 400), 20), _MOST_BUCKETS),
+            min(max(_whole(said, "worst_of", 1), 1), 2),
         )
 
 
@@ -157,17 +159,21 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
         raise EsxparseError(f"no sample of {found.held.name}{where}")
     if asked.pattern:
         data = _matching(data, asked.pattern)
-    ranked = ranking.top(
-        data.filter(pl.col("capture") == pl.col("capture").min()).lazy(),
-        ["label", "full"],
-        "value",
-        asked.n,
-        asked.order,
-        found.weight,
-    ).collect()
+    there = data["capture"].unique()
+    # Of a range of time that one capture alone covers, there is one ranking.
+    chosen = asked.worst_of if asked.worst_of in there else there.min()
+    ranked = _ranked(data.filter(capture=chosen), asked, found.weight, asked.n)
+    # Each line has the figure of its own capture.
+    mine = data.filter(pl.col("label").is_in(ranked["label"].to_list()))
+    figures = {
+        capture: dict(
+            _ranked(mine.filter(capture=capture), asked, found.weight, asked.n).select("label", asked.order).rows()
+        )
+        for capture in there
+    }
     # A normalised value is no average of commands any more.
     weight = found.weight if not asked.normalise else None
-    kept = _changed(data.filter(pl.col("label").is_in(ranked["label"].to_list())), asked)
+    kept = _changed(mine, asked)
     reduced = reduce.over_time(
         kept.lazy(),
         ["value"],
@@ -187,7 +193,7 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
             "full": printable(row["full"]),
             "instance": frame["instance"][0],
             "capture": capture,
-            "ranked": row[asked.order],
+            "ranked": figures[capture].get(row["label"]),
             **_drawn(frame),
         }
         for row in ranked.to_dicts()
@@ -212,6 +218,11 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
         "missing": values.missing(found, whole, ranked["label"].to_list()),
         "series": lines,
     }
+
+
+def _ranked(data: pl.DataFrame, asked: Asked, weight: str | None, most: int) -> pl.DataFrame:
+    """The instances of one capture, highest first."""
+    return ranking.top(data.lazy(), ["label", "full"], "value", most, asked.order, weight).collect()
 
 
 def _drawn(frame: pl.DataFrame) -> dict[str, list[float | None]]:

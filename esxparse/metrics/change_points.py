@@ -27,6 +27,8 @@ _CLIPPED = 8.0
 _SPREAD = 1.4826
 """Standard deviation of normal noise over its median absolute deviation."""
 _MOST_ALIKE = 0.9
+_PASSED = 0.8
+"""Quantile of distances that counts: a fifth of the samples pass it."""
 _SOON = 24
 """Samples in which a short spell may show."""
 _FLOOR = 0.02
@@ -86,6 +88,8 @@ class Beyond(NamedTuple):
     """Distance from it that a fifth of the samples after pass, of all or of the first 24."""
     farthest: Numbers
     """Largest distance before, or what the spread of the series, or 2 % of its level or its unit, would let expect."""
+    after: Numbers
+    """Median after; of a change beyond the usual that is shorter, the level that a fifth of the samples reaches."""
 
     def times(self, counter: NDArray[np.int64]) -> Numbers:
         """Give `passed` over `farthest`, or over what three in four series of its `counter` keep to, if that is more.
@@ -103,22 +107,51 @@ class Beyond(NamedTuple):
         return over
 
 
-def beyond(series: Matrix, at: int) -> Beyond:
+def beyond(series: Matrix, at: int | NDArray[np.int64]) -> Beyond:
     """Tell how far each series went, from sample `at` on, beyond anything before.
+
+    `at`: one sample for all, or one for each series.
 
     >>> series = np.array([[10, 11, 9, 10, 12, 12, 12], [1, 2, 1, 2, 1, 2, 1]], np.float32)
     >>> beyond(series, 4).times(np.array([0, 1])).round(2).tolist()
     [2.0, 1.0]
+    >>> beyond(series, np.array([4, 5])).before.tolist()
+    [10.0, 1.0]
     """
-    before, after = series[:, :at], series[:, at:]
+    before, after, soon = _split(series, at)
     level = quantile(before, 0.5)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         farthest = np.nanmax(np.abs(before - level[:, None]), axis=1)
         floor = np.maximum(np.nanstd(before, axis=1), _FLOOR * np.maximum(np.abs(level), 1))
-        away = np.abs(after - level[:, None])
-        passed = np.fmax(quantile(away, 0.8), quantile(away[:, :_SOON], 0.8))
-    return Beyond(*(one.astype(np.float64) for one in (level, passed, np.maximum(farthest, floor))))
+        passed = np.fmax(*(quantile(np.abs(one - level[:, None]), _PASSED) for one in (after, soon)))
+    usual = np.maximum(farthest, floor)
+    with np.errstate(invalid="ignore"):
+        reached = np.where(passed > usual, _reached(after, soon, level, passed), quantile(after, 0.5))
+    return Beyond(*(one.astype(np.float64) for one in (level, passed, usual, reached)))
+
+
+def _split(series: Matrix, at: int | NDArray[np.int64]) -> tuple[Matrix, Matrix, Matrix]:
+    """The samples before, those from `at` on, and the first 24 of these."""
+    if isinstance(at, int):
+        return series[:, :at], series[:, at:], series[:, at : at + _SOON]
+    place, begin = np.arange(series.shape[1]), at[:, None]
+    nothing = np.float32(np.nan)
+    inside = (place < begin, place >= begin, (place >= begin) & (place < begin + _SOON))
+    before, after, soon = (np.where(one, series, nothing) for one in inside)
+    return before, after, soon
+
+
+def _reached(after: Matrix, soon: Matrix, level: Matrix, passed: Matrix) -> Matrix:
+    """The level after: the median, unless a change that is scored is shorter than half of the time."""
+    ends = [quantile(one, share) for one in (after, soon) for share in (1 - _PASSED, _PASSED)]
+    away = np.stack(ends) - level
+    farthest = np.nanargmax(np.nan_to_num(np.abs(away), nan=-1.0), axis=0)
+    end = np.take_along_axis(np.stack(ends), farthest[None, :], 0)[0]
+    middle = quantile(after, 0.5)
+    with np.errstate(invalid="ignore"):
+        told: Matrix = np.where(np.abs(middle - level) >= passed / 2, middle, end)
+    return told
 
 
 def quantile(series: Matrix, share: float) -> Matrix:

@@ -27,6 +27,9 @@ HOST: Final = "host_health"
 _ESXTOP: Final = b"PDH-CSV"
 """The first cell of what esxtop writes."""
 
+_ASKED_FOR: Final = frozenset({"before_after"})
+"""Templates that answer a question which no file asks: only people know what is before and what after."""
+
 _MANIFEST: Final = "study.toml"
 
 
@@ -63,7 +66,7 @@ def reading(formats: set[str]) -> str | None:
     """The shipped template that reads all these formats, and few others; None where none does."""
     if formats == {STUDY}:
         return STUDY
-    fitting = [one for one in shipped() if formats <= set(one.formats)]
+    fitting = [one for one in shipped() if formats <= set(one.formats) and one.name not in _ASKED_FOR]
     return min(fitting, key=lambda one: (len(one.formats), one.name)).name if fitting else None
 
 

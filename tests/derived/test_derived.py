@@ -219,7 +219,7 @@ def test_changes_and_likeness_take_derived_tables(busy_host):
     alike = ex.similar(busy_host, ("vm", "contention_pct", "orders-app"))
     # It has no limit: all its ready time is contention.
     assert alike.row(0)[:3] == ("vm", "ready_pct", "orders-app")
-    assert ex.compare(busy_host, busy_host, derived=["host"]).filter(table="host")["differs"].any() is False
+    assert ex.compare(busy_host, busy_host, tables=["host"]).frame.filter(table="host")["differs"].any() is False
     with pytest.raises(MissingTableError, match="did you mean 'vm'"):
         ex.changes(busy_host, derived=["vmm"])
 

@@ -1,49 +1,16 @@
-"""Two captures compared, and what moves alike, against the formulas worked out here in plain Python."""
+"""What changed and what moves alike, against the formulas worked out here in plain Python."""
 
 from __future__ import annotations
 
-from itertools import pairwise
-from math import sqrt
-from statistics import mean, median, variance
+from statistics import median
 
 import numpy as np
 import pytest
-import scipy.stats
 from test_changes import moment, recording
 
 import esxparse as ex
 
 SIZE = 60
-
-
-def counted_as(values):
-    """How many independent samples a series is worth, by the correlation of neighbours."""
-    off = [one - mean(values) for one in values]
-    alike = sum(one * other for one, other in pairwise(off)) / sum(one * one for one in off)
-    alike = min(max(alike, 0), 0.99)
-    return max(len(values) * (1 - alike) / (1 + alike), 2)
-
-
-def welch(before, after, confidence):
-    """Change, its interval and p."""
-    sizes = [counted_as(values) for values in (before, after)]
-    parts = [variance(values) / size for values, size in zip((before, after), sizes, strict=True)]
-    freedom = sum(parts) ** 2 / sum(part**2 / (size - 1) for part, size in zip(parts, sizes, strict=True))
-    spread = scipy.stats.t(max(freedom, 1))
-    change, error = mean(after) - mean(before), sqrt(sum(parts))
-    reach = spread.ppf((1 + confidence) / 2) * error
-    return change, change - reach, change + reach, 2 * spread.cdf(-abs(change) / error)
-
-
-def adjusted(values):
-    """Benjamini and Hochberg's p."""
-    order = sorted(range(len(values)), key=values.__getitem__)
-    found, least = {}, 1.0
-    for rank in range(len(order), 0, -1):
-        place = order[rank - 1]
-        least = min(least, values[place] * len(values) / rank)
-        found[place] = least
-    return [found[place] for place in range(len(values))]
 
 
 def series(seed, level, alike=0.0):
@@ -53,44 +20,6 @@ def series(seed, level, alike=0.0):
         values.append(alike * values[-1] + float(step))
     # As the table of a capture holds them.
     return [float(np.float32(level + value)) for value in values[1:]]
-
-
-LEVELS = {"a": (10, 11.2, 0.0), "b": (5, 5.1, 0.6), "c": (-8, -7.6, 0.0), "d": (20, 19, 0.9), "e": (3, 3.05, 0.0)}
-
-
-@pytest.mark.parametrize("confidence", [0.95, 0.8])
-def test_every_figure_of_a_comparison_of_two_captures(confidence):
-    sides = [
-        {name: series(10 * side + place, of[side], of[2]) for place, (name, of) in enumerate(LEVELS.items())}
-        for side in (0, 1)
-    ]
-    recs = [recording({"vm": {name: {"ready": values} for name, values in side.items()}}, SIZE) for side in sides]
-    found = {row["instance"]: row for row in ex.compare(*recs, confidence=confidence).to_dicts()}
-    expected = {name: welch(sides[0][name], sides[1][name], confidence) for name in LEVELS}
-    chances = dict(zip(LEVELS, adjusted([one[3] for one in expected.values()]), strict=True))
-    for name, (change, low, high, _) in expected.items():
-        row = found[name]
-        before, after = mean(sides[0][name]), mean(sides[1][name])
-        assert (row["before"], row["after"]) == pytest.approx((before, after), rel=1e-5)
-        assert (row["change"], row["change_low"], row["change_high"]) == pytest.approx((change, low, high), rel=1e-4)
-        assert row["change_pct"] == pytest.approx(100 * change / abs(before), rel=1e-4)
-        assert row["p"] == pytest.approx(chances[name], rel=1e-3)
-        assert row["differs"] == (chances[name] < 1 - confidence)
-    assert {row["differs"] for row in found.values()} == {True, False}
-    assert [found[name]["p"] for name in found] == pytest.approx(sorted(map(float, chances.values())), rel=1e-3)
-
-
-def test_a_series_that_rests_differs_where_its_level_does():
-    before = recording(
-        {"vm": {"same": {"mb": [4.0] * 20}, "more": {"mb": [4.0] * 20}, "from_0": {"mb": [0.0] * 20}}}, 20
-    )
-    after = recording(
-        {"vm": {"same": {"mb": [4.0] * 20}, "more": {"mb": [5.0] * 20}, "from_0": {"mb": [1.0] * 20}}}, 20
-    )
-    found = {row["instance"]: row for row in ex.compare(before, after).to_dicts()}
-    assert (found["same"]["differs"], found["same"]["p"], found["same"]["change_pct"]) == (False, 1.0, 0.0)
-    assert (found["more"]["differs"], found["more"]["p"], found["more"]["change_pct"]) == (True, 0.0, 25.0)
-    assert (found["from_0"]["differs"], found["from_0"]["change_pct"]) == (True, None)
 
 
 def pearson(one, other):
@@ -162,3 +91,24 @@ def test_twelve_samples_are_enough_for_changes(samples, fine):
     else:
         with pytest.raises(ex.EsxparseError, match="11 samples: changes need 12"):
             ex.changes(rec)
+
+
+def test_what_changed_for_a_short_time_has_its_own_level_after():
+    values = [0.0] * 40
+    values[24:31] = [620.0, 630.0, 640.0, 620.0, 610.0, 620.0, 630.0]
+    tables = {"vm": {"short": {"ready": values}, "still": {"ready": [1.0 + 0.01 * (place % 5) for place in range(40)]}}}
+    row = ex.changes(recording(tables, 40), at=moment(22)).series.row(0, named=True)
+    # The median after is 0, as it is before: that is not what was scored.
+    assert (row["instance"], row["before"]) == ("short", 0)
+    assert row["beyond"] > 1000
+    assert row["after"] >= 600
+
+
+def test_without_a_common_moment_none_is_named():
+    tables = {"vm": {f"v{one}": {"ready": stepped(60, 6 + 8 * one)} for one in range(6)}}
+    found = ex.changes(recording(tables, 60))
+    assert found.at is None
+    for row in found.series.to_dicts():
+        assert row["onset"] == moment(6 + 8 * int(row["instance"][1:]))
+        assert (row["before"], row["after"]) == (pytest.approx(1, abs=0.05), pytest.approx(9, abs=0.05))
+        assert row["beyond"] > 10

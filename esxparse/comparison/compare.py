@@ -1,0 +1,105 @@
+"""`ex.compare`: two sides to a `Comparison`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Unpack
+
+from esxparse.comparison.result import Comparison
+from esxparse.comparison.series import gather
+from esxparse.comparison.sides import Edge, Given, Window, side
+from esxparse.comparison.table import Options, compared
+from esxparse.errors import EsxparseError, choose_from
+from esxparse.formats.opening import Opening, moment
+from esxparse.formats.opening import Options as OpeningOptions
+from esxparse.metrics.interval import check_confidence, needs_scipy
+
+
+def compare(
+    before: Given | Sequence[Given],
+    after: Given | Sequence[Given] | None = None,
+    *,
+    at: Edge = None,
+    windows: Sequence[Window | None] = (),
+    vms: Sequence[str] = (),
+    rename: Mapping[str, str] | None = None,
+    tables: Sequence[str] | None = None,
+    confidence: float = 0.95,
+    profile: str = "standard",
+    **opening: Unpack[OpeningOptions],
+) -> Comparison:
+    r"""Tell what got better, worse or stayed the same from one capture, or group of captures, to another.
+
+    Objects are matched by name, whatever their worlds, groups and ports are numbered. Neighbouring samples of a host
+    are alike, so each series counts as fewer samples than it has (`esxparse.metrics.means`); where these are too few,
+    the table says so.
+
+    Args:
+        before: A path, a recording, a lake (`ex.lake(...).of(host, since=..., until=...)`), or a list of these.
+        after: The same, after the change; by default `before` itself, split by `at` or `windows`.
+        at: When the change was, in UTC: `before` ends there, and `after` begins.
+        windows: The time of each side: two pairs of times in UTC, such as ("2026-03-11T09:00", "2026-03-11T09:30").
+        vms: Names of VMs: only these and the host are compared.
+        rename: What objects were called before (a regular expression for the whole name), and what they are called
+            after: {"web-(.*)": r"www-\1"}.
+        tables: Tables to compare, of the capture or derived; by default all derived ones, or, of other formats than
+            esxtop, all that have times.
+        confidence: Of the intervals, and of `differs`.
+        profile: Limits of the rules for `findings`.
+        opening: Options of `ex.open`, for captures that are given as paths.
+
+    Returns:
+        A `Comparison`. Its `frame` has one row per series of both sides, the surest change first: `table`, `column`,
+        `instance`; `name`, `unit`, `area`; `verdict` (better, worse, changed, small change, no difference shown, too
+        few samples, no values on one side); `before`, `after` f64, means in `unit`, latencies weighted by commands;
+        `change` in `unit`, `change_pct` in % of `before`; `change_low`, `change_high`, the interval of `change`; `p`
+        after Benjamini and Hochberg; `effective_before`, `effective_after`, independent samples; `samples_needed`, if
+        they are too few; `differs` bool; `size`, the change as a share of its level; `load`, table and column of the
+        load, with `load_before`, `load_after`, `load_change_pct`; `load_explains` bool, whether the load changed in the
+        same direction. Null stands for what is unknown.
+
+    Raises:
+        EsxparseError: A capture cannot be read, a window holds no sample, a time or rule is wrong, or scipy is missing.
+
+    >>> import esxparse as ex
+    >>> file = ex.datasets_dir() / "busy-host" / "busy-host.csv"
+    >>> found = ex.compare(file, at="2026-03-11T09:05")
+    >>> found.verdict
+    'No difference shown: CPU, Memory, Storage, Network, Power.'
+    """
+    needs_scipy()
+    check_confidence(confidence)
+    first, second = _windows(at, windows)
+    how = Opening.of(opening)
+    if after is None and first is None and second is None:
+        raise EsxparseError("there is nothing to compare with: give a second capture, a time (at) or two windows")
+    # Captures are read and computed without the interpreter's lock.
+    with ThreadPoolExecutor(2) as pool:
+        jobs = [
+            pool.submit(lambda given, window: gather(side(given, window, how), tables), given, window)
+            for given, window in ((before, first), (before if after is None else after, second))
+        ]
+        sides = [job.result() for job in jobs]
+    options = Options(confidence, dict(rename or {}), tuple(vms))
+    there = sorted({name for one in sides if "vm" in one.panels for name in one.panels["vm"].names})
+    for name in vms:
+        if name not in there:
+            raise EsxparseError(f"no capture has a VM {name!r}: {choose_from(name, there)}")
+    frame, unmatched = compared(sides[0], sides[1], options)
+    return Comparison(frame, unmatched, sides[0], sides[1], profile, options.renamed)
+
+
+def _windows(at: Edge, windows: Sequence[Window | None]) -> tuple[Window | None, Window | None]:
+    """The window of each side."""
+    if at is not None and windows:
+        raise EsxparseError("give either at or windows, not both")
+    time = moment(at, "at")
+    if time is not None:
+        return (None, time - timedelta(microseconds=1)), (time, None)
+    if not windows:
+        return None, None
+    if len(windows) != 2:  # noqa: PLR2004
+        raise EsxparseError(f"windows has {len(windows)} entries: give two, one for each side")
+    return windows[0], windows[1]

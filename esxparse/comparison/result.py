@@ -1,0 +1,259 @@
+"""What a comparison gives: the table, findings that came and went, and an answer for each area."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+import polars as pl
+
+from esxparse.comparison import troubles, wording
+from esxparse.comparison.loads import effect
+from esxparse.comparison.pairs import pairs
+from esxparse.comparison.series import Gathered
+from esxparse.comparison.table import BETTER, CHANGED, SAME, SMALL, TOO_FEW, WORSE
+from esxparse.recording import counted, printable
+from esxparse.schema import schema
+from esxparse.sortable import table
+
+AREAS: Final = ("CPU", "Memory", "Storage", "Network", "Power", "Other")
+MIXED: Final = "better and worse"
+WITH_LOAD: Final = "changed with the load"
+VERSION: Final = 1
+"""Of the JSON."""
+_MOST: Final = 5
+_AREAS: Final = schema("area answer str, better worse with_load changed small same too_few i64")
+_COUNTED: Final = {
+    "better": BETTER,
+    "worse": WORSE,
+    "changed": CHANGED,
+    "small": SMALL,
+    "same": SAME,
+    "too_few": TOO_FEW,
+}
+_NAMED: Final = 8
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """Two sides compared; `ex.compare` makes it and explains the columns of `frame`."""
+
+    frame: pl.DataFrame
+    """One row per series of both sides, the surest change first."""
+    unmatched: pl.DataFrame
+    """Objects that only one side has: `side` (before: they disappeared; after: they appeared), `table`, `instance`."""
+    before: Gathered = field(compare=False)
+    after: Gathered = field(compare=False)
+    profile: str = "standard"
+    renamed: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def findings(self) -> pl.DataFrame:
+        """Findings of the diagnosis that came, went, got worse, got milder or stayed; harmless ones are left out.
+
+        `what`, `trouble`, `kind`, `name`, `severity_before`, `severity_after`, `verdict`, `next`.
+        """
+        return troubles.troubles(self.before, self.after, self.renamed, self.profile)
+
+    @cached_property
+    def areas(self) -> pl.DataFrame:
+        """The answer for each area, with the number of series behind it.
+
+        `better` and `worse` are changes of 5 % and more that the load does not explain; `with_load` those that it can.
+        """
+        rows = []
+        for area in AREAS:
+            mine = self.frame.filter(area=area)
+            if mine.is_empty():
+                continue
+            by_load = pl.col("verdict").is_in([BETTER, WORSE]) & pl.col("load_explains")
+            count = dict(mine.filter(~by_load)["verdict"].value_counts().rows())
+            row = {name: count.get(verdict, 0) for name, verdict in _COUNTED.items()}
+            row["with_load"] = mine.filter(by_load).height
+            rows.append({"area": area, "answer": _answer(row), **row})
+        return pl.DataFrame(rows, schema=_AREAS)
+
+    @property
+    def verdict(self) -> str:
+        """The answer in a sentence for each kind of answer."""
+        by_answer: dict[str, list[str]] = {}
+        for area, answer in self.areas.select("area", "answer").rows():
+            by_answer.setdefault(answer, []).append(area)
+        order = (WORSE, MIXED, BETTER, WITH_LOAD, CHANGED, SAME, TOO_FEW)
+        told = [f"{answer.capitalize()}: {', '.join(by_answer[answer])}." for answer in order if answer in by_answer]
+        for side, word in (("before", "disappeared"), ("after", "appeared")):
+            if many := self.unmatched.filter(side=side, table="vm").height:
+                told.append(f"{counted(many, 'VM')} {word}.")
+        return " ".join(told) or "Nothing can be compared: the two sides have no series of the same name."
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether something got worse that the load does not explain.
+
+        Findings do not count: those near a limit come and go by chance.
+        """
+        return bool(self.areas["worse"].sum() > 0)
+
+    def largest(self, most: int = _MOST, area: str | None = None) -> pl.DataFrame:
+        """Rows of the largest changes for better or worse, one for each object and area.
+
+        The largest of each area comes before the second largest of any. Paths and adapters are left out if they have
+        what their devices have.
+        """
+        found = self.frame.filter(pl.col("verdict").is_in([BETTER, WORSE]))
+        if area is not None:
+            found = found.filter(area=area)
+        if not found.filter(table="device").is_empty():
+            found = found.filter(~pl.col("table").is_in(["path", "adapter"]))
+        abouts = [effect(table, column) for table, column in found.select("table", "column").rows()]
+        # Of changes of about one size, those that people know limits of come first.
+        found = found.with_columns(
+            _size=pl.col("size").round(1),
+            _known=pl.Series([bool(one and one.has_limit) for one in abouts], dtype=pl.Boolean),
+        )
+        order = {"load_explains": False, "_size": True, "_known": True, "size": True, "p": False}
+        ordered = found.sort(list(order), descending=list(order.values()), maintain_order=True).drop("_size", "_known")
+        each = ordered.unique(["area", "instance", "table"], keep="first", maintain_order=True)
+        first_of_area = pl.int_range(pl.len()).over("area", "load_explains") > 0
+        return each.sort("load_explains", first_of_area, maintain_order=True).head(most)
+
+    def series(self, table: str, column: str, instance: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """One series before and after: `time`, `value`. `instance` is the name after."""
+        names = self.before.panels[table].names, self.after.panels[table].names
+        found = pairs(*names, self.renamed)
+        place = found.names.index(instance)
+        return (
+            self.before.frame(table, column, names[0][found.before[place]]),
+            self.after.frame(table, column, instance),
+        )
+
+    def changes(self) -> list[str]:
+        """Sentences on the largest changes."""
+        return [wording.sentence(row) for row in self.largest().iter_rows(named=True)]
+
+    def missing(self) -> list[str]:
+        """Sentences on what cannot be compared."""
+        told = []
+        for side, word in (("before", "disappeared"), ("after", "appeared")):
+            mine = self.unmatched.filter(side=side)
+            for kind in mine["table"].unique(maintain_order=True):
+                names = [printable(name) for name in mine.filter(table=kind)["instance"]]
+                more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+                told.append(f"{counted(len(names), _noun(kind))} {word}: {', '.join(names[:_NAMED])}{more}")
+        few = self.frame.filter(verdict=TOO_FEW)
+        if not few.is_empty():
+            needed = few["samples_needed"].median()
+            enough = f"; half of them need {needed:,.0f} or more" if isinstance(needed, float) else ""
+            told.append(f"{len(few):,} of {len(self.frame):,} series have too few independent samples{enough}")
+        return told
+
+    def text(self) -> str:
+        """Everything for a terminal."""
+        lines = [f"before: {self._side(self.before)}", f"after:  {self._side(self.after)}", "", self.verdict]
+        lines += ["", "Largest changes:"] if self.changes() else []
+        lines += [f"  {one}" for one in self.changes()]
+        lines += self._findings_text()
+        lines += ["", "Not compared:"] if self.missing() else []
+        return "\n".join([*lines, *(f"  {one}" for one in self.missing())])
+
+    def _findings_text(self) -> list[str]:
+        told = self.findings
+        if told.is_empty():
+            return []
+        rows = told.select("what", "verdict").rows()
+        return ["", "Findings:", *(f"  {what}: {printable(verdict)}" for what, verdict in rows)]
+
+    def _side(self, side: Gathered) -> str:
+        return f"{side.side.label} ({counted(side.samples, 'sample')})"
+
+    def as_dict(self) -> dict[str, Any]:
+        """As in the JSON; `series` has those that differ."""
+        return {
+            "version": VERSION,
+            "before": {"label": self.before.side.label, "samples": self.before.samples},
+            "after": {"label": self.after.side.label, "samples": self.after.samples},
+            "verdict": self.verdict,
+            "areas": self.areas.to_dicts(),
+            "largest": self.changes(),
+            "findings": self.findings.to_dicts(),
+            "series": self.frame.filter("differs").to_dicts(),
+            "unmatched": self.unmatched.to_dicts(),
+        }
+
+    def json(self) -> str:
+        """Everything as JSON."""
+        return json.dumps(self.as_dict(), ensure_ascii=False, indent=2, allow_nan=False)
+
+    def markdown(self) -> str:
+        """Everything as Markdown."""
+        parts = [
+            f"# {_md(self.before.side.label)} against {_md(self.after.side.label)}",
+            _md(self.verdict),
+            *_list("Largest changes", self.changes()),
+            *_list("Findings", [f"{what}: {text}" for what, text in self.findings.select("what", "verdict").rows()]),
+            *_list("Not compared", self.missing()),
+        ]
+        return "\n\n".join(parts)
+
+    def html(self) -> str:
+        """A page with everything that `text` has."""
+        lists = {
+            "Largest changes": self.changes(),
+            "Findings": [f"{what}: {text}" for what, text in self.findings.select("what", "verdict").rows()],
+            "Not compared": self.missing(),
+        }
+        sides = f"{self._side(self.before)} against {self._side(self.after)}"
+        parts = [f"<p>{_html(sides)}</p><p><b>{_html(self.verdict)}</b></p>{self._areas_html()}"]
+        for name, lines in lists.items():
+            items = "".join(f"<li>{_html(one)}</li>" for one in lines)
+            parts.append(f"<h2>{name}</h2><ul>{items}</ul>" if items else "")
+        viewport = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        head = f'<meta charset="utf-8">{viewport}<title>Before and after</title>'
+        return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>'
+
+    def _areas_html(self) -> str:
+        heads = ("area", "answer", "better", "worse", "with the load", "too few samples")
+        columns = ("area", "answer", "better", "worse", "with_load", "too_few")
+        rows = [[_html(str(one)) for one in row] for row in self.areas.select(columns).rows()]
+        return table(heads, rows) if rows else ""
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        items = "".join(f"<li>{_html(one)}</li>" for one in self.changes())
+        largest = f"<p>Largest changes</p><ul>{items}</ul>" if items else ""
+        return f"<p><b>{_html(self.verdict)}</b></p>{self._areas_html()}{largest}"
+
+
+def _answer(count: Mapping[str, int]) -> str:
+    """The answer for an area, by how many of its series have which verdict."""
+    if count["better"] and count["worse"]:
+        return MIXED
+    if count["better"] or count["worse"]:
+        return WORSE if count["worse"] else BETTER
+    if count["with_load"]:
+        return WITH_LOAD
+    if count["changed"]:
+        return CHANGED
+    return TOO_FEW if count["too_few"] > count["small"] + count["same"] else SAME
+
+
+def _noun(kind: str) -> str:
+    return {"vm": "VM", "pcpu": "PCPU", "nfs": "NFS volume", "node": "NUMA node"}.get(kind, kind)
+
+
+def _list(head: str, lines: list[str]) -> list[str]:
+    return [f"## {head}", "\n".join(f"- {_md(one)}" for one in lines)] if lines else []
+
+
+def _md(text: str) -> str:
+    return "".join(f"\\{one}" if one in "\\`*_[]<>#|" else one for one in printable(text))
+
+
+def _html(text: str) -> str:
+    return html.escape(printable(text))
