@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 import browser
 import needs
 import pytest
+from filelock import FileLock
 from hypothesis import Phase, settings
 from search import LARGE_STUDIES, examples
 from sheet import Sheet
 
 import esxparse as ex
 import esxparse_simulator as simulate
+from esxparse import cli
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from playwright.sync_api import Browser
@@ -79,6 +81,23 @@ def busy_host(busy_host_file: Path) -> ex.Recording:
 def busy_host_report(tmp_path_factory: pytest.TempPathFactory, busy_host_file: Path) -> Path:
     """The page of `make report`."""
     return ex.report(busy_host_file, output=tmp_path_factory.mktemp("busy-host") / "report.html")
+
+
+@pytest.fixture(scope="session")
+def study_page(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The report of a bundled study: the process that asks first renders it for all, up to half a minute long."""
+    folder = tmp_path_factory.getbasetemp()
+    folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+    def rendered(name: str) -> Path:
+        page = folder / f"study-{name}.html"
+        with FileLock(page.with_suffix(".lock")):
+            if not page.exists():
+                manifest = ex.datasets_dir() / name / "study.toml"
+                assert cli.main(["report", str(manifest), "-q", "-o", str(page)]) == 0
+        return page
+
+    return rendered
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
+from threading import Lock
 from typing import Any, Protocol, cast
 
 import msgspec
@@ -38,6 +39,9 @@ from esxparse.formats.window import cut
 from esxparse.recording import Recording, printable
 
 _DATA = Path(__file__).with_name("recognise.toml")
+_CONVERTING = Lock()
+"""msgspec keeps the fields of a class while it still makes them: a second thread reads ones that are not there, and the
+process dies. Studies and fleets open their files in threads."""
 
 _HINTS = frozenset({"lazy"})
 """Options that spare work where a reader has them, and change nothing where it has not."""
@@ -116,7 +120,8 @@ class Reader:
     @classmethod
     def of(cls, name: str, told: Mapping[str, Any]) -> Reader:
         """The reader that an entry describes."""
-        made = msgspec.convert({"name": name, "module": name, **told}, cls)
+        with _CONVERTING:
+            made = msgspec.convert({"name": name, "module": name, **told}, cls)
         if made.words or not all(sign.words for sign in made.sign):
             return made
         return replace(made, words=tuple(word for sign in made.sign for word in sign.words))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
 import zipfile
 
 import polars as pl
@@ -132,6 +134,27 @@ def test_a_file_is_opened_once_to_be_recognised_and_once_to_be_read(monkeypatch,
     monkeypatch.setattr(source, "_local", lambda path: opened.append(path) or local(path))
     ex.open(path)
     assert opened == [path, path]
+
+
+IN_THREADS = """
+import importlib, sys, threading, tomllib
+from esxparse.formats import registry
+
+told = tomllib.loads(registry._DATA.read_text())
+sys.setswitchinterval(1e-7)
+for _ in range(100):
+    of = importlib.reload(registry).Reader.of
+    threads = [threading.Thread(target=lambda: [of(*one) for one in told.items()]) for _ in range(8)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+"""
+
+
+def test_threads_that_open_the_first_files_at_once_do_not_kill_the_process():
+    """One process in four died so, with nothing but a number of a signal."""
+    subprocess.run([sys.executable, "-c", IN_THREADS], check=True, timeout=120)
 
 
 def test_each_member_of_a_bundle_is_asked_for_once(tmp_path, monkeypatch):

@@ -35,21 +35,21 @@ FILES = {
 }
 
 
-def check_page(name, tmp_path, given, *options):
-    output = tmp_path / "page.html"
-    assert cli.main(["report", *map(str, given), "-q", "-o", str(output), *options]) == 0
+def check(name, output):
     kept.check("pages", name, texts.of_page(page.read(output.read_text(encoding="utf-8"))))
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_report_of_recordings(name, tmp_path):
     files, template = FILES[name]
-    check_page(name, tmp_path, files, "-t", template)
+    output = tmp_path / "page.html"
+    assert cli.main(["report", *map(str, files), "-q", "-o", str(output), "-t", template]) == 0
+    check(name, output)
 
 
 @pytest.mark.parametrize("name", routine_of(STUDIES, ROUTINE))
-def test_the_report_of_a_study(name, tmp_path):
-    check_page(name, tmp_path, [DATA / name / "study.toml"])
+def test_the_report_of_a_study(name, study_page):
+    check(name, study_page(name))
 
 
 @pytest.mark.needs("obstore")
@@ -59,4 +59,4 @@ def test_the_report_of_a_lake(tmp_path):
     assert cli.main(["lake", "add", *map(str, captures), "--lake", str(lake), "-q"]) == 0
     output = tmp_path / "page.html"
     assert cli.main(["lake", "report", "--lake", str(lake), "-q", "-o", str(output)]) == 0
-    kept.check("pages", "lake", texts.of_page(page.read(output.read_text(encoding="utf-8"))))
+    check("lake", output)

@@ -244,9 +244,9 @@ def test_names_of_runs_are_data_and_never_markup(tmp_path):
 @pytest.mark.search
 @pytest.mark.needs("chromium")
 @pytest.mark.parametrize("name", STUDIES)
-def test_the_report_of_every_study_is_drawn_in_a_browser(name, tmp_path, chromium):
+def test_the_report_of_every_study_is_drawn_in_a_browser(name, study_page, chromium):
     """By its template, which states what was published."""
-    page = ex.report(ex.datasets.folder(name), "auto", tmp_path / "study.html")
+    page = study_page(name)
     figures = ex.datasets.published(name)
     text = page.read_text()
     for kind, said in (("source", "published figures come back within"), ("assumed", "assumed figures come back;")):
