@@ -129,10 +129,12 @@ def _severity(story: Story, passed: Levels) -> str:
     """Raise a warning to critical if its object is critical by a rule of the same area.
 
     The confidence covers a doubtful cause; what the object suffers is measured. Symptoms on other objects do not
-    count: a host that reclaims memory from its VMs may have enough for all of them.
+    count: a host that reclaims memory from its VMs may have enough for all of them. Nor does it count where the
+    verdict depends on counters that the capture lacks.
     """
     own = passed.get((story.kind, story.name, area_of(story.case.trouble)))
-    return "critical" if story.severity == "warning" and own == "critical" else story.severity
+    raised = story.severity == "warning" and own == "critical" and not story.depends
+    return "critical" if raised else story.severity
 
 
 def _finding(story: Story, times: Sequence[datetime], source: str, passed: Levels) -> Finding:
