@@ -37,6 +37,9 @@ _BEHIND: Final = 1.5
 _CERTAIN: Final = 0.75
 """From this confidence on a finding may be critical, but not if what the capture lacks could bring it below this:"""
 _EVEN: Final = 0.5
+_THROUGHOUT: Final = 0.95
+"""What lasts for this share of the capture weighs less by this factor beside what began within it."""
+_STANDING: Final = 0.25
 _OVERLAP: Final = 0.5
 _SHARE: Final = 0.25
 """What is there for much longer than a trouble did not bring it about."""
@@ -86,8 +89,13 @@ class Story:
 
     @property
     def rank(self) -> tuple[int, float]:
-        """Most important least: what is told for information last, else how likely it is and how much it hurts."""
+        """Most important least: what is told for information last, else how likely it is and how much it hurts.
+
+        What is there from the first sample to the last may be how the host is: what began meanwhile comes first.
+        """
         weight = self.confidence**2 * (1 + min(self.impact, 1.0))
+        if self.inside.mean() >= _THROUGHOUT:
+            weight *= _STANDING
         return int(self.severity == "info"), -weight
 
     @property
