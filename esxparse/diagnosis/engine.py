@@ -37,9 +37,11 @@ _BEHIND: Final = 1.5
 _CERTAIN: Final = 0.75
 """From this confidence on a finding may be critical, but not if what the capture lacks could bring it below this:"""
 _EVEN: Final = 0.5
+_EVEN_ODDS: Final = -SHIFT / SLOPE
+"""Log odds of that: a capture of few counters does not make a finding more likely."""
 _THROUGHOUT: Final = 0.95
 """What lasts for this share of the capture weighs less by this factor beside what began within it."""
-_STANDING: Final = 0.25
+_STANDING: Final = 0.5
 _OVERLAP: Final = 0.5
 _SHARE: Final = 0.25
 """What is there for much longer than a trouble did not bring it about."""
@@ -177,6 +179,7 @@ def _story(
     for who, of in case.who.items():
         values[who] = _who(series, inside, of["kind"], of["by"], name)
     odds = case.prior + (0.0 if case.severity else case.rare)
+    lift = 0.0 if case.severity else -case.rare * (1 - _known(case, answers))
     fits: list[str] = []
     against: list[str] = []
     share = over_time.average(inside, series.covered)
@@ -199,9 +202,18 @@ def _story(
         odds += weight
         if weight and (known := said(words, values)):
             (fits if weight > 0 else against).append(known)
+    lifted = max(odds, min(odds + lift, _EVEN_ODDS))
+    doubt += odds - lifted
     impact = 0.0 if answers[-1] is None else float(answers[-1])
     told = tuple(fits), tuple(against), tuple(dict.fromkeys(missing))
-    return Story(case, place, case.entity.get("name", name), inside, odds, impact, values, *told, doubt)
+    return Story(case, place, case.entity.get("name", name), inside, lifted, impact, values, *told, doubt)
+
+
+def _known(case: Case, answers: Sequence[object]) -> float:
+    """The share of the evidence that the capture has: who looks at a few counters has seen something already."""
+    weights = [max(abs(one.weight), abs(one.fails)) for one in case.evidence]
+    told = sum(weight for weight, held in zip(weights, answers, strict=False) if held is not None)
+    return told / max(sum(weights), 1.0)
 
 
 def unanswered(case: Case, one: Evidence, values: Values) -> str:

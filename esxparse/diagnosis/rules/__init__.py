@@ -45,9 +45,8 @@ from esxparse.toml.lines import Place
 Verdict = Literal["ok", "warning", "critical"]
 
 _OF_CASES: Final = frozenset(
-    ["capture.gap", "cpu.costop", "cpu.helper_world", "cpu.overlap", "cpu.timers"]
-    + ["memory.balloon", "network.duplex", "numa.migrations", "numa.wide_vm"]
-)
+    ["capture.gap", "cpu.costop", "cpu.helper_world", "cpu.overlap", "cpu.timers", "memory.balloon", "network.duplex"]
+) | {"numa.migrations", "numa.wide_vm"}
 """Rules that share their id with a case: profiles of users replace them."""
 
 
