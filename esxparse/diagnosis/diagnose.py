@@ -129,11 +129,11 @@ def _severity(story: Story, passed: Levels) -> str:
     """Raise a warning to critical if its object is critical by a rule of the same area.
 
     The confidence covers a doubtful cause; what the object suffers is measured. Symptoms on other objects do not
-    count: a host that reclaims memory from its VMs may have enough for all of them. Nor does it count where the
-    verdict depends on counters that the capture lacks.
+    count: a host that reclaims memory from its VMs may have enough for all of them. A finding that depends on
+    counters which the capture lacks is raised only if its own case calls it critical as well.
     """
     own = passed.get((story.kind, story.name, area_of(story.case.trouble)))
-    raised = story.severity == "warning" and own == "critical" and not story.depends
+    raised = story.severity == "warning" and own == "critical" and not (story.depends and story.impact < 1)
     return "critical" if raised else story.severity
 
 
