@@ -93,10 +93,11 @@ class Story:
     def rank(self) -> tuple[int, float]:
         """Most important least: what is told for information last, else how likely it is and how much it hurts.
 
-        What is there from the first sample to the last may be how the host is: what began meanwhile comes first.
+        What is there from the first sample to the last and is not critical may be how the host is: what began meanwhile
+        comes first.
         """
         weight = self.confidence**2 * (1 + min(self.impact, 1.0))
-        if self.inside.mean() >= _THROUGHOUT:
+        if self.impact < 1 and self.inside.mean() >= _THROUGHOUT:
             weight *= _STANDING
         return int(self.severity == "info"), -weight
 
