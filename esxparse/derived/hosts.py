@@ -49,7 +49,7 @@ def power_states(one: Capture) -> pl.LazyFrame:
 
     slower = [name for name in states if name.startswith("pct_p_state")][1:]
     # A host may have a C3 that it never enters: what counts is all that is deeper than C1.
-    deep = [name for name in states if name.startswith("pct_c_state") and int(name[-1]) > 1]
+    deep = [name for name in states if re.fullmatch(r"pct_c_state_c([2-9]|\d\d)", name)]
 
     return frame.select(
         "time",
@@ -57,7 +57,7 @@ def power_states(one: Capture) -> pl.LazyFrame:
         aperf_pct=column(there, "pct_of_aperf_per_mperf"),
         c0_pct=column(there, "pct_c_state_c0"),
         c1_pct=column(there, "pct_c_state_c1"),
-        deepest_c_pct=pl.sum_horizontal(deep) if deep else column(there, ""),
+        deepest_c_pct=pl.sum_horizontal(deep, ignore_nulls=False) if deep else column(there, ""),
         slowest_p_pct=column(there, slower[-1] if slower else ""),
         throttled_pct=100 - column(there, "pct_t_state_t0"),
     )
