@@ -66,7 +66,10 @@ def users(one: Capture) -> pl.LazyFrame:
         users=total((pl.col("iops") > 1).cast(pl.Float64)),
         users_mib_per_s=total(mib),
         top_mib_per_s=mib.max(),
-        top_share_pct=share_pct(mib.max(), mib.sum()),
+        # Of commands, where a capture has no bytes.
+        top_share_pct=pl.coalesce(
+            share_pct(mib.max(), mib.sum()), share_pct(pl.col("iops").max(), pl.col("iops").sum())
+        ),
         top_iops=pl.col("iops").max(),
         full_worlds=total(full.cast(pl.Float64)),
         queued_worlds=total((pl.col("queued") > 0).cast(pl.Float64)),

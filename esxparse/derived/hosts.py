@@ -10,8 +10,10 @@ import polars as pl
 from esxparse.derived.capture import Capture, beside, derived, of
 from esxparse.derived.catalogue import copied
 from esxparse.metrics import host, host_cpu, memory, power
-from esxparse.metrics.frames import column, names, total, weighted_mean
+from esxparse.metrics.frames import column, names, share_pct, total, weighted_mean
 
+_KERNEL: Final = ("system", "helper", "drivers")
+"""Groups of the VMkernel; on ESXi 6.5 and later `system` holds the idle worlds too."""
 _BUSY: Final = 98.0
 """% in C0 from which the rest says nothing of how deeply a PCPU sleeps."""
 
@@ -45,9 +47,9 @@ def power_states(one: Capture) -> pl.LazyFrame:
     found = (re.fullmatch(r"pct_[cpt]_state_[cpt](\d+)", name) for name in there)
     states = [one[0] for one in sorted(filter(None, found), key=lambda one: int(one[1]))]
 
-    def last(letter: str) -> pl.Expr:
-        mine = [name for name in states if name.startswith(f"pct_{letter}_state")]
-        return column(there, mine[-1] if len(mine) > 1 else "")
+    slower = [name for name in states if name.startswith("pct_p_state")][1:]
+    # A host may have a C3 that it never enters: what counts is all that is deeper than C1.
+    deep = [name for name in states if re.fullmatch(r"pct_c_state_c([2-9]|\d\d)", name)]
 
     return frame.select(
         "time",
@@ -55,8 +57,8 @@ def power_states(one: Capture) -> pl.LazyFrame:
         aperf_pct=column(there, "pct_of_aperf_per_mperf"),
         c0_pct=column(there, "pct_c_state_c0"),
         c1_pct=column(there, "pct_c_state_c1"),
-        deepest_c_pct=last("c"),
-        slowest_p_pct=last("p"),
+        deepest_c_pct=pl.sum_horizontal(deep, ignore_nulls=False) if deep else column(there, ""),
+        slowest_p_pct=column(there, slower[-1] if slower else ""),
         throttled_pct=100 - column(there, "pct_t_state_t0"),
     )
 
@@ -80,6 +82,26 @@ def imbalance(one: Capture) -> pl.LazyFrame:
     rows = host_cpu.imbalance(host_cpu.pcpu(one.tables["physical_cpu"]))
     return rows.drop("busiest_pcpu").rename(
         {"mean_pct": "pcpu_mean_pct", "max_pct": "pcpu_max_pct", "min_pct": "pcpu_min_pct"}
+    )
+
+
+@derived("host", "physical_cpu")
+def threads(one: Capture) -> pl.LazyFrame:
+    """How many cores it has, and what they get done while they are in use: work of two hyper-threads is a core's."""
+    rows = host_cpu.pcpu(one.tables["physical_cpu"]).filter(pl.col("pcpu").is_not_null())
+    core = pl.col("core_util_pct").mean() / 2
+    return (
+        rows.group_by("time", maintain_order=True)
+        .agg(
+            cores=pl.col("core_util_pct").count() / 2,
+            used=pl.col("used_pct").mean(),
+            busy=pl.coalesce(core, pl.col("util_pct").mean()),
+        )
+        .select(
+            "time",
+            cores=pl.when(pl.col("cores") > 0).then("cores"),
+            speed_pct=share_pct(pl.col("used"), pl.col("busy")),
+        )
     )
 
 
@@ -125,14 +147,17 @@ def groups(one: Capture) -> pl.LazyFrame:
     """What groups of the VMkernel and all VMs took of its CPUs."""
     frame = one.tables["group_cpu"]
     there = names(frame)
-    mine = pl.col("group").is_in(["system", "helper", "drivers"])
+    mine = pl.col("group").is_in(_KERNEL)
     vms = pl.col("group_id").is_in(one.vms["group_id"].implode())
     helper = pl.col("group") == "helper"
+    agents = ~pl.col("group").is_in([*_KERNEL, "idle"]) & ~vms
     return frame.group_by("time", maintain_order=True).agg(
         kernel_used_pct=total(column(there, "pct_used").filter(mine)),
         helper_used_pct=total(column(there, "pct_used").filter(helper)),
         helper_migrates_per_s=total(column(there, "migrates_per_sec").filter(helper)),
+        agents_run_pct=column(there, "pct_run").filter(agents).max(),
         vms_run_pct=total(column(there, "pct_run").filter(vms)),
+        vms_used_pct=total(column(there, "pct_used").filter(vms)),
         vms_ready_pct=total(column(there, "pct_ready").filter(vms)),
         vms_costop_pct=total(column(there, "pct_costop").filter(vms)),
     )

@@ -67,12 +67,12 @@ def each_vcpu(one: Capture) -> pl.LazyFrame:
         on="world_id",
         maintain_order="left",
     )
-    helper = pl.when(~pl.col("vcpu")).then("used").alias("helper")
+    helpers = [pl.when(~pl.col("vcpu")).then(name).alias(f"helper_{name}") for name in ("used", "run")]
     # The worlds of others are left out by null, which costs less than a filter in each aggregate.
     own = [pl.when("vcpu").then(name).alias(name) for name in _VCPU_COUNTERS]
     waits = pl.col("ready") - pl.col("limited").fill_null(0.0)
     made = (
-        rows.with_columns(*own, helper)
+        rows.with_columns(*own, *helpers)
         .group_by("time", "group_id", maintain_order=True)
         .agg(
             worst_ready_pct=waits.max(),
@@ -82,7 +82,8 @@ def each_vcpu(one: Capture) -> pl.LazyFrame:
             vcpu_used_pct=pl.col("used").mean(),
             worst_run_pct=pl.col("run").max(),
             least_run_pct=pl.col("run").min(),
-            helper_used_pct=pl.col("helper").max(),
+            helper_used_pct=pl.col("helper_used").max(),
+            helper_run_pct=pl.col("helper_run").max(),
         )
     )
     return named(one, made)
@@ -107,7 +108,16 @@ def memory(one: Capture) -> pl.LazyFrame:
     )
     local, remote = pl.col("numa_local_mib"), pl.col("numa_remote_mib")
     share = 100 * local / pl.when(local + remote > 0).then(local + remote)
-    return beside(rows, more.drop("group_id")).with_columns(numa_local_pct=pl.coalesce("numa_local_pct", share))
+    moves = column(names(frame), "numa_rebalance_count_delta")
+    if "numa_home_nodes" in names(frame):
+        home = pl.col("numa_home_nodes")
+        moved = home.ne(home.shift(1).over("group_id")).cast(pl.Float64).alias("_moved")
+        moves = pl.coalesce(moves, moved)
+    seen = frame.select("time", "group_id", numa_moves=moves).join(
+        one.entities.select("group_id"), on="group_id", how="semi", maintain_order="left"
+    )
+    made = beside(beside(rows, more.drop("group_id")), seen.drop("group_id"))
+    return made.with_columns(numa_local_pct=pl.coalesce("numa_local_pct", share))
 
 
 @derived("vm", "virtual_disk")

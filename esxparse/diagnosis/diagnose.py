@@ -114,11 +114,12 @@ def _severity(story: Story, passed: Levels) -> str:
     """Raise a warning to critical if its object is critical by a rule of the same area; information if hardly likely.
 
     The confidence covers a doubtful cause; what the object suffers is measured. Symptoms on other objects do not
-    count: a host that reclaims memory from its VMs may have enough for all of them.
+    count: a host that reclaims memory from its VMs may have enough for all of them. A finding that depends on
+    counters which the capture lacks is raised only if its own case calls it critical as well.
     """
     own = passed.get((story.kind, story.name, area_of(story.case.trouble)))
-    severity = "critical" if story.severity == "warning" and own == "critical" else story.severity
-    return confidence.limited(severity, story.confidence)
+    raised = story.severity == "warning" and own == "critical" and not (story.depends and story.impact < 1)
+    return confidence.limited("critical" if raised else story.severity, story.confidence)
 
 
 def _finding(story: Story, times: Sequence[datetime], source: str, passed: Levels) -> Finding:

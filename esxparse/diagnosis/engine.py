@@ -32,10 +32,16 @@ SHIFT: Final = -1.5
 """Log odds to confidence, fitted with `rare` of the cases on findings of hosts drawn at random (docs/diagnosis.md)."""
 _SURE: Final = 0.1
 """From this confidence on a cause takes its symptoms under it,"""
-_CERTAIN: Final = 0.75
-"""From this confidence on a finding may be critical."""
 _BEHIND: Final = 1.5
 """unless it is by so many log odds less likely than they are."""
+_CERTAIN: Final = 0.75
+"""From this confidence on a finding may be critical, but not if what the capture lacks could bring it below this:"""
+_EVEN: Final = 0.5
+_EVEN_ODDS: Final = -SHIFT / SLOPE
+"""Log odds of that: a capture of few counters does not make a finding more likely."""
+_THROUGHOUT: Final = 0.95
+"""What lasts for this share of the capture weighs less by this factor beside what began within it."""
+_STANDING: Final = 0.5
 _OVERLAP: Final = 0.5
 _SHARE: Final = 0.25
 """What is there for much longer than a trouble did not bring it about."""
@@ -57,6 +63,8 @@ class Story:
     evidence: tuple[str, ...]
     against: tuple[str, ...]
     missing: tuple[str, ...]
+    doubt: float = 0.0
+    """Log odds that the counters which the capture lacks could take away."""
     symptoms: tuple[Story, ...] = ()
 
     @property
@@ -67,19 +75,30 @@ class Story:
     @property
     def confidence(self) -> float:
         """The share of findings with such evidence that is right, between 0 and 1."""
-        return 1 / (1 + math.exp(-SLOPE * self.odds - SHIFT))
+        return _confidence(self.odds)
+
+    @property
+    def depends(self) -> bool:
+        """Whether counters that the capture lacks could make it less likely than not."""
+        return self.doubt < 0 and _confidence(self.odds + self.doubt) < _EVEN
 
     @property
     def severity(self) -> str:
         """critical, warning or info."""
         if self.case.severity:
             return self.case.severity
-        return "critical" if self.impact >= 1 and self.confidence >= _CERTAIN else "warning"
+        return "critical" if self.impact >= 1 and self.confidence >= _CERTAIN and not self.depends else "warning"
 
     @property
     def rank(self) -> tuple[int, float]:
-        """Most important least: what is told for information last, else how likely it is and how much it hurts."""
+        """Most important least: what is told for information last, else how likely it is and how much it hurts.
+
+        What is there from the first sample to the last and is not critical may be how the host is: what began meanwhile
+        comes first.
+        """
         weight = self.confidence**2 * (1 + min(self.impact, 1.0))
+        if self.impact < 1 and self.inside.mean() >= _THROUGHOUT:
+            weight *= _STANDING
         return int(self.severity == "info"), -weight
 
     @property
@@ -89,6 +108,10 @@ class Story:
         if whole(self.case.verdict, self.values):
             return known
         return " ".join(filter(None, (f"{self.name}: {self.case.title}.", known)))
+
+
+def _confidence(odds: float) -> float:
+    return 1 / (1 + math.exp(-SLOPE * odds - SHIFT))
 
 
 def stories(cases: Iterable[Case], series: Series) -> list[Story]:
@@ -156,7 +179,8 @@ def _story(
     values: dict[str, float | str | None] = {**read, "name": name}
     for who, of in case.who.items():
         values[who] = _who(series, inside, of["kind"], of["by"], name)
-    odds = case.prior + (0.0 if case.severity else case.rare * _known(case, answers))
+    odds = case.prior + (0.0 if case.severity else case.rare)
+    lift = 0.0 if case.severity else -case.rare * (1 - _known(case, answers))
     fits: list[str] = []
     against: list[str] = []
     share = over_time.average(inside, series.covered)
@@ -169,17 +193,21 @@ def _story(
         odds += _SCATTERED
         against.append(f"it comes and goes: {core.sum()} of {counted(span, 'sample')}")
     missing: list[str] = []
+    doubt = 0.0
     for one, held in zip(case.evidence, answers[:-1], strict=True):
         if held is None:
             missing.append(unanswered(case, one, values))
+            doubt += min(one.weight, one.fails, 0.0)
             continue
         weight, words = (one.weight, one.say) if held else (one.fails, one.otherwise)
         odds += weight
         if weight and (known := said(words, values)):
             (fits if weight > 0 else against).append(known)
+    lifted = max(odds, min(odds + lift, _EVEN_ODDS))
+    doubt += odds - lifted
     impact = 0.0 if answers[-1] is None else float(answers[-1])
     told = tuple(fits), tuple(against), tuple(dict.fromkeys(missing))
-    return Story(case, place, case.entity.get("name", name), inside, odds, impact, values, *told)
+    return Story(case, place, case.entity.get("name", name), inside, lifted, impact, values, *told, doubt)
 
 
 def _known(case: Case, answers: Sequence[object]) -> float:

@@ -286,10 +286,11 @@ def test_rules_are_listed_shown_and_checked(capsys, tmp_path):
     assert set(listed) == set(rules.load("standard"))
     assert "cases: cpu.contention, cpu.costop, " in listed["cpu.ready"]
     assert "; tables: host_health, troubleshooting, fleet; charts: host_health, findings" in listed["cpu.ready"]
-    assert "cases: cpu.contention, cpu.costop, cpu.costop_io, cpu.limit, power.p_states, study: cpu_bound" in " ".join(
-        listed["cpu.host_util"].split()
+    assert (
+        "cpu.costop_io, cpu.host_group, cpu.limit, cpu.waiting_or_limited, power.p_states, study: cpu_bound"
+        in " ".join(listed["cpu.host_util"].split())
     )
-    assert "cases:" not in listed["cpu.overlap"]
+    assert "cases:" not in listed["cpu.imbalance"]
     assert main(["rules", "show", "disk.davg", "--profile", "strict"]) == 0
     shown = capsys.readouterr().out
     assert "warning   above 2 ms" in shown

@@ -45,9 +45,9 @@ from esxparse.toml.lines import Place
 Verdict = Literal["ok", "warning", "critical"]
 
 _OF_CASES: Final = frozenset(
-    ["capture.gap", "cpu.costop", "cpu.timers", "memory.balloon", "network.duplex", "numa.migrations", "numa.wide_vm"]
-)
-"""Rules that have had the id of a case since before that was refused: profiles of users replace them."""
+    ["capture.gap", "cpu.costop", "cpu.helper_world", "cpu.overlap", "cpu.timers", "memory.balloon", "network.duplex"]
+) | {"numa.migrations", "numa.wide_vm"}
+"""Rules that share their id with a case: profiles of users replace them."""
 
 
 @dataclass(frozen=True, slots=True)
