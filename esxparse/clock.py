@@ -35,3 +35,18 @@ def spell(start: datetime, end: datetime, form: str = DAY_AND_CLOCK) -> str:
     '2015-11-02 23:50:00 to 2015-11-03 00:10:00'
     """
     return f"{start:{form}} to {end:{CLOCK if start.date() == end.date() else DAY_AND_CLOCK}}"
+
+
+def spoken_span(seconds: float) -> str:
+    """A length of time: `9 min 50 s`, `23 h 59 min`, `2 d 3 h`.
+
+    >>> spoken_span(590), spoken_span(86340), spoken_span(5), spoken_span(7200)
+    ('9 min 50 s', '23 h 59 min', '5 s', '2 h')
+    """
+    left = round(seconds)
+    parts = []
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min"), (1, "s")):
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:2]) or "0 s"

@@ -15,7 +15,7 @@ from esxparse import clock
 from esxparse.diagnosis.blind import Group, groups
 from esxparse.diagnosis.finding import Finding
 from esxparse.diagnosis.series import Series
-from esxparse.recording import printable
+from esxparse.recording import counted, printable
 from esxparse.schema import schema
 from esxparse.sortable import table
 
@@ -27,6 +27,8 @@ VERSION: Final = 1
 """Of the JSON; docs/diagnosis.schema.json describes it."""
 _COLOURS: Final = {"critical": "#b3261e", "warning": "#9a6700", "info": "#57606a"}
 _SHOWN: Final = 3
+_FEW_SAMPLES: Final = 12
+"""A minute of esxtop's usual 5 s: rules ask for 3 samples in a row, and bursts may come once in some minutes."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,6 +70,19 @@ class Findings(Sequence[Finding]):
         if worst:
             return worst[0].verdict
         return f"Nothing found in what could be judged{unseen}."
+
+    @property
+    def caution(self) -> str:
+        """What to know before the verdict: that the recording is short; empty if it is not, or of a study."""
+        if not 0 < len(self.times) < _FEW_SAMPLES:
+            return ""
+        span = clock.spoken_span((self.times[-1] - self.times[0]).total_seconds())
+        return f"Only {counted(len(self.times), 'sample')} in {span}: troubles that come and go may be missing."
+
+    @property
+    def summary(self) -> str:
+        """The caution and the verdict."""
+        return " ".join(filter(None, (self.caution, self.verdict)))
 
     def charts(self, place: int = 0, most: int = 1) -> list[alt.LayerChart]:
         """The series of a finding over time, its object in colour and its spell shaded; none where nothing tells it.
@@ -113,7 +128,7 @@ class Findings(Sequence[Finding]):
             "version": VERSION,
             "source": self.source,
             "profile": self.profile,
-            "verdict": self.verdict,
+            "verdict": self.summary,
             "judged": self.judged,
             "of": self.of,
             "findings": [one.as_dict() for one in self.findings],
@@ -127,7 +142,7 @@ class Findings(Sequence[Finding]):
 
     def markdown(self) -> str:
         """Everything as Markdown."""
-        lines = [f"# {_md(self.source)}", "", _md(self.verdict), ""]
+        lines = [f"# {_md(self.source)}", "", _md(self.summary), ""]
         for one in self.findings:
             lines += [
                 f"## {one.severity}: {_md(one.heading)}",
@@ -151,7 +166,7 @@ class Findings(Sequence[Finding]):
 
     def text(self) -> str:
         """Everything for a terminal."""
-        lines = [printable(self.verdict)]
+        lines = [printable(self.summary)]
         for one in self.findings:
             lines += [
                 "",
@@ -184,7 +199,7 @@ class Findings(Sequence[Finding]):
         unseen = "".join(f"<li>{_html(one.reason)}<br>{_html(one.items)}</li>" for one in self.unseen())
         more = f"<details><summary>Not judged: {len(self.not_judged)}</summary><ul>{unseen}</ul></details>"
         told = table(("severity", "what", "why", "confidence"), rows) if rows else ""
-        return f"<p><b>{_html(self.verdict)}</b></p>{told}{more if unseen else ''}"
+        return f"<p><b>{_html(self.summary)}</b></p>{told}{more if unseen else ''}"
 
 
 def _html(text: str) -> str:

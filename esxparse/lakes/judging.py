@@ -47,7 +47,7 @@ def _judge(job: _Job) -> Mapping[str, Any]:
         },
     }
     if found is not None:
-        said |= {"verdict": found.verdict, "judged": found.judged, "of": found.of}
+        said |= {"verdict": found.summary, "judged": found.judged, "of": found.of}
         said["findings"] = [one.as_dict() for one in found]
         said["symptoms"] = list(found.symptoms)
     text = json.dumps(said, ensure_ascii=False, default=str)

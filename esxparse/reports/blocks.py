@@ -332,21 +332,6 @@ def moment(value: datetime) -> str:
     return f"{value:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def spoken_span(seconds: float) -> str:
-    """A length of time: `9 min 50 s`, `23 h 59 min`, `2 d 3 h`.
-
-    >>> spoken_span(590), spoken_span(86340), spoken_span(5), spoken_span(7200)
-    ('9 min 50 s', '23 h 59 min', '5 s', '2 h')
-    """
-    left = round(seconds)
-    parts = []
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min"), (1, "s")):
-        count, left = divmod(left, size)
-        if count:
-            parts.append(f"{count} {unit}")
-    return " ".join(parts[:2]) or "0 s"
-
-
 def _small(text: str) -> str:
     return f"<small>{escape(text)}</small>" if text else ""
 

@@ -61,7 +61,7 @@ def facts(values: Any) -> dict[str, Any]:
         told["losses"] = [loss for rec in recs for loss in rec.losses()]
         told["cpu_pct"] = _line(recs[0])
     if found is not None:
-        told |= {"verdict": found.verdict, "findings": [one.as_dict() for one in found], "areas": _areas(found)}
+        told |= {"verdict": found.summary, "findings": [one.as_dict() for one in found], "areas": _areas(found)}
     return told
 
 

@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from esxparse.clock import spoken_span
 from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.recording import counted
 from esxparse.reports import blocks, page
@@ -26,7 +27,6 @@ from esxparse.reports.blocks import (
     moment,
     number,
     points,
-    spoken_span,
     stack,
     tiles,
 )

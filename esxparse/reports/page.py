@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec
 
 import polars as pl
 
+from esxparse.clock import spoken_span
 from esxparse.formats.names import told_apart
 from esxparse.recording import Note, Recording
 from esxparse.reports import quality
-from esxparse.reports.blocks import Block, Figure, Header, Section, facts, moment, note, spoken_span, stack, table
+from esxparse.reports.blocks import Block, Figure, Header, Section, facts, moment, note, stack, table
 from esxparse.reports.columns import columns_of
 from esxparse.version import __version__
 from esxparse.whole import sha256

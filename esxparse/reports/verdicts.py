@@ -62,8 +62,8 @@ def sentences(found: Findings, linked: Iterable[int] | None = None) -> Block:
     if not told and not found.of:
         return note(found.verdict)
     if not told:
-        level = "ok" if 2 * found.judged >= found.of else "warning"
-        return note(f"{found.verdict} Checks that need missing counters were skipped.", level)
+        level = "ok" if 2 * found.judged >= found.of and not found.caution else "warning"
+        return note(f"{found.summary} Checks that need missing counters were skipped.", level)
     entries = [
         Verdict(
             one.severity,
@@ -75,7 +75,8 @@ def sentences(found: Findings, linked: Iterable[int] | None = None) -> Block:
         )
         for number, one in ((number, found[place]) for number, place in told.items())
     ]
-    return stack(headline(_counted(found)), listed(entries))
+    short = [note(found.caution, "warning")] if found.caution else []
+    return stack(headline(_counted(found)), *short, listed(entries))
 
 
 def _counted(found: Findings) -> str:
@@ -110,7 +111,7 @@ def cards(found: Findings, most: int = 2) -> None:
 
     told = worst(found)
     if not told:
-        display(note(found.verdict))  # type: ignore[no-untyped-call]
+        display(note(found.summary))  # type: ignore[no-untyped-call]
     for number, place in told.items():
         one = found[place]
         said = [

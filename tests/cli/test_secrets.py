@@ -119,6 +119,7 @@ WORK = [
     ("report", "{url}", "-o", "page.md"),
     ("batch", "{url}", "{other}", "-o", "pages", "--jobs", "2"),
     ("diagnose", "{url}", "{other}", "--jobs", "2"),
+    ("compare", "{url}", "{other}"),
     ("lake", "add", "--lake", "lake", "--host", "esx07", "{url}"),
     ("lake", "ls", "--lake", "lake"),
     ("lake", "sql", "--lake", "lake", "select * from catalogue", "--format", "json"),

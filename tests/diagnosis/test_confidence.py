@@ -79,6 +79,7 @@ def test_pages_have_the_number_in_a_tooltip_with_what_it_was_calibrated_on(busy)
     assert re.search(r'<span class="ex-hint" title="Confidence above 0\.99, fitted on .*?">likely</span>', page)
 
 
+@pytest.mark.search
 def test_causes_of_studies_do_not_claim_to_be_calibrated():
     (first, *_) = ex.diagnose(ex.study(ex.datasets_dir() / "case-readahead"))
     assert first.basis.endswith("not calibrated, as two published cases are too few.")

@@ -23,6 +23,7 @@ from esxparse.diagnosis.series import Series
 from esxparse.diagnosis.symptoms import symptoms, values
 from esxparse.diagnosis.wording import said
 from esxparse.errors import EsxparseError
+from esxparse.reports import verdicts
 
 SCHEMA = json.loads((DOCS / "diagnosis.schema.json").read_text(encoding="utf-8"))
 
@@ -53,6 +54,23 @@ def test_the_first_line_says_who_waited_for_what_and_how_much(limited):
         r"logs-01 was held back by a CPU limit: ready \d+ % of each vCPU, of which %MLMTD \d+ %", limited.verdict
     )
     assert limited.text().splitlines()[0] == limited.verdict
+
+
+CALM = {"Physical Cpu(0)\\% Util Time": 20.0, "Group Cpu(11:web)\\% Ready": 1.0}
+LIMITED = {**CALM, "Group Cpu(11:web)\\% Ready": 60.0, "Group Cpu(11:web)\\% Max Limited": 55.0}
+
+
+@pytest.mark.parametrize("columns", [CALM, LIMITED])
+def test_a_short_recording_says_so_before_its_verdict(tmp_path, columns):
+    short, long = (ex.diagnose(capture(tmp_path / f"{samples}.csv", columns, samples)) for samples in (11, 12))
+    said = "Only 11 samples in 50 s: troubles that come and go may be missing."
+    for text in (short.text(), json.loads(short.json())["verdict"]):
+        assert text.startswith(f"{said} {short.verdict}")
+    assert said in short.markdown()
+    assert said in short._repr_html_()
+    assert said in verdicts.sentences(short).html
+    assert long.caution == ""
+    assert long.text().startswith(long.verdict)
 
 
 def test_a_finding_has_evidence_for_and_against_a_time_and_the_next_experiment(limited):

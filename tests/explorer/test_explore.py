@@ -227,7 +227,7 @@ def test_the_widget_answers_and_says_what_is_wrong(rec):
     good, bad, findings, changes, alike, host, nobody, short, derived = (one["answer"] for one in sent)
     assert good["series"][0]["label"] == "report-batch"
     assert "nearest" in bad["error"]
-    assert any("orders-app" in one["verdict"] for one in findings["findings"])
+    assert any("report-batch" in one["verdict"] for one in findings["findings"])
     assert len(changes["rows"]) == 12
     # The VM waits for its limit.
     assert {"max_limited_pct", "pct_max_limited"} <= {one["counter"] for one in alike["rows"]}

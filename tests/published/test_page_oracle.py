@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from checkout import ROOT, TESTS
-from page_oracle import cases, draw, events, fleet, host_page, page, power, storage, study, troubles
+from page_oracle import before_after, cases, draw, events, fleet, host_page, page, power, storage, study, troubles
 from page_oracle.compare import Expected, Result, compare, unlisted
 from page_words import words, wrong_words
 
@@ -30,7 +30,7 @@ LISTED = tomllib.loads((ORACLE / "listed.toml").read_text(encoding="utf-8"))
 DATA = ex.datasets_dir()
 FORMATS = DATA / "formats"
 TEMPLATES = ROOT / "templates"
-MOST_LISTED = {"every": 7, "host_health": 9, "study": 12, "case_study": 4, "troubleshooting": 8}
+MOST_LISTED = {"every": 7, "before_after": 8, "host_health": 9, "study": 12, "case_study": 4, "troubleshooting": 8}
 """Entries of listed.toml: there may be fewer, never more."""
 SAMPLES = "60"
 FEWEST = 2
@@ -95,7 +95,7 @@ def counted(write: Callable[[Path, str], Path], seed: str, *names: str) -> list[
 
 def in_lake(*captures: Path) -> list[Path]:
     """Captures, and the lake that they are added to."""
-    lake = Path(mkdtemp(prefix="lake-"))
+    lake = Path(mkdtemp(prefix="site-"))
     assert cli.main(["lake", "add", *map(str, captures), "--lake", str(lake), "-q"]) == 0
     return [*captures, lake]
 
@@ -149,6 +149,14 @@ PAGES = {
         fleet.expected,
     ),
     "fleet-drawn": ("fleet", lambda: in_lake(*draw.waits(Path(mkdtemp(prefix="waits-")), "7")), fleet.expected),
+    **{
+        f"before_after-{run}": (
+            "before_after",
+            [DATA / "power" / f"{policy}-{run}.csv.bz2" for policy in ("static-high", "dynamic")],
+            before_after.expected,
+        )
+        for run in (1, 2)
+    },
     "hardware_events-drawn": (
         "hardware_events",
         partial(counted, draw.perf_intervals, "7", "nested.jsonl", "shadow.jsonl"),
@@ -179,6 +187,7 @@ ROUTINE |= {
     "troubleshooting-busy",
     "hardware_events-perf-plain",
     "hardware_events-drawn",
+    "before_after-1",
 }
 ROUTINE |= {"study-replication", "study-mmu", "study-remote"}
 """What `make test` renders; `make search` renders all."""

@@ -115,7 +115,7 @@ def test_a_package_brings_a_template_by_an_entry_point(installed, monkeypatch, c
     assert find("host_health").path.parent == library.templates_dir()
     assert main(["templates"]) == 1
     told = capsys.readouterr()
-    assert "night_shift: Night shift\n  How busy a host was.\n    capture: str = ''   path of the capture" in told.out
+    assert "night_shift: Night shift\n  How busy a host was.\n    limit_pct: float" in told.out
     assert "template 'host_health' of package night-reports: there is another template of that name" in told.err
 
 
