@@ -24,7 +24,7 @@ def expected(before: Path, after: Path) -> Expected:
         if one is not None and other is not None:
             change = 100 * (other - one) / one if one else None
             rows[("host", name)] = dict(zip(HEADS, (one, other, change), strict=True))
-    load = rows[("host", "CPU in use")]["Change %"]
+    load = rows[("host", "CPU used")]["Change %"]
     largest = {key: {**row, "Change of the load %": load} for key, row in rows.items() if key[1] == "power"}
     found = Expected()
     found.tables = [
@@ -37,6 +37,7 @@ def expected(before: Path, after: Path) -> Expected:
 def _series(host: Host) -> dict[str, list[float | None]]:
     """Series of the whole host by their names on the page."""
     found = {"CPU in use": host.column("Physical Cpu", "% Util Time", "_Total")}
+    found["CPU used"] = host.column("Physical Cpu", "% Processor Time", "_Total")
     found["power"] = host.column("Power", "Power Usage Now Watts")
     for name, counter in COUNTERS.items():
         found[name] = plus(*(host.column("Group Cpu", counter, group) for group in host.vms))
