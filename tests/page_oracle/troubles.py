@@ -12,10 +12,11 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
+from statistics import pstdev
 from typing import TYPE_CHECKING
 
 from page_oracle import limits
-from page_oracle.arithmetic import drawn, highest, lowest, median, several, span
+from page_oracle.arithmetic import drawn, highest, lowest, median, quantile, several, span
 from page_oracle.compare import ABSENT, Expected, Rows
 from page_oracle.host import DEVICE, Column, Host
 from page_oracle.host_page import moment
@@ -49,6 +50,8 @@ SERIES = [
     *(("device", value) for value in (*DEVICES, "queued", "read_mib_per_s")),
     *(("host", value) for value in HOST),
 ]
+SOON = 24
+"""Samples in which a short change may show."""
 DISKS = ("Physical Disk", "Virtual Disk")
 CASES = limits.FOLDER / "cases"
 AREAS = {
@@ -193,6 +196,9 @@ class Symptoms(Mapping):
 def medians(host: Host, caption: str) -> dict[tuple, dict]:
     """Medians of a counter before and after the time that the caption says, by table, counter and instance."""
     clock = re.search(r"\d\d:\d\d:\d\d", caption)
+    if clock is None:
+        # Each series has its own time, which the table says and the oracle does not look for.
+        return {}
     at = next(at for at, time in enumerate(host.times) if clock and f"{time:%H:%M:%S}" == clock[0])
     found = {}
     for (of, counter), places in host.places.items():
@@ -200,10 +206,24 @@ def medians(host: Host, caption: str) -> dict[tuple, dict]:
             column = host.disks[name].rate(counter) if of == DEVICE else host.column(of, counter, name)
             if of.startswith(DISKS) and not any(column[:1]):
                 column = [None, *column[1:]]
-            row = {"Before": median(column[:at]), "After": median(column[at:])}
+            row = {"Before": median(column[:at]), "After": _level_after(column[:at], column[at:])}
             for key in {name, name.partition(":")[2]} if name[:1].isdigit() else {name}:
                 found[_snake(of), _snake(counter), key or ABSENT] = row
     return found
+
+
+def _level_after(before: Column, after: Column) -> float | None:
+    """The median after; of a change beyond anything before that is shorter, the level that a fifth of it reaches."""
+    level, middle = median(before), median(after)
+    known = [one for one in before if one is not None]
+    parts = [part for part in ([one for one in each if one is not None] for each in (after, after[:SOON])) if part]
+    if level is None or middle is None:
+        return middle
+    passed = max(quantile([abs(one - level) for one in part], 0.8) for part in parts)
+    usual = max(*(abs(one - level) for one in known), pstdev(known), 0.02 * max(abs(level), 1))
+    if passed <= usual or abs(middle - level) >= passed / 2:
+        return middle
+    return max((quantile(part, share) for part in parts for share in (0.2, 0.8)), key=lambda one: abs(one - level))
 
 
 def _snake(text: str) -> str:
