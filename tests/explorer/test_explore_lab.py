@@ -99,7 +99,7 @@ def test_mistakes_are_told_where_they_are_and_the_pointer_may_leave_the_chart(tm
 
         # By Enter as by a click: the spell of a finding.
         before = drawn()
-        page.locator(".ex-below .ex-hit", has_text="waited for CPU").first.press("Enter")
+        page.locator(".ex-below .ex-hit", has_text="backup-proxy moved").first.press("Enter")
         page.wait_for_function(FOLLOWED, arg=before, timeout=WAIT_MS)
         assert "UTC" in page.locator(".ex-said").inner_text()
         before = drawn()
