@@ -62,6 +62,16 @@ def printable(text: str) -> str:
     return "".join(character if unicodedata.category(character)[0] != "C" else "\ufffd" for character in text)
 
 
+def as_html(text: str) -> str:
+    """Printable text as HTML."""
+    return html.escape(printable(text))
+
+
+def as_markdown(text: str) -> str:
+    """Printable text as Markdown, in which nothing has a meaning of its own."""
+    return "".join(f"\\{one}" if one in "\\`*_[]<>#|" else one for one in printable(text))
+
+
 def counted(count: int, thing: str) -> str:
     """A number of things in words.
 

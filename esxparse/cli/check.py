@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from esxparse.cli.output import add_crew, add_opening, each_on, given_crew, given_opening, path_for, warn
+from esxparse.cli.output import FOUND, add_crew, add_opening, each_on, given_crew, given_opening, path_for, warn
 from esxparse.cli.progress import Progress
 from esxparse.formats.opening import Opening, Options
 
 if TYPE_CHECKING:
     from esxparse.quality.results import Quality
 
-_FOUND = 3
 _PAGE = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Data quality</title>'
 _STYLE = (
     "<style>body{font:15px sans-serif;margin:2rem}table{border-collapse:collapse}td,th{padding:.3rem .6rem}</style>"
@@ -108,4 +107,4 @@ def run(options: argparse.Namespace) -> int:
         for number, files in enumerate(groups, 1)
     ]
     code = each_on(crew, jobs, [", ".join(files) for files in groups], _checked, tell)
-    return code or (_FOUND if statuses & bad else 0)
+    return code or (FOUND if statuses & bad else 0)

@@ -6,11 +6,10 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from esxparse.cli.output import add_opening, given_opening, warn
+from esxparse.cli.output import FOUND, add_opening, given_opening, warn
 from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
 
-_FOUND: Final = 3
 _TWO: Final = 2
 _OF_WINDOWS: Final = ("start", "end")
 """Options of opening in whose place the command has --window."""
@@ -78,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
     for rec in recordings.values():
         warn(rec.losses())
     print(shown)
-    return _FOUND if options.fail_on and found.is_worse else 0
+    return FOUND if options.fail_on and found.is_worse else 0
 
 
 def _sides(options: argparse.Namespace) -> tuple[list[str], list[str] | None]:

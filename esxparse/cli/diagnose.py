@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from esxparse.cli.output import add_crew, add_opening, each_on, given_crew, given_opening, path_for, warn
+from esxparse.cli.output import FOUND, add_crew, add_opening, each_on, given_crew, given_opening, path_for, warn
 from esxparse.cli.progress import Progress
 from esxparse.formats.opening import Opening, Options
 from esxparse.recording import Recording
 
 _OF_OTHERS = ("format", "time_column", "value_column")
 """Options of opening that no capture of esxtop needs."""
-_FOUND = 3
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -76,4 +75,4 @@ def run(options: argparse.Namespace) -> int:
         for file, label in zip(options.files, labels, strict=True)
     ]
     code = each_on(crew, jobs, options.files, _diagnosed, tell)
-    return code or (_FOUND if severities & set(bad) else 0)
+    return code or (FOUND if severities & set(bad) else 0)

@@ -34,6 +34,10 @@ def warn(losses: Iterable[str]) -> None:
         print(f"esxparse: warning: {printable(loss)}", file=sys.stderr)
 
 
+FOUND: Final = 3
+"""Exit code where what --fail-on asks for was found."""
+
+
 def counted_segments(sources: Iterable[str]) -> str:
     """Name the files of which several captures were read, given the file of each capture; empty if there are none."""
     held = Counter(sources)

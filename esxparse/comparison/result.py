@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +15,8 @@ from esxparse.comparison.loads import effect
 from esxparse.comparison.pairs import pairs
 from esxparse.comparison.series import Gathered
 from esxparse.comparison.table import BETTER, CHANGED, SAME, SMALL, TOO_FEW, WORSE
-from esxparse.recording import counted, printable
+from esxparse.diagnosis.finding import NOUNS
+from esxparse.recording import as_html, as_markdown, counted, printable
 from esxparse.schema import schema
 from esxparse.sortable import table
 
@@ -35,6 +35,8 @@ _COUNTED: Final = {
     "same": SAME,
     "too_few": TOO_FEW,
 }
+_OF_SIDE: Final = {"before": "disappeared", "after": "appeared"}
+"""What an object did that only this side has."""
 _NAMED: Final = 8
 
 
@@ -85,7 +87,7 @@ class Comparison:
             by_answer.setdefault(answer, []).append(area)
         order = (WORSE, MIXED, BETTER, WITH_LOAD, CHANGED, SAME, TOO_FEW)
         told = [f"{answer.capitalize()}: {', '.join(by_answer[answer])}." for answer in order if answer in by_answer]
-        for side, word in (("before", "disappeared"), ("after", "appeared")):
+        for side, word in _OF_SIDE.items():
             if many := self.unmatched.filter(side=side, table="vm").height:
                 told.append(f"{counted(many, 'VM')} {word}.")
         return " ".join(told) or "Nothing can be compared: the two sides have no series of the same name."
@@ -138,12 +140,12 @@ class Comparison:
     def missing(self) -> list[str]:
         """Sentences on what cannot be compared."""
         told = []
-        for side, word in (("before", "disappeared"), ("after", "appeared")):
+        for side, word in _OF_SIDE.items():
             mine = self.unmatched.filter(side=side)
             for kind in mine["table"].unique(maintain_order=True):
                 names = [printable(name) for name in mine.filter(table=kind)["instance"]]
                 more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-                told.append(f"{counted(len(names), _noun(kind))} {word}: {', '.join(names[:_NAMED])}{more}")
+                told.append(f"{counted(len(names), NOUNS.get(kind, kind))} {word}: {', '.join(names[:_NAMED])}{more}")
         few = self.frame.filter(verdict=TOO_FEW)
         if not few.is_empty():
             needed = few["samples_needed"].median()
@@ -151,21 +153,18 @@ class Comparison:
             told.append(f"{len(few):,} of {len(self.frame):,} series have too few independent samples{enough}")
         return told
 
+    def _lists(self) -> dict[str, list[str]]:
+        """What every form lists below the verdict, by its heading."""
+        findings = [f"{what}: {verdict}" for what, verdict in self.findings.select("what", "verdict").rows()]
+        return {"Largest changes": self.changes(), "Findings": findings, "Not compared": self.missing()}
+
     def text(self) -> str:
         """Everything for a terminal."""
         lines = [f"before: {self._side(self.before)}", f"after:  {self._side(self.after)}", "", self.verdict]
-        lines += ["", "Largest changes:"] if self.changes() else []
-        lines += [f"  {one}" for one in self.changes()]
-        lines += self._findings_text()
-        lines += ["", "Not compared:"] if self.missing() else []
-        return "\n".join([*lines, *(f"  {one}" for one in self.missing())])
-
-    def _findings_text(self) -> list[str]:
-        told = self.findings
-        if told.is_empty():
-            return []
-        rows = told.select("what", "verdict").rows()
-        return ["", "Findings:", *(f"  {what}: {printable(verdict)}" for what, verdict in rows)]
+        for name, entries in self._lists().items():
+            if entries:
+                lines += ["", f"{name}:", *(f"  {printable(one)}" for one in entries)]
+        return "\n".join(lines)
 
     def _side(self, side: Gathered) -> str:
         return f"{side.side.label} ({counted(side.samples, 'sample')})"
@@ -191,25 +190,18 @@ class Comparison:
     def markdown(self) -> str:
         """Everything as Markdown."""
         parts = [
-            f"# {_md(self.before.side.label)} against {_md(self.after.side.label)}",
-            _md(self.verdict),
-            *_list("Largest changes", self.changes()),
-            *_list("Findings", [f"{what}: {text}" for what, text in self.findings.select("what", "verdict").rows()]),
-            *_list("Not compared", self.missing()),
+            f"# {as_markdown(self.before.side.label)} against {as_markdown(self.after.side.label)}",
+            as_markdown(self.verdict),
+            *(part for name, lines in self._lists().items() for part in _list(name, lines)),
         ]
         return "\n\n".join(parts)
 
     def html(self) -> str:
         """A page with everything that `text` has."""
-        lists = {
-            "Largest changes": self.changes(),
-            "Findings": [f"{what}: {text}" for what, text in self.findings.select("what", "verdict").rows()],
-            "Not compared": self.missing(),
-        }
         sides = f"{self._side(self.before)} against {self._side(self.after)}"
-        parts = [f"<p>{_html(sides)}</p><p><b>{_html(self.verdict)}</b></p>{self._areas_html()}"]
-        for name, lines in lists.items():
-            items = "".join(f"<li>{_html(one)}</li>" for one in lines)
+        parts = [f"<p>{as_html(sides)}</p><p><b>{as_html(self.verdict)}</b></p>{self._areas_html()}"]
+        for name, lines in self._lists().items():
+            items = "".join(f"<li>{as_html(one)}</li>" for one in lines)
             parts.append(f"<h2>{name}</h2><ul>{items}</ul>" if items else "")
         viewport = '<meta name="viewport" content="width=device-width, initial-scale=1">'
         head = f'<meta charset="utf-8">{viewport}<title>Before and after</title>'
@@ -218,16 +210,16 @@ class Comparison:
     def _areas_html(self) -> str:
         heads = ("area", "answer", "better", "worse", "with the load", "too few samples")
         columns = ("area", "answer", "better", "worse", "with_load", "too_few")
-        rows = [[_html(str(one)) for one in row] for row in self.areas.select(columns).rows()]
+        rows = [[as_html(str(one)) for one in row] for row in self.areas.select(columns).rows()]
         return table(heads, rows) if rows else ""
 
     def __repr__(self) -> str:
         return self.text()
 
     def _repr_html_(self) -> str:
-        items = "".join(f"<li>{_html(one)}</li>" for one in self.changes())
+        items = "".join(f"<li>{as_html(one)}</li>" for one in self.changes())
         largest = f"<p>Largest changes</p><ul>{items}</ul>" if items else ""
-        return f"<p><b>{_html(self.verdict)}</b></p>{self._areas_html()}{largest}"
+        return f"<p><b>{as_html(self.verdict)}</b></p>{self._areas_html()}{largest}"
 
 
 def _answer(count: Mapping[str, int]) -> str:
@@ -243,17 +235,5 @@ def _answer(count: Mapping[str, int]) -> str:
     return TOO_FEW if count["too_few"] > count["small"] + count["same"] else SAME
 
 
-def _noun(kind: str) -> str:
-    return {"vm": "VM", "pcpu": "PCPU", "nfs": "NFS volume", "node": "NUMA node"}.get(kind, kind)
-
-
 def _list(head: str, lines: list[str]) -> list[str]:
-    return [f"## {head}", "\n".join(f"- {_md(one)}" for one in lines)] if lines else []
-
-
-def _md(text: str) -> str:
-    return "".join(f"\\{one}" if one in "\\`*_[]<>#|" else one for one in printable(text))
-
-
-def _html(text: str) -> str:
-    return html.escape(printable(text))
+    return [f"## {head}", "\n".join(f"- {as_markdown(one)}" for one in lines)] if lines else []

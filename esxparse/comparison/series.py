@@ -106,7 +106,7 @@ def _raw(table: str, frame: pl.LazyFrame) -> tuple[Panel, pl.Series]:
     numbers = [column for column, kind in schema.items() if kind == pl.Float64]
     name = lasting_name(schema)
     named = frame.select("time", *numbers, entity=(series_name(schema) if name is None else name).fill_null(""))
-    # Worlds of one name cannot be told apart: they count as their mean.
+    # Worlds with the same name cannot be distinguished: their mean counts.
     rows = named.group_by("time", "entity", maintain_order=True).mean().collect()
     times = rows["time"].unique().sort()
     return panel(table, [rows], times.to_list()), times

@@ -54,8 +54,12 @@ def side(given: Given | Sequence[Given], window: Window | None = None, opening: 
         raise EsxparseError("nothing to compare: a side has no capture of the time that is asked for")
     names = list(dict.fromkeys(printable(Path(one.source).name) for one in recordings))
     label = names[0] if len(names) == 1 else f"{names[0]} and {counted(len(names) - 1, 'other')}"
-    span = f", {_edge(start, 'its start')} to {_edge(end, 'its end')}" if start or end else ""
+    span = f", {_span(start, end)}" if start or end else ""
     return Side(f"{label}{span}", tuple(recordings))
+
+
+def _span(start: datetime | None, end: datetime | None) -> str:
+    return f"{_edge(start, 'its start')} to {_edge(end, 'its end')}"
 
 
 def _edge(time: datetime | None, otherwise: str) -> str:
@@ -91,7 +95,8 @@ def within(rec: Recording, start: datetime | None, end: datetime | None) -> Reco
     ]
     found = pl.concat(times).unique().sort() if times else pl.Series("time", [])
     if not len(found):
-        shown = f"{_edge(start, 'its start')} to {_edge(end, 'its end')}"
-        raise EsxparseError(f"{rec.source} has no sample from {shown} (UTC): give a window inside of the capture")
+        raise EsxparseError(
+            f"{rec.source} has no sample from {_span(start, end)} (UTC): give a window inside of the capture"
+        )
     meta = {**rec.meta, "start": found[0], "end": found[-1], "samples": len(found)}
     return replace(rec, tables=tables, meta=meta)

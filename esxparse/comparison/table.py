@@ -51,7 +51,7 @@ class Options(NamedTuple):
     confidence: float
     renamed: Mapping[str, str]
     vms: tuple[str, ...]
-    """Names of VMs whose rows are wanted; all where there is none."""
+    """Names of the VMs to compare; empty: all."""
 
 
 def compared(before: Gathered, after: Gathered, options: Options) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from esxparse.comparison.loads import effect
 from esxparse.comparison.table import SAME, TOO_FEW
+from esxparse.diagnosis.finding import NOUNS
 from esxparse.recording import counted, printable
 
 _PLAIN: Final = {"count": "", "0 or 1": "", "ratio": "", "commands": "", "state": "", "0 to 255": ""}
@@ -39,7 +40,7 @@ def unit(of: str) -> str:
 
 
 def percent(change_pct: float | None) -> str:
-    """A change in percent, without its sign; nothing if there is none."""
+    """A change in percent, without its sign; empty if it is not known."""
     if change_pct is None:
         return ""
     size = abs(change_pct)
@@ -49,9 +50,7 @@ def percent(change_pct: float | None) -> str:
 def who(row: Mapping[str, Any]) -> str:
     """The object of a row: `VM db-1`, `device naa.1`, `the host`."""
     name = printable(row["instance"])
-    kind = {"vm": "VM", "pcpu": "PCPU", "nfs": "NFS volume", "node": "NUMA node", "host": "host"}.get(
-        row["table"], row["table"]
-    )
+    kind = NOUNS.get(row["table"], row["table"])
     return "host" if name == "host" else f"{kind} {name}" if name else kind
 
 
@@ -91,13 +90,11 @@ def load(row: Mapping[str, Any]) -> str:
     name, of = load_name(row), about.unit if about else ""
     moved = row["load_change_pct"]
     values = f"{number(row['load_before'])} to {number(row['load_after'])}{unit(of)}"
-    if row["load_explains"]:
-        verb = "rose" if row["load_after"] > row["load_before"] else "fell"
-        return f", but so did the load: {name} {verb}{percent(moved)} ({values})"
-    if moved is not None and abs(moved) < _MOVED_PCT:
+    if not row["load_explains"] and moved is not None and abs(moved) < _MOVED_PCT:
         return f", at the same load ({name} {values})"
     verb = "rose" if row["load_after"] > row["load_before"] else "fell"
-    return f", while {name} {verb}{percent(moved)} ({values})"
+    before = ", but so did the load:" if row["load_explains"] else ", while"
+    return f"{before} {name} {verb}{percent(moved)} ({values})"
 
 
 def sentence(row: Mapping[str, Any]) -> str:

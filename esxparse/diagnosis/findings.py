@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from esxparse import clock
 from esxparse.diagnosis.blind import Group, groups
 from esxparse.diagnosis.finding import Finding
 from esxparse.diagnosis.series import Series
-from esxparse.recording import counted, printable
+from esxparse.recording import as_html, as_markdown, counted, printable
 from esxparse.schema import schema
 from esxparse.sortable import table
 
@@ -142,24 +141,24 @@ class Findings(Sequence[Finding]):
 
     def markdown(self) -> str:
         """Everything as Markdown."""
-        lines = [f"# {_md(self.source)}", "", _md(self.summary), ""]
+        lines = [f"# {as_markdown(self.source)}", "", as_markdown(self.summary), ""]
         for one in self.findings:
             lines += [
-                f"## {one.severity}: {_md(one.heading)}",
+                f"## {one.severity}: {as_markdown(one.heading)}",
                 "",
-                f"{_md(one.verdict)} {_span(one)}{_sure(one)}.",
+                f"{as_markdown(one.verdict)} {_span(one)}{_sure(one)}.",
                 "",
-                *(f"- for: {_md(text)}" for text in one.evidence),
-                *(f"- against: {_md(text)}" for text in one.against),
-                *(f"- unknown: {_md(text)}" for text in one.missing),
-                f"- next: {_md(one.next)}",
+                *(f"- for: {as_markdown(text)}" for text in one.evidence),
+                *(f"- against: {as_markdown(text)}" for text in one.against),
+                *(f"- unknown: {as_markdown(text)}" for text in one.missing),
+                f"- next: {as_markdown(one.next)}",
                 "",
             ]
         if self.not_judged:
             lines += [
                 "## Not judged",
                 "",
-                *(f"- {_md(one.reason)}. Not judged: {_md(one.items)}" for one in self.unseen()),
+                *(f"- {as_markdown(one.reason)}. Not judged: {as_markdown(one.items)}" for one in self.unseen()),
                 "",
             ]
         return "\n".join(lines)
@@ -190,20 +189,16 @@ class Findings(Sequence[Finding]):
         rows = [
             (
                 f'<b style="color:{_COLOURS[one.severity]}">{one.severity}</b>',
-                f"{_html(one.title)}<br>{_html(one.subject)}<br>{_span(one)}",
+                f"{as_html(one.title)}<br>{as_html(one.subject)}<br>{_span(one)}",
                 _why(one),
-                f'<span title="{_html(one.basis)}">{one.likelihood}</span>',
+                f'<span title="{as_html(one.basis)}">{one.likelihood}</span>',
             )
             for one in self.findings
         ]
-        unseen = "".join(f"<li>{_html(one.reason)}<br>{_html(one.items)}</li>" for one in self.unseen())
+        unseen = "".join(f"<li>{as_html(one.reason)}<br>{as_html(one.items)}</li>" for one in self.unseen())
         more = f"<details><summary>Not judged: {len(self.not_judged)}</summary><ul>{unseen}</ul></details>"
         told = table(("severity", "what", "why", "confidence"), rows) if rows else ""
-        return f"<p><b>{_html(self.summary)}</b></p>{told}{more if unseen else ''}"
-
-
-def _html(text: str) -> str:
-    return html.escape(printable(text))
+        return f"<p><b>{as_html(self.summary)}</b></p>{told}{more if unseen else ''}"
 
 
 def _sure(one: Finding) -> str:
@@ -218,12 +213,8 @@ def _span(one: Finding) -> str:
 
 def _why(one: Finding) -> str:
     said = f"{_list('for', one.evidence)}{_list('against', one.against)}"
-    return f"{_html(one.verdict)}<br>{said}<i>{_html(one.next)}</i>"
+    return f"{as_html(one.verdict)}<br>{said}<i>{as_html(one.next)}</i>"
 
 
 def _list(word: str, texts: Sequence[str]) -> str:
-    return "".join(f"{word}: {_html(text)}<br>" for text in texts[:_SHOWN])
-
-
-def _md(text: str) -> str:
-    return "".join(f"\\{one}" if one in "\\`*_[]<>#|" else one for one in printable(text))
+    return "".join(f"{word}: {as_html(text)}<br>" for text in texts[:_SHOWN])

@@ -149,7 +149,7 @@ def _long_run(off: Matrix, alike: Numbers, count: int) -> Numbers:
 def differences(before: Means, after: Means, confidence: float = 0.95, resolution: float = 0.0) -> Differences:
     """Difference of each pair of means with its interval, whose bounds hold one at a time.
 
-    `resolution`: the smallest step that was printed; a difference that is not larger is none, and its p is 1.
+    `resolution`: the smallest step that was printed; a smaller or equal difference counts as none, with a p of 1.
 
     Raises EsxparseError: scipy is not installed, or the confidence is not between 0 and 1.
 

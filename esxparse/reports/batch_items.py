@@ -28,7 +28,7 @@ from esxparse.formats.names import STANDARD_INPUT, recording_name
 from esxparse.formats.opening import Options
 from esxparse.locations import is_url, public
 from esxparse.reports.library import find
-from esxparse.reports.pick import AUTO, STUDY, format_of, of_study, reading
+from esxparse.reports.pick import AUTO, STUDY, format_of, reading, template_for
 from esxparse.shipped import templates_dir
 from esxparse.toml.checked import read
 from esxparse.toml.document import Document
@@ -221,8 +221,7 @@ def _grouped(
             else:
                 items[(path,)] = Item((path,), template, parameters, why=str(error))
             continue
-        fitting = of_study(path) if kind == STUDY else reading({kind})
-        found = fitting if template == AUTO else template
+        found = template_for(path, kind) if template == AUTO else template
         if found is None:
             why = f"no template reads {kind}"
             if left_out is not None:

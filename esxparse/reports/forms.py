@@ -40,7 +40,7 @@ def asked(to: str | None, opening: Options) -> tuple[str | None, Options]:
 def form_of(output: str | Path | None, to: str | None) -> str:
     """The form of a report: the one asked for, or by the ending of the output's name; "html" of a name without one.
 
-    Raises EsxparseError: There is no such form, or the name ends in that of another, or in what is none.
+    Raises EsxparseError: There is no such form, or the name has the ending of another form or of none.
     """
     if to is not None and to not in FORMS:
         raise EsxparseError(f"a report cannot be written as {to!r}: choose from {', '.join(FORMS)}")

@@ -70,6 +70,11 @@ def reading(formats: set[str]) -> str | None:
     return min(fitting, key=lambda one: (len(one.formats), one.name)).name if fitting else None
 
 
+def template_for(path: str | Path, form: str) -> str | None:
+    """The template for one recording of a format, or a study; None if no template reads it."""
+    return of_study(path) if form == STUDY else reading({form})
+
+
 def picked(paths: Sequence[str | Path], options: Options | None = None) -> str:
     """The name of the template for one report on these recordings.
 
@@ -78,7 +83,7 @@ def picked(paths: Sequence[str | Path], options: Options | None = None) -> str:
     Raises EsxparseError: No template reads all of them.
     """
     formats = {format_of(path, options) for path in paths}
-    found = of_study(paths[0]) if formats == {STUDY} and len(paths) == 1 else reading(formats)
+    found = template_for(paths[0], *formats) if len(paths) == 1 else reading(formats)
     if found is None:
         msg = f"no template reads {', '.join(sorted(formats))}{' together' if len(formats) > 1 else ''}: name one"
         raise EsxparseError(f"{paths[0] if len(paths) == 1 else f'{len(paths)} inputs'}: {msg} (esxparse templates)")
@@ -141,6 +146,8 @@ def grouped(paths: Sequence[str], options: Options | None = None) -> list[tuple[
 def _fitting(path: str, options: Options | None) -> tuple[str, str]:
     """The format of a recording and its template; no format and `host_health` if no template reads it."""
     try:
-        return format_of(path, options), picked([path], options)
+        form = format_of(path, options)
     except EsxparseError:
         return "", HOST
+    found = template_for(path, form)
+    return (form, found) if found else ("", HOST)

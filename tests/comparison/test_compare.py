@@ -4,37 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import polars as pl
 import pytest
+from made_recordings import SAMPLES, recording
 
 import esxparse as ex
 from esxparse.cli import main
 from esxparse.comparison.sides import within
-
-START = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
-SAMPLES = 120
-
-
-def moment(place):
-    return START + timedelta(seconds=5 * place)
-
-
-def recording(tables, samples=SAMPLES, name="x.csv"):
-    """A recording of `table -> instance -> counter -> numbers`."""
-    times = [moment(place) for place in range(samples)]
-    made = {}
-    for table, instances in tables.items():
-        frames = [
-            pl.DataFrame({"time": times, "instance": instance, **counters}).with_columns(
-                pl.col("time").dt.cast_time_unit("us"), pl.col(*counters).cast(pl.Float64)
-            )
-            for instance, counters in instances.items()
-        ]
-        made[table] = pl.concat(frames, how="diagonal").sort("time", maintain_order=True).lazy()
-    return ex.Recording("esxtop", name, made)
 
 
 @pytest.fixture

@@ -3,37 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import numpy as np
 import polars as pl
 import pytest
+from made_recordings import SAMPLES, moment, recording
 
 import esxparse as ex
 from esxparse.metrics import change_points
 
-START = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
-SAMPLES = 120
 SPELL = slice(70, 95)
-
-
-def moment(place):
-    return START + timedelta(seconds=5 * place)
-
-
-def recording(tables, samples=SAMPLES):
-    """A recording of `table -> instance -> counter -> numbers`."""
-    times = [moment(place) for place in range(samples)]
-    made = {}
-    for table, instances in tables.items():
-        frames = [
-            pl.DataFrame({"time": times, "instance": instance, **counters}).with_columns(
-                pl.col("time").dt.cast_time_unit("us"), pl.col(*counters).cast(pl.Float64)
-            )
-            for instance, counters in instances.items()
-        ]
-        made[table] = pl.concat(frames, how="diagonal").sort("time", maintain_order=True).lazy()
-    return ex.Recording("esxtop", "x.csv", made)
 
 
 @pytest.fixture
