@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import browser
+import kernels
 import needs
 import pytest
 from filelock import FileLock
@@ -36,6 +37,7 @@ settings.register_profile("mutants", settings.get_profile("ci"), max_examples=30
 
 
 def pytest_configure() -> None:
+    kernels.keep_apart()
     os.environ["PATH"] = needs.path_of(frozenset())
     # Users do not set it. It makes output that cannot be written fail at once, and hides what happens at the end.
     os.environ.pop("PYTHONUNBUFFERED", None)

@@ -10,7 +10,7 @@ import nbclient
 import nbformat
 import pytest
 from checkout import ROOT
-from jupyter_client.manager import start_new_kernel
+from kernels import SocketKernelManager
 
 FOLDER = ROOT / "notebooks"
 NOTEBOOKS = sorted(FOLDER.rglob("[!.]*.ipynb"))
@@ -23,8 +23,8 @@ PICTURES = {"image/png", "image/svg+xml"}
 
 @pytest.fixture(scope="module")
 def kernel():
-    manager, client = start_new_kernel(kernel_name="python3")
-    client.stop_channels()
+    manager = SocketKernelManager(kernel_name="python3")
+    manager.start_kernel()
     yield manager
     manager.shutdown_kernel(now=True)
 
