@@ -18,7 +18,7 @@ CARGO   := cargo --quiet
 SOURCES := $(wildcard native/src/*.rs) native/Cargo.toml native/Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report lab test search lint format bench docs written golden licences audit sbom score fuzz mutants datasets notebook clean
+.PHONY: help setup report lab test search lint format bench docs written golden licences audit sbom score fuzz mutants datasets notebook pictures clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -127,6 +127,9 @@ datasets: $(SYNCED) ## Make the bundled recordings again, bit for bit
 
 notebook: $(SYNCED) ## Run the notebooks and keep their outputs
 	$(RUN) jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb notebooks/studies/*.ipynb
+
+pictures: $(SYNCED) ## Take the pictures of the README again: the report and the explorer, light and dark (needs Chromium)
+	$(RUN) python docs/site/pictures.py
 
 clean: ## Remove what the other commands made
 	rm -rf .venv .tools build reports site mutants sbom.cdx.json native/target benchmarks/data

@@ -45,6 +45,7 @@ BESIDE = {
     "datasets/index.md": "datasets/README.md",
 }
 GUIDES = {
+    "First steps": ["command-line.md", "python.md", "reads.md"],
     "Exploring": ["explore.md", "collect.md", "damage.md", "security.md", "licences.md"],
     "Diagnosis": ["diagnosis.md", "compare.md", "quality.md", "case-studies.md", "faults.md"],
     "Reports and studies": ["templates.md", "batch.md", "study.md", "lake.md"],
@@ -358,5 +359,6 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
         kept.append(found[0])
         return f"\0{len(kept) - 1}\0"
 
-    linked = LINK.sub(turned, FENCE.sub(away, markdown))
+    # Pictures of the README lie in docs/, which is the root of the site.
+    linked = LINK.sub(turned, FENCE.sub(away, markdown)).replace('="docs/pictures/', '="pictures/')
     return re.sub(r"\0(\d+)\0", lambda found: kept[int(found[1])], linked)
