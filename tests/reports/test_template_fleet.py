@@ -381,7 +381,7 @@ def test_queries_on_ready_time_in_the_documents_ask_vcpus(tmp_path):
         lake["vcpu"].filter(pl.col("world").str.starts_with("vmx-vcpu-")).select(pl.col("pct_ready").max()).collect()
     )
     root = ROOT
-    texts = "\n".join((root / name).read_text() for name in ("README.md", "docs/lake.md"))
+    texts = "\n".join((root / name).read_text() for name in ("docs/command-line.md", "docs/lake.md"))
     queries = re.findall(r"[(\s][\"'](SELECT host, [^\n]*pct_ready[^\n]*?GROUP BY host)[\"']", texts)
     assert len(queries) == 3
     for query in queries:
