@@ -26,7 +26,7 @@ from esxparse.diagnosis.diagnose import diagnose
 from esxparse.diagnosis.likeness import similar
 from esxparse.errors import DamagedError, EsxparseError, check_known, choose_from
 from esxparse.explorer.code import cell
-from esxparse.explorer.held import about, find, held, of_vms
+from esxparse.explorer.held import about, find, held, of_vms, words_for
 from esxparse.explorer.overview import Overview, of_recording, of_study
 from esxparse.explorer.panel import Align, Asked, Values, moment, panel
 from esxparse.formats.collected import successor
@@ -101,6 +101,7 @@ class Explorer(anywidget.AnyWidget):
         self.counters = [
             {"table": one.table, "column": one.column, "name": one.name, "names": list(one.names)}
             | {"unit": one.unit, "meaning": one.meaning, "noun": about(one.table, "noun", "instances")}
+            | {"words": words_for(one)}
             for one in every
             # A counter of groups is drawn as that of their VMs.
             if one.table in timed and of_vms(one, every) is one

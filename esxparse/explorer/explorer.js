@@ -147,15 +147,18 @@ function render({ model, el }) {
       return tell(`${text} is not a regular expression`, true);
     }
     tell("");
-    const rank = (one) => (one.names.some((name) => wanted.test(name)) ? 0 : wanted.test(one.meaning) ? 1 : 2);
-    const hits = model.get("counters").map((one) => [rank(one), one]).filter(([place]) => place < 2).sort((a, b) => a[0] - b[0]);
+    // What people mean by the word comes first, in the order of its list; then names; then meanings.
+    const typed = text.toLowerCase();
+    const usual = (one) => Object.entries(one.words).filter(([word]) => typed.length > 2 && word.startsWith(typed)).map(([, at]) => at);
+    const rank = (one) => Math.min(...usual(one), one.names.some((name) => wanted.test(name)) ? 100 : wanted.test(one.meaning) ? 101 : 102);
+    const hits = model.get("counters").map((one) => [rank(one), one]).filter(([place]) => place < 102).sort((a, b) => a[0] - b[0]);
     found.replaceChildren(
       ...hits.slice(0, FOUND).map(([, one]) =>
         element(
           "div",
           { className: "ex-hit", role: "option", tabIndex: 0, title: one.meaning,
             onclick: (event) => choose(one, event.shiftKey),
-            onkeydown: (event) => { if (event.key === "Enter") choose(one, event.shiftKey); } },
+            onkeydown: (event) => { if (event.key === "Enter") choose(one, true); } },
           element("b", {}, one.name), ` ${one.unit} · ${one.noun} · `, element("span", {}, one.meaning),
           button("+", "In a panel of its own", (event) => { event.stopPropagation(); choose(one, true); }),
         ),
@@ -163,6 +166,12 @@ function render({ model, el }) {
       ...(hits.length > FOUND ? [element("i", {}, `and ${hits.length - FOUND} more`)] : []),
       ...(hits.length ? [] : [element("i", {}, "no counter of this capture")]),
     );
+  }
+
+  function move(event, to) {
+    event.preventDefault();
+    event.stopPropagation();
+    to?.focus();
   }
 
   function choose(one, beside) {
@@ -566,7 +575,16 @@ function render({ model, el }) {
     if (event.key === "Enter" && event.target.matches("input")) event.target.dispatchEvent(new Event("change"));
   });
   search.addEventListener("input", look);
-  search.addEventListener("keydown", (event) => { if (event.key === "Enter") found.querySelector(".ex-hit")?.click(); });
+  // Enter adds the first hit as a panel; the arrows walk through the hits.
+  search.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") found.querySelector(".ex-hit")?.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter" }));
+    if (event.key === "ArrowDown") move(event, found.querySelector(".ex-hit"));
+  });
+  found.addEventListener("keydown", (event) => {
+    const hit = event.target.closest(".ex-hit");
+    const next = { ArrowDown: hit?.nextElementSibling, ArrowUp: hit?.previousElementSibling ?? search }[event.key];
+    if (next) move(event, next);
+  });
   // A file that is still written: Python reads it again when it has grown.
   let following = null;
   let looking = false;

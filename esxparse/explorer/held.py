@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Final
 
 import polars as pl
@@ -25,6 +26,11 @@ _VM: Final = "vm"
 _GROUPS: Final = "group_cpu"
 _NO_COUNTERS: Final = frozenset({"members"})
 _TABLES: Final = toml.beside(__file__, "tables.toml")
+_SEARCHES: Final = toml.beside(__file__, "words.toml")["search"]
+_SHORTEST: Final = 3
+"""Letters that a word begun has at least: `lat` is latency."""
+_NAMED: Final = max(len(each["columns"]) for each in _SEARCHES)
+"""The rank of a counter that is found by its name: behind those that people mean by the word."""
 
 
 def about(table: str, what: str, otherwise: str = "") -> str:
@@ -178,6 +184,13 @@ def _missing(rec: Recording, name: str, table: str | None, there: Iterable[Held]
     )
 
 
+def words_for(one: Held) -> dict[str, int]:
+    """The words by which people mean a counter, each with the counter's place among those of the word."""
+    name = f"{one.table}.{one.column}"
+    lists = [each for each in _SEARCHES if one.derived and name in each["columns"]]
+    return {word: each["columns"].index(name) for each in lists for word in each["words"]}
+
+
 def search(rec: Recording, pattern: str = "") -> pl.DataFrame:
     """The counters and instances that a pattern finds.
 
@@ -185,24 +198,29 @@ def search(rec: Recording, pattern: str = "") -> pl.DataFrame:
     of VMs, devices, ports and so on. Without one: all counters.
 
     Returns a table with `kind` (counter or instance), `table`, `name` (on the screen, or of the instance), `column`,
-    `unit`, `meaning`; counters first, those whose name has it before those whose meaning has it.
+    `unit`, `meaning`; counters first: those that people mean by the word (`words.toml`: GAVG for latency), then those
+    whose name has it, then those whose meaning has it.
 
     Raises EsxparseError: The pattern is not a regular expression.
     """
     wanted = expression(pattern)
-    named: list[tuple[str, ...]] = []
-    meant: list[tuple[str, ...]] = []
+    typed = pattern.strip().casefold()
+    ranked: list[tuple[int, tuple[str, ...]]] = []
     for one in held(rec):
         row = ("counter", one.table, one.name, one.column, one.unit, one.meaning)
-        if any(map(wanted.search, one.names)):
-            named.append(row)
+        usual = [at for word, at in words_for(one).items() if len(typed) >= _SHORTEST and word.startswith(typed)]
+        if usual:
+            ranked.append((min(usual), row))
+        elif any(map(wanted.search, one.names)):
+            ranked.append((_NAMED, row))
         elif wanted.search(one.meaning):
-            meant.append(row)
+            ranked.append((_NAMED + 1, row))
+    counters = [row for _, row in sorted(ranked, key=itemgetter(0))]
     instances = [
         ("instance", table, name, "", "", "") for table in rec if pattern for name in instances_of(rec, table, wanted)
     ]
     columns = ("kind", "table", "name", "column", "unit", "meaning")
-    return pl.DataFrame([*named, *meant, *instances], schema=dict.fromkeys(columns, pl.String), orient="row")
+    return pl.DataFrame([*counters, *instances], schema=dict.fromkeys(columns, pl.String), orient="row")
 
 
 def instances_of(rec: Recording, table: str, wanted: re.Pattern[str]) -> list[str]:

@@ -21,7 +21,10 @@ import pytest
 from lab_server import lab
 
 import esxparse as ex
+from esxparse import toml
 from esxparse.cli import main
+from esxparse.derived.tables import declared
+from esxparse.explorer import held
 from esxparse.explorer.code import cell
 from esxparse.explorer.panel import Asked, Values, panel
 
@@ -107,6 +110,30 @@ def test_search_finds_counters_by_name_before_meaning_and_instances(rec):
     assert {"%MLMTD", "%RDY", "%CSTP"} <= set(counters["name"])
     assert rec.search("ORDERS")["kind"].unique().to_list() == ["instance"]
     assert len(rec.search()) > 300
+
+
+@pytest.mark.parametrize(
+    ("word", "first"),
+    [
+        ("latency", ["GAVG/cmd", "DAVG/cmd", "KAVG/cmd"]),
+        ("Lat", ["GAVG/cmd", "DAVG/cmd", "KAVG/cmd"]),
+        ("iops", ["CMDS/s", "CMDS/s"]),
+        ("cpu", ["%USED"]),
+        ("swap", ["SWR/s", "SWW/s"]),
+        ("drops", ["%DRPRX", "%DRPTX"]),
+        ("memory", ["free"]),
+    ],
+)
+def test_search_begins_with_what_people_mean_by_a_word(rec, word, first):
+    found = rec.search(word)["name"].to_list()
+    for name, screen in zip(found, first, strict=False):
+        assert screen in name, found[: len(first)]
+
+
+def test_words_of_the_search_name_columns_of_derived_tables():
+    known = {f"{table}.{column}" for table, columns in declared().items() for column in columns}
+    for each in toml.beside(held.__file__, "words.toml")["search"]:
+        assert set(each["columns"]) <= known, each["words"]
 
 
 @pytest.mark.parametrize(

@@ -25,12 +25,28 @@ AXES = """all => all.map(one =>
     [...one.querySelectorAll('.role-axis-label text')].slice(0, 3).map(text => text.textContent).join())"""
 
 
+def add_a_panel_by_keys(page):
+    """The arrows walk through the hits of a search, Enter adds a panel."""
+    page.wait_for_function("document.querySelectorAll('.ex-panel[data-drawn]').length >= 3", timeout=WAIT_MS)
+    before = page.locator(".ex-panel").count()
+    page.fill(".ex-explorer input[type=search] >> nth=0", "latency")
+    page.locator(".ex-hit").nth(2).wait_for(timeout=WAIT_MS)
+    for key, name in (("ArrowDown", "GAVG"), ("ArrowDown", "DAVG"), ("ArrowDown", "KAVG"), ("ArrowUp", "DAVG")):
+        page.keyboard.press(key)
+        assert name in page.evaluate("document.activeElement.textContent")
+    page.keyboard.press("Enter")
+    page.wait_for_function(f"document.querySelectorAll('.ex-panel').length == {before + 1}", timeout=WAIT_MS)
+    assert "DAVG" in page.locator(".ex-panel").last.inner_text()
+
+
 def test_from_a_search_to_the_same_numbers_in_a_cell(tmp_path):
     (tmp_path / "first.ipynb").write_text(notebook(CELLS), encoding="utf-8")
     with page_of(tmp_path) as (address, page, problems):
         page.goto(f"{address}/lab/tree/first.ipynb?reset", wait_until="domcontentloaded")
         run_all(page, WAIT_MS)
         page.wait_for_selector(".ex-explorer[data-ready]", timeout=WAIT_MS)
+
+        add_a_panel_by_keys(page)
 
         # Search, choose, rank.
         page.fill(".ex-explorer input[type=search] >> nth=0", "ready")
