@@ -269,14 +269,18 @@ function render({ model, el }) {
       if (!answer) return;
       if (named?.answer !== answer) {
         named = { answer, values: [], when: element("span", { className: "ex-muted" }) };
-        const items = labels(answer).map(([label, hue, one]) => {
+        // Names of lines that lie on each other at 0 say nothing each.
+        const zeros = answer.series.filter(isZero);
+        const folded = zeros.length > 2 ? new Set(zeros) : new Set();
+        const items = labels(answer).filter(([, , one]) => !folded.has(one)).map(([label, hue, one]) => {
           const swatch = element("i", { className: "ex-swatch" });
           swatch.style.background = hue;
           const value = element("b");
           named.values.push([value, one]);
           return element("button", { type: "button", title: `What moved like ${one.full}`, onclick: () => showSimilar(answer, one) }, swatch, `${label} `, value);
         });
-        legend.replaceChildren(...items, named.when);
+        const rest = folded.size ? [element("span", { className: "ex-muted", title: zeros.map((one) => one.full).join(", ") }, `${folded.size} others at 0`)] : [];
+        legend.replaceChildren(...items, ...rest, named.when);
       }
       for (const [value, one] of named.values) value.textContent = short(at === null ? one.ranked : nearest(one, at));
       named.when.textContent = at === null ? ORDERS[own().order ?? "p95"] : `at ${clock(at)}`;
@@ -286,10 +290,19 @@ function render({ model, el }) {
 
   const buckets = (room) => Math.round((room.clientWidth || 700) / 2);
   const colour = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
+  // An object keeps its hue in all panels. There are eight: one whose hue is taken in a panel has another one there.
+  const hues = new Map();
   const labels = (answer) => {
-    const names = [...new Set(answer.series.map((one) => one.label))];
-    return answer.series.map((one) => [one.capture > 1 ? `${one.label} (2)` : one.label, colour(HUES[names.indexOf(one.label) % HUES.length]), one]);
+    const taken = new Map();
+    for (const name of new Set(answer.series.map((one) => one.label))) {
+      const used = [...taken.values()];
+      const free = HUES.find((one) => !used.includes(one) && ![...hues.values()].includes(one)) ?? HUES.find((one) => !used.includes(one)) ?? HUES[used.length % HUES.length];
+      if (!hues.has(name)) hues.set(name, free);
+      taken.set(name, used.includes(hues.get(name)) ? free : hues.get(name));
+    }
+    return answer.series.map((one) => [one.capture > 1 ? `${one.label} (2)` : one.label, colour(taken.get(one.label)), one]);
   };
+  const isZero = (one) => [...one.low, ...one.high].every((value) => value === null || value === 0);
   const nearest = (one, at) => {
     let low = 0;
     let high = one.time.length - 1;

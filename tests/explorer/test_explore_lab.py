@@ -25,6 +25,21 @@ AXES = """all => all.map(one =>
     [...one.querySelectorAll('.role-axis-label text')].slice(0, 3).map(text => text.textContent).join())"""
 
 
+SWATCHES = """all => all.map(one => [one.childNodes[1].textContent.trim(), one.querySelector('i').style.background])"""
+
+
+def assert_one_colour_per_object(page):
+    """The same in all panels, and another for each line of a panel."""
+    shades = {}
+    for panel in page.locator(".ex-panel").all():
+        drawn = panel.locator(".ex-legend button").evaluate_all(SWATCHES)
+        assert len({shade for _, shade in drawn}) == len(drawn)
+        for name, shade in drawn:
+            assert shades.setdefault(name, shade) == shade
+    # Only one VM has a limit.
+    assert page.locator(".ex-panel").nth(1).locator(".ex-legend").inner_text().count("others at 0") == 1
+
+
 def add_a_panel_by_keys(page):
     """The arrows walk through the hits of a search, Enter adds a panel."""
     page.wait_for_function("document.querySelectorAll('.ex-panel[data-drawn]').length >= 3", timeout=WAIT_MS)
@@ -47,6 +62,7 @@ def test_from_a_search_to_the_same_numbers_in_a_cell(tmp_path):
         page.wait_for_selector(".ex-explorer[data-ready]", timeout=WAIT_MS)
 
         add_a_panel_by_keys(page)
+        assert_one_colour_per_object(page)
 
         # Search, choose, rank.
         page.fill(".ex-explorer input[type=search] >> nth=0", "ready")
