@@ -28,8 +28,7 @@ _SETTINGS: Final = re.compile(
 
 def of(finding: Finding, series: Series, times: Sequence[datetime], profile: str, most: int = 1) -> list[Evidence]:
     """The series of a finding: the one that bounds its spell first, then those that its evidence rests on most."""
-    told = [one for one in cases.load() if one.trouble == finding.trouble]
-    case = next((one for one in told if one.kind == finding.entity["kind"]), next(iter(told), None))
+    case = _case(finding)
     if case is None or finding.start is None or finding.end is None:
         return []
     limits = rules.load(profile)
@@ -53,6 +52,19 @@ def of(finding: Finding, series: Series, times: Sequence[datetime], profile: str
         if len(moving) == most:
             break
     return [*moving, *(one for one in still if one.table["value"].abs().max())][:most]
+
+
+def columns(finding: Finding) -> list[tuple[str, str]]:
+    """Table and column of the series that a finding rests on: the one that bounds its spell first."""
+    case = _case(finding)
+    origins = [origin(case.kind, name)[:2] for name in case.named] if case else []
+    return list(dict.fromkeys((kind, own) for kind, own in origins if own and not _SETTINGS.fullmatch(own)))
+
+
+def _case(finding: Finding) -> cases.Case | None:
+    """The case of a finding: of several with its trouble, the one that judges such objects."""
+    found = [one for one in cases.load() if one.trouble == finding.trouble]
+    return next((one for one in found if one.kind == finding.entity["kind"]), next(iter(found), None))
 
 
 def _fault(

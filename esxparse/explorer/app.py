@@ -23,6 +23,7 @@ from esxparse.charts import theme
 from esxparse.charts.runtime import vega_runtime
 from esxparse.diagnosis.changes import changes
 from esxparse.diagnosis.diagnose import diagnose
+from esxparse.diagnosis.evidence import columns
 from esxparse.diagnosis.likeness import similar
 from esxparse.errors import DamagedError, EsxparseError, check_known, choose_from
 from esxparse.explorer.code import cell
@@ -39,6 +40,8 @@ from esxparse.studies.study_file import SUFFIX
 _HERE: Final = Path(__file__).parent
 _DARK: Final = '[data-jp-theme-light="false"] {0}'
 _CHANGES: Final = 12
+_PANELS: Final = 3
+"""Panels that a click on a finding opens."""
 _CLOCKS: Final = frozenset({"interval_s", "elapsed_s", "start_s", "seconds"})
 """Numbers that tell of the clock: nobody looks at them first."""
 _VIEW: Final = ("panels", "range", "notes", "smooth", "normalise", "difference")
@@ -175,10 +178,13 @@ class Explorer(anywidget.AnyWidget):
         return True
 
     def _findings(self) -> list[dict[str, Any]]:
-        found = diagnose(self.recordings[0])
+        rec = self.recordings[0]
+        found = diagnose(rec)
         return [
             {
                 "severity": one.severity,
+                "title": one.title,
+                "panels": [each for each in map(_panel_of, columns(one)) if _has(rec, each)][:_PANELS],
                 "verdict": printable(one.verdict),
                 "likelihood": one.likelihood,
                 "basis": one.basis,
@@ -206,6 +212,12 @@ class Explorer(anywidget.AnyWidget):
         shift = self.values.shift(rec)
         window = (moment(said["start"]) - shift, moment(said["end"]) - shift)
         return _named(similar(rec, (table, str(said["counter"]), name), window).head(_CHANGES))
+
+
+def _panel_of(place: tuple[str, str]) -> dict[str, str]:
+    """The panel of a column of a table."""
+    table, column = place
+    return {"counter": column, "table": table}
 
 
 def _named(rows: pl.DataFrame) -> list[dict[str, Any]]:

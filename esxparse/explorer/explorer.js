@@ -24,6 +24,9 @@ const stretch = (start, end) => `${clock(start, true)} to ${clock(end, clock(sta
 const short = (value) =>
   value === null || value === undefined ? "–" : Math.abs(value) >= 100 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3)));
 
+// The ends of a long name: those of devices differ in the last digits.
+const brief = (name) => (name.length > 26 ? `${name.slice(0, 7)}…${name.slice(-10)}` : name);
+
 // As many times as the axis has room for, as fine as they stand apart.
 const timeAxis = (span, width) => {
   const tickCount = Math.max(2, Math.floor(width / 90));
@@ -34,6 +37,8 @@ const timeAxis = (span, width) => {
 function render({ model, el }) {
   let waiting = new Map();
   let asked = 0;
+  let turns = 0;
+  let since = null;
   let findings = [];
   let pinned = null;
   let panels = [];
@@ -70,6 +75,7 @@ function render({ model, el }) {
   const search = element("input", { type: "search", placeholder: "Search counters: ready, latency, drop ...", "aria-label": "Search counters" });
   const found = element("div", { className: "ex-found", role: "listbox", "aria-label": "Counters found" });
   const presets = element("div", { className: "ex-presets" });
+  const chips = element("div", { className: "ex-chips", role: "group", "aria-label": "Findings" });
   const tools = element("div", { className: "ex-tools" });
   const charts = element("div", { className: "ex-panels" });
   const said = element("div", { className: "ex-said", role: "status" });
@@ -79,11 +85,11 @@ function render({ model, el }) {
     "div",
     { className: "ex-explorer", tabIndex: -1 },
     element("div", { className: "ex-bar" }, title, presets),
+    chips,
     element("div", { className: "ex-bar" }, search, tools),
     found,
     said,
-    charts,
-    below,
+    element("div", { className: "ex-work" }, charts, below),
   );
   el.replaceChildren(root);
 
@@ -224,7 +230,7 @@ function render({ model, el }) {
     const panel = { place, box, room, cross, brush, view: null, answer: null, turn: 0 };
 
     panel.draw = async () => {
-      const turn = ++panel.turn;
+      const turn = panel.turn = ++turns;
       room.style.display = "";
       const [start, end] = span();
       const shared = { smooth: state().smooth, normalise: state().normalise, difference: state().difference };
@@ -326,7 +332,7 @@ function render({ model, el }) {
     // What lasts nearly all the time would tint the whole chart: it is a strip at the top.
     const shown = new Set(answer.series.flatMap((one) => [one.full, one.instance, one.full.split(":")[0]]));
     const spells = findings.filter((one) => one.start !== null && one.end >= start && one.start <= end && (shown.has(one.name) || one.kind === "host"))
-      .map((one) => ({ ...one, time: Math.max(one.start, start), to: Math.min(one.end, end), long: one.end - one.start > 0.7 * (whole()[1] - whole()[0]) }));
+      .map((one) => ({ ...one, time: Math.max(one.start, start), to: Math.min(one.end, end), long: isLong(one) }));
     const notes = (state().notes ?? []).filter((one) => one.time >= start && one.time <= end);
     const x = { field: "time", type: "temporal", title: null, scale: { type: "utc", nice: false }, axis: { ...timeAxis(end - start, width), labelOverlap: true, labelFlush: 30 } };
     const top = Math.max(0, ...rows.map((one) => one.high ?? 0));
@@ -440,6 +446,7 @@ function render({ model, el }) {
   }, { passive: false });
 
   function zoom(range) {
+    since = null;
     change({ range });
     tell(range ? stretch(...range) : "");
     return redraw();
@@ -455,7 +462,7 @@ function render({ model, el }) {
     await redraw();
   }
 
-  // What is shown below the charts.
+  // What is shown beside the charts, or below them where the page is narrow.
   async function showRows(what, said, headed, columns) {
     tell("Looking through all counters ...");
     try {
@@ -465,19 +472,25 @@ function render({ model, el }) {
       below.replaceChildren(
         element("h4", {}, heading),
         element("table", {},
-          element("tr", {}, ...["counter", "instance", ...columns.values()].map((text) => element("th", {}, text))),
+          element("tr", {}, ...["counter", ...columns.values()].map((text) => element("th", {}, text))),
           ...rows.map((one) => element("tr", { tabIndex: 0, title: "Show it in a panel",
             onclick: () => { change({ panels: [...state().panels, { counter: one.counter, table: one.table, pattern: escaped(one.instance) }] }); build(); } },
-            element("td", {}, `${one.table}.${one.counter}`), element("td", {}, one.name),
+            seriesName(one),
             ...[...columns.keys()].map((key) => element("td", {}, short(one[key])))))),
       );
     } catch (error) {
       tell(error.message, true);
     }
   }
+  // The counter as esxtop's screen has it, the object, the unit.
+  function seriesName({ table, counter, name }) {
+    const known = model.get("counters").find((one) => one.table === table && one.column === counter);
+    return element("td", { title: `${table}.${counter} ${name}` }, element("b", {}, known?.name ?? `${table}.${counter}`),
+      name ? ` of ${brief(name)} ` : " ", element("span", { className: "ex-muted" }, known?.unit ?? ""));
+  }
   function showChanges() {
     // Nothing is before the whole time: there it is when most changed together.
-    const [start] = state().range ?? [null];
+    const start = since ?? state().range?.[0] ?? null;
     const columns = new Map([["before", "before"], ["after", "after"], ["beyond", "beyond"]]);
     showRows("changes", { start }, (at) => at === null ? "What changed most, each at its own time (no common moment)" : `What changed most at ${clock(at, true)} UTC`, columns);
   }
@@ -497,11 +510,26 @@ function render({ model, el }) {
 
   function showFindings() {
     below.replaceChildren(element("h4", { className: "ex-findings" }, findings.length ? "Findings, most important first" : "No finding above info"),
-      ...findings.map((one) => element("div", { className: "ex-hit", tabIndex: 0,
-        onclick: () => { if (one.start !== null) zoom(around(one)); } },
+      ...findings.map((one) => element("div", { className: "ex-hit", tabIndex: 0, onclick: () => openFinding(one) },
         element("b", { className: `ex-${one.severity}` }, one.severity), ` ${one.verdict} `,
         element("span", { className: "ex-sure", title: one.basis }, one.likelihood))));
   }
+  function showChips() {
+    chips.replaceChildren(...findings.map((one) => {
+      const lasts = one.start === null ? "" : isLong(one) ? "throughout" : `${clock(one.start)} to ${clock(one.end)}`;
+      return element("button", { type: "button", className: `ex-chip ex-${one.severity}`, title: one.verdict, onclick: () => openFinding(one) },
+        element("b", {}, one.severity), " ", element("span", { className: "ex-muted" }, lasts), ` ${brief(one.name)}: ${one.title}`);
+    }));
+  }
+  // Its spell, in the panels that it rests on.
+  function openFinding(one) {
+    if (one.panels.length) change({ panels: one.panels });
+    if (one.start !== null) change({ range: isLong(one) ? null : around(one) });
+    since = one.start === null || isLong(one) ? null : one.start;
+    tell(stretch(...span()));
+    return build();
+  }
+  const isLong = (one) => one.end - one.start > 0.7 * (whole()[1] - whole()[0]);
   const around = (one) => {
     const [first, last] = whole();
     const more = Math.max((one.end - one.start) / 2, (last - first) / 50);
@@ -627,6 +655,7 @@ function render({ model, el }) {
     looks = 0;
     const listed = below.querySelector(".ex-findings");
     ({ findings } = await ask("findings"));
+    showChips();
     if (listed?.isConnected || (findings.length && !below.childElementCount)) showFindings();
   }
   let width = 0;
@@ -649,6 +678,7 @@ function render({ model, el }) {
       tell(error.message, true);
     }
     if (findings.length && !closed) {
+      showChips();
       showFindings();
       await redraw();
     }

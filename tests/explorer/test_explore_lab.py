@@ -134,6 +134,7 @@ def test_mistakes_are_told_where_they_are_and_the_pointer_may_leave_the_chart(tm
         page.locator(".ex-below .ex-hit", has_text="backup-proxy moved").first.press("Enter")
         page.wait_for_function(FOLLOWED, arg=before, timeout=WAIT_MS)
         assert "UTC" in page.locator(".ex-said").inner_text()
+        assert "DAVG" in panels.first.inner_text()
         before = drawn()
         page.get_by_role("button", name="Whole time").click()
         page.wait_for_function(FOLLOWED, arg=before, timeout=WAIT_MS)
@@ -250,3 +251,28 @@ def test_the_server_tells_only_whom_it_knows_and_only_of_files_inside_its_root(t
         assert asked("../outside.csv") == 404
         assert asked(".hidden.csv") == '{"kind": null}'
         assert asked("none.csv") == '{"kind": null}'
+
+
+def test_findings_are_beside_the_charts_on_a_laptop(tmp_path):
+    shutil.copy(ex.datasets_dir() / "busy-host" / "busy-host.csv", tmp_path)
+    with page_of(tmp_path) as (address, page, problems):
+        page.set_viewport_size({"width": 1280, "height": 720})
+        page.goto(f"{address}/doc/tree/busy-host.csv?reset", wait_until="domcontentloaded")
+        page.wait_for_selector(".ex-explorer[data-ready]", timeout=WAIT_MS)
+        chips, beside, panels = page.locator(".ex-chip"), page.locator(".ex-below"), page.locator(".ex-panel")
+        found = [one for one in ex.diagnose(ex.open(tmp_path / "busy-host.csv")) if one.severity != "info"]
+        assert [one.split()[0] for one in chips.all_inner_texts()] == [one.severity for one in found]
+        assert beside.bounding_box()["y"] < 400
+        assert beside.bounding_box()["x"] > panels.first.bounding_box()["x"] + panels.first.bounding_box()["width"]
+
+        # A chip: the spell of its finding, in the series that it rests on; then what else changed at its start.
+        chips.filter(has_text="09:05:00 to 09:08:55").click()
+        page.wait_for_function("document.querySelector('.ex-head')?.textContent.includes('DAVG')", timeout=WAIT_MS)
+        assert panels.first.locator(".ex-legend button").first.inner_text().startswith("naa.600")
+        page.get_by_role("button", name="What changed").click()
+        beside.get_by_text("What changed most at 2026-03-11 09:05:00 UTC").wait_for(timeout=WAIT_MS)
+        assert "MBREAD/s of backup-proxy MiB/s" in beside.inner_text()
+        count = panels.count()
+        beside.locator("tr[tabindex]").first.click()
+        page.wait_for_function(f"document.querySelectorAll('.ex-panel').length == {count + 1}", timeout=WAIT_MS)
+        assert problems == []
