@@ -81,6 +81,19 @@ def counted(count: int, thing: str) -> str:
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
+class Notes(tuple[Note, ...]):
+    """Notes of a recording, one a line; a notebook shows them as a list."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self)) or "no notes"
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<li>{one.severity}: {as_html(str(one))}</li>" for one in self)
+        return f"<ul>{lines}</ul>" if self else "no notes"
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class Recording:
     """One raw recording, read: lazy tables, facts about it, and notes on what was odd.
@@ -101,6 +114,7 @@ class Recording:
     def __post_init__(self) -> None:
         object.__setattr__(self, "tables", _frozen(self.tables))
         object.__setattr__(self, "meta", _frozen(self.meta))
+        object.__setattr__(self, "notes", Notes(self.notes))
 
     # Attached by `esxparse.attached`: this module must not import what they need.
     __getitem__: ClassVar[Callable[..., pl.LazyFrame]]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from esxparse import clock
 from esxparse.diagnosis import confidence
+from esxparse.recording import as_html
+from esxparse.sortable import table
 
 NOUNS: Final = {
     "vm": "VM",
@@ -17,6 +21,9 @@ NOUNS: Final = {
     "vsan": "vSAN datastore",
 }
 """What people call kinds of objects; the others as they are."""
+_COLOURS: Final = {"critical": "#b3261e", "warning": "#9a6700", "info": "#57606a"}
+_SHOWN: Final = 3
+"""Lines of evidence in a table."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,16 @@ class Finding:
         return name if kind == name else f"{NOUNS.get(kind, kind)} {name}"
 
     @property
+    def when(self) -> str:
+        """Its spell in words."""
+        if self.start is None or self.end is None:
+            return "at an unknown time"
+        return f"{clock.spell(self.start, self.end)} UTC"
+
+    def _repr_html_(self) -> str:
+        return as_table([self])
+
+    @property
     def heading(self) -> str:
         """The trouble and its object in words; without the object where that is the host."""
         return self.title if self.entity["kind"] == "host" else f"{self.title} ({self.subject})"
@@ -81,3 +98,28 @@ class Finding:
 def stamp(time: datetime | None) -> str | None:
     """A time as in the JSON."""
     return None if time is None else time.isoformat()
+
+
+def as_table(findings: Iterable[Finding]) -> str:
+    """Findings as a table in HTML; empty without any."""
+    rows = [
+        (
+            f'<b style="color:{_COLOURS[one.severity]}">{one.severity}</b>',
+            f"{as_html(one.title)}<br>{as_html(one.subject)}<br>{one.when}",
+            "<br>".join(
+                (
+                    as_html(one.verdict),
+                    *_lines("for", one.evidence),
+                    *_lines("against", one.against),
+                    f"<i>{as_html(one.next)}</i>",
+                )
+            ),
+            f'<span title="{as_html(one.basis)}">{one.likelihood}</span>',
+        )
+        for one in findings
+    ]
+    return table(("severity", "what", "why", "confidence"), rows) if rows else ""
+
+
+def _lines(word: str, texts: tuple[str, ...]) -> list[str]:
+    return [f"{word}: {as_html(text)}" for text in texts[:_SHOWN]]

@@ -12,11 +12,10 @@ import polars as pl
 
 from esxparse import clock
 from esxparse.diagnosis.blind import Group, groups
-from esxparse.diagnosis.finding import Finding
+from esxparse.diagnosis.finding import Finding, as_table
 from esxparse.diagnosis.series import Series
 from esxparse.recording import as_html, as_markdown, counted, printable
 from esxparse.schema import schema
-from esxparse.sortable import table
 
 if TYPE_CHECKING:
     import altair as alt
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 SEVERITIES: Final = ("critical", "warning", "info")
 VERSION: Final = 1
 """Of the JSON; docs/diagnosis.schema.json describes it."""
-_COLOURS: Final = {"critical": "#b3261e", "warning": "#9a6700", "info": "#57606a"}
-_SHOWN: Final = 3
 _FEW_SAMPLES: Final = 12
 """A minute of esxtop's usual 5 s: rules ask for 3 samples in a row, and bursts may come once in some minutes."""
 
@@ -146,7 +143,7 @@ class Findings(Sequence[Finding]):
             lines += [
                 f"## {one.severity}: {as_markdown(one.heading)}",
                 "",
-                f"{as_markdown(one.verdict)} {_span(one)}{_sure(one)}.",
+                f"{as_markdown(one.verdict)} {one.when}{_sure(one)}.",
                 "",
                 *(f"- for: {as_markdown(text)}" for text in one.evidence),
                 *(f"- against: {as_markdown(text)}" for text in one.against),
@@ -169,7 +166,7 @@ class Findings(Sequence[Finding]):
         for one in self.findings:
             lines += [
                 "",
-                f"{one.severity.upper()}: {printable(one.heading)}, {_span(one)}{_sure(one)}",
+                f"{one.severity.upper()}: {printable(one.heading)}, {one.when}{_sure(one)}",
                 f"  {printable(one.verdict)}",
                 *(f"    + {printable(text)}" for text in one.evidence),
                 *(f"    - {printable(text)}" for text in one.against),
@@ -186,35 +183,10 @@ class Findings(Sequence[Finding]):
         return self.text()
 
     def _repr_html_(self) -> str:
-        rows = [
-            (
-                f'<b style="color:{_COLOURS[one.severity]}">{one.severity}</b>',
-                f"{as_html(one.title)}<br>{as_html(one.subject)}<br>{_span(one)}",
-                _why(one),
-                f'<span title="{as_html(one.basis)}">{one.likelihood}</span>',
-            )
-            for one in self.findings
-        ]
         unseen = "".join(f"<li>{as_html(one.reason)}<br>{as_html(one.items)}</li>" for one in self.unseen())
         more = f"<details><summary>Not judged: {len(self.not_judged)}</summary><ul>{unseen}</ul></details>"
-        told = table(("severity", "what", "why", "confidence"), rows) if rows else ""
-        return f"<p><b>{as_html(self.summary)}</b></p>{told}{more if unseen else ''}"
+        return f"<p><b>{as_html(self.summary)}</b></p>{as_table(self.findings)}{more if unseen else ''}"
 
 
 def _sure(one: Finding) -> str:
     return f", {one.likelihood}" if one.likelihood else ""
-
-
-def _span(one: Finding) -> str:
-    if one.start is None or one.end is None:
-        return "at an unknown time"
-    return f"{clock.spell(one.start, one.end)} UTC"
-
-
-def _why(one: Finding) -> str:
-    said = f"{_list('for', one.evidence)}{_list('against', one.against)}"
-    return f"{as_html(one.verdict)}<br>{said}<i>{as_html(one.next)}</i>"
-
-
-def _list(word: str, texts: Sequence[str]) -> str:
-    return "".join(f"{word}: {as_html(text)}<br>" for text in texts[:_SHOWN])

@@ -32,12 +32,13 @@ from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from esxparse.derived.catalogue import TABLES
 from esxparse.diagnosis import series
 from esxparse.errors import EsxparseError
+from esxparse.recording import as_html
+from esxparse.sortable import table
 from esxparse.toml.checked import Prose, checked, choose, guess, read, shown
 from esxparse.toml.document import Document
 from esxparse.toml.lines import Place
@@ -160,7 +161,40 @@ def load(profile: str | Path = "standard") -> Mapping[str, Rule]:
     (20.0, 25.0, 'ms')
     """
     name = str(profile)
-    return MappingProxyType(_read(Path(profile), {}) if _is_toml(name) else _shipped(name))
+    return Rules(_read(Path(profile), {}) if _is_toml(name) else _shipped(name))
+
+
+class Rules(Mapping[str, Rule]):
+    """Rules by id, read-only; a notebook shows them as a table."""
+
+    def __init__(self, rules: Mapping[str, Rule]) -> None:
+        self._rules = rules
+
+    def __getitem__(self, key: str) -> Rule:
+        return self._rules[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rules)
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+    def __repr__(self) -> str:
+        return f"{len(self)} rules: {', '.join(self)}"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                one.id,
+                as_html(f"{one.screen}, {one.unit}" if one.unit else one.screen),
+                one.direction,
+                f"{one.warn:g}",
+                "" if one.critical is None else f"{one.critical:g}",
+                as_html(one.source),
+            )
+            for one in self.values()
+        ]
+        return table(("rule", "counter", "bad if", "warning", "critical", "source"), rows)
 
 
 @dataclass(frozen=True)

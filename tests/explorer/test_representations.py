@@ -1,0 +1,51 @@
+"""What a notebook shows of objects that people look at: tables with names and units, not fields of classes."""
+
+from __future__ import annotations
+
+import pickle
+import re
+
+import pytest
+
+import esxparse as ex
+
+
+def cells(html):
+    return [re.sub(r"<[^>]+>", " ", cell).strip() for cell in re.findall(r"<td[^>]*>(.*?)</td>", html)]
+
+
+def test_changes_show_counters_by_screen_name_with_units(busy_host):
+    shown = ex.changes(busy_host, at="2026-03-11T09:05")._repr_html_()
+    assert "largest change first, at 2026-03-11 09:05:00 UTC" in shown
+    rows = [cells(row) for row in re.findall(r"<tr>(.*?)</tr>", shown)][1:]
+    assert len(rows) == 12
+    assert ["MBREAD/s, MiB/s", "backup-proxy"] in [row[:2] for row in rows]
+    assert all(re.fullmatch(r"-?[\d,.]+(e-?\d+)?", row[3]) for row in rows)
+
+
+def test_rules_show_limits_with_their_unit_and_source():
+    rules = ex.rules()
+    assert len(re.findall(r"<tr>", rules._repr_html_())) == len(rules) + 1
+    latency = next(row for row in re.findall(r"<tr>(.*?)</tr>", rules._repr_html_()) if "disk.davg<" in row)
+    assert cells(latency)[:5] == ["disk.davg", "DAVG/cmd, ms", "above", "20", "25"]
+    assert repr(rules).startswith(f"{len(rules)} rules: ")
+    with pytest.raises(TypeError):
+        rules["disk.davg"] = None
+
+
+def test_a_finding_and_the_notes_show_what_they_say(busy_host):
+    first = ex.diagnose(busy_host)[0]
+    assert first.verdict in first._repr_html_()
+    assert "report-batch" in cells(first._repr_html_())[1]
+    [note] = busy_host.notes
+    assert str(note) in busy_host.notes._repr_html_()
+    assert repr(busy_host.notes) == str(note)
+    assert pickle.loads(pickle.dumps(busy_host)).notes == busy_host.notes  # noqa: S301  it was made here
+
+
+def test_names_of_a_capture_are_text(busy_host_file, tmp_path):
+    text = busy_host_file.read_text(encoding="utf-8").replace("report-batch", "<b>evil</b>")
+    (tmp_path / "evil.csv").write_text(text, encoding="utf-8")
+    rec = ex.open(tmp_path / "evil.csv")
+    for shown in (ex.changes(rec), *ex.diagnose(rec)):
+        assert "<b>evil" not in shown._repr_html_()
