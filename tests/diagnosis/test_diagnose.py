@@ -71,6 +71,10 @@ def test_a_short_recording_says_so_before_its_verdict(tmp_path, columns):
     assert said in verdicts.sentences(short).html
     assert long.caution == ""
     assert long.text().startswith(long.verdict)
+    # The check warns at the same length.
+    for samples, warned in ((11, True), (12, False)):
+        checked = ex.check(ex.open(tmp_path / f"{samples}.csv"))
+        assert ("samples.enough" in [one.id for one in checked.warned]) == warned
 
 
 def test_a_finding_has_evidence_for_and_against_a_time_and_the_next_experiment(limited):
