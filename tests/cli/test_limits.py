@@ -95,9 +95,12 @@ def test_native_code_that_gets_no_memory_is_one_line(tmp_path):
 @pytest.mark.search
 @pytest.mark.parametrize("mib", range(900, 1901, 200))
 def test_every_command_without_enough_memory_is_one_line(tmp_path, mib):
-    """Where memory ends differs from machine to machine: somewhere between what suffices and what does not."""
+    """Where memory ends differs from machine to machine: somewhere between what suffices and what does not.
+
+    Each command has every second limit: some wait for half a minute.
+    """
     file = hosts.wide(tmp_path, "esx-01", 200_000)
-    for name, words in commands(tmp_path).items():
+    for name, words in list(commands(tmp_path).items())[mib // 200 % 2 :: 2]:
         if name in {"info", "check", "diagnose", "slice", "convert"}:
             words[1] = file
         done = limited(_MEMORY.format(mib), *words, TMPDIR=str(tmp_path))
