@@ -10,6 +10,17 @@ from esxparse.formats.opening import Opening
 from esxparse.formats.registry import open_recording
 from esxparse.recording import Recording
 
+Capture = Recording | str | os.PathLike[str]
+"""A recording, or the path of a file to open."""
+
+
+def as_recording(capture: Capture) -> Recording:
+    """Return the recording; a path is opened first.
+
+    Raises EsxparseError: The file cannot be read.
+    """
+    return capture if isinstance(capture, Recording) else open_recording(capture, Opening.of({}))
+
 
 def open(  # noqa: A001  what people type is ex.open
     path: str | os.PathLike[str],

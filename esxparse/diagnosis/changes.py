@@ -23,6 +23,7 @@ from esxparse.errors import EsxparseError
 from esxparse.formats.opening import moment
 from esxparse.metrics import change_points
 from esxparse.metrics.change_points import Matrix, Numbers
+from esxparse.reading import Capture, as_recording
 from esxparse.recording import Recording, as_html, counted
 
 Places = NDArray[np.int64]
@@ -145,13 +146,13 @@ def every(rec: Recording, derived: Sequence[str] = ()) -> tuple[Every, pl.DataFr
     return Every(times, pl.concat(names), np.vstack(values)), pl.DataFrame(out, schema=schema, orient="row")
 
 
-def changes(rec: Recording, at: str | date | None = None, derived: Sequence[str] = ()) -> Changes:
+def changes(rec: Capture, at: str | date | None = None, derived: Sequence[str] = ()) -> Changes:
     """Tell what changed in a recording: which series, when, how far beyond what they were, and which was first.
 
     Every column of numbers of every table with times is looked at: any format that has them.
 
     Args:
-        rec: A recording.
+        rec: A recording, or its path.
         at: When the trouble began, in UTC: a datetime, a date, or text such as `2026-03-11T09:02`; by itself, when most
             series changed together, if they did: three in ten of those that changed, and half as many again as at any
             other time.
@@ -163,6 +164,7 @@ def changes(rec: Recording, at: str | date | None = None, derived: Sequence[str]
 
     Source: see `esxparse.metrics.change_points`.
     """
+    rec = as_recording(rec)
     whole, out = every(rec, derived)
     values, count = whole.values, len(whole.times)
     begin, end, statistic = _pieces(change_points.parts, values)

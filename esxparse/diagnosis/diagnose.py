@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -31,17 +32,19 @@ from esxparse.errors import EsxparseError
 from esxparse.formats.kit.limits import is_cut
 from esxparse.metrics import over_time
 from esxparse.quality.check import Used, doubted
+from esxparse.reading import Capture, as_recording
 from esxparse.recording import Recording
 
 LEAST: Final = 0.1
 """A reading with less confidence than this is not told."""
 
 
-def diagnose(rec: Recording | Study, profile: str | Path = "standard", series: Series | None = None) -> Findings:
+def diagnose(rec: Capture | Study, profile: str | Path = "standard", series: Series | None = None) -> Findings:
     """Diagnose a capture of esxtop, or a study: what troubles whom, when, why, and what speaks against it.
 
     Args:
-        rec: A recording of esxtop; or a study, whose runs are compared as experiments (`experiments.verdicts`).
+        rec: A recording of esxtop, or its path; or a study, whose runs are compared as experiments
+            (`experiments.verdicts`).
         profile: Limits of the rules: "standard", "strict", or the path of a .toml file.
         series: What `series_of` gives for the recording, where it is at hand already.
 
@@ -51,6 +54,8 @@ def diagnose(rec: Recording | Study, profile: str | Path = "standard", series: S
     Raises:
         EsxparseError: The recording is of another format than esxtop, or the profile is invalid.
     """
+    if isinstance(rec, (str, os.PathLike)):
+        rec = as_recording(rec)
     if not isinstance(rec, Recording):
         return verdicts.diagnose(rec, str(profile), lambda capture: diagnose(capture, profile))
     if rec.format != "esxtop":

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from esxparse.diagnosis.changes import every
 from esxparse.errors import EsxparseError
-from esxparse.recording import Recording, counted
+from esxparse.reading import Capture, as_recording
+from esxparse.recording import counted
 
 _LAGS: Final = 6
 """Samples by which a series may lead or follow."""
@@ -19,7 +20,7 @@ _FEWEST: Final = 8
 
 
 def similar(
-    rec: Recording, series: tuple[str, str, str], window: tuple[datetime, datetime] | None = None
+    rec: Capture, series: tuple[str, str, str], window: tuple[datetime, datetime] | None = None
 ) -> pl.DataFrame:
     """Tell what else moved like a series.
 
@@ -31,6 +32,7 @@ def similar(
 
     Raises EsxparseError: There is no such series or it never moves, or the window has fewer than 20 samples.
     """
+    rec = as_recording(rec)
     whole, _ = every(rec, [series[0]] if series[0] in rec.derived else ())
     inside = np.ones(len(whole.times), dtype=bool)
     if window is not None:

@@ -33,6 +33,7 @@ from esxparse.explorer.panel import Align, Asked, Values, moment, panel
 from esxparse.formats.collected import successor
 from esxparse.formats.opening import Opening
 from esxparse.formats.registry import open_recording
+from esxparse.reading import as_recording
 from esxparse.recording import Note, Recording, printable
 from esxparse.studies import Study, study
 from esxparse.studies.study_file import SUFFIX
@@ -251,7 +252,7 @@ def explore(
         return of_study(rec)
     if not isinstance(rec, Recording) and Path(rec).suffix == SUFFIX:
         return of_study(study(rec))
-    recordings = [opened(one) for one in (rec, other) if one is not None]
+    recordings = [as_recording(one) for one in (rec, other) if one is not None]
     for one in recordings:
         if not any(counter.table in _timed(one) for counter in held(one)):
             if len(recordings) == 1:
@@ -300,14 +301,9 @@ def _panel(rec: Recording, one: Any) -> dict[str, Any]:
     return one if "table" in one else {**one, "table": find(rec, one["counter"]).table}
 
 
-def opened(rec: Recording | str | os.PathLike[str]) -> Recording:
-    """The recording, read if it is a path."""
-    return rec if isinstance(rec, Recording) else open_recording(rec, Opening.of({}))
-
-
 def _latest(path: str | os.PathLike[str]) -> Recording:
     """The last capture in a file that has samples: one with other columns begins where esxtop was started anew."""
-    rec = opened(path)
+    rec = as_recording(path)
     while number := rec.meta.get("next_segment"):
         try:
             following = open_recording(path, Opening.of({"segment": number}))

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from esxparse.errors import EsxparseError
-from esxparse.explorer.app import explore, opened
+from esxparse.explorer.app import explore
 from esxparse.formats.names import STANDARD_INPUT
 from esxparse.locations import is_url, public
+from esxparse.reading import as_recording
 from esxparse.recording import printable
 from esxparse.shipped import datasets_dir
 from esxparse.studies import study
@@ -84,7 +85,7 @@ def _sources(files: Sequence[Path]) -> Sequence[str]:
             raise EsxparseError(f"{printable(str(manifests[0]))} is a study: explore it alone")
         study(manifests[0])
         return _OF_STUDY
-    first, *_ = [opened(one) for one in files]
+    first, *_ = [as_recording(one) for one in files]
     return _CELLS if "group_cpu" in first else _CELLS[:3]
 
 

@@ -20,6 +20,7 @@ from esxparse.metrics import ranking
 from esxparse.metrics.inventory import only_kinds, only_vms, vms
 from esxparse.metrics.network import offered
 from esxparse.metrics.ranking import Order
+from esxparse.reading import Capture, as_recording
 from esxparse.recording import Recording
 
 _DROPPED: Final = {"pct_outbound_packets_dropped", "pct_received_packets_dropped"}
@@ -48,7 +49,7 @@ class Rows(NamedTuple):
 
 
 def rows(
-    rec: Recording,
+    rec: Capture,
     name: str,
     *,
     table: str | None = None,
@@ -65,6 +66,7 @@ def rows(
 
     Raises EsxparseError: There is no such counter, table, VM, device or instance.
     """
+    rec = as_recording(rec)
     found = find(rec, name, table)
     raw = table is not None if raw is None else raw
     # Without a table `find` has done so.
@@ -150,7 +152,7 @@ def _weight(found: Held, there: Sequence[str]) -> pl.Expr | None:
 
 
 def top(
-    rec: Recording,
+    rec: Capture,
     name: str,
     n: int = 10,
     order: Order = "p95",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,6 +19,7 @@ from esxparse.quality import data, evaluate, suites
 from esxparse.quality.profile import profile, together
 from esxparse.quality.results import STATUSES, Expectation, Fault, Quality
 from esxparse.quality.suites import Suite
+from esxparse.reading import Capture, as_recording
 from esxparse.recording import Recording
 
 Engine = Literal["esxparse", "gx"]
@@ -44,13 +46,13 @@ class Checked(Protocol):
 
 
 def check(
-    rec: Recording | Checked | Sequence[Recording], suite: str | Path | None = None, *, engine: Engine = "esxparse"
+    rec: Capture | Checked | Sequence[Recording], suite: str | Path | None = None, *, engine: Engine = "esxparse"
 ) -> Quality:
     """Check a recording, or the files of a study, against what a sound one looks like.
 
     Args:
-        rec: A recording; several that belong together (the files of one run) are also held against each other; or a
-            study, whose files were checked by our suites when it was computed.
+        rec: A recording, or its path; several that belong together (the files of one run) are also held against each
+            other; or a study, whose files were checked by our suites when it was computed.
         suite: A suite of your own, as Great Expectations writes it (JSON); ours by default.
         engine: `esxparse` evaluates our suites in milliseconds. `gx` runs Great Expectations on the same profiles; that
             takes seconds and needs the extra `quality`. Expectations that only it knows are run by it in any case.
@@ -59,6 +61,8 @@ def check(
 
     Raises EsxparseError: The suite cannot be read or fits no table, or Great Expectations is needed and not installed.
     """
+    if isinstance(rec, (str, os.PathLike)):
+        rec = as_recording(rec)
     quality = getattr(rec, "quality", None)
     if isinstance(quality, Quality):
         return quality

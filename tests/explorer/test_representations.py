@@ -49,3 +49,23 @@ def test_names_of_a_capture_are_text(busy_host_file, tmp_path):
     rec = ex.open(tmp_path / "evil.csv")
     for shown in (ex.changes(rec), *ex.diagnose(rec)):
         assert "<b>evil" not in shown._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        ex.diagnose,
+        ex.check,
+        lambda capture: ex.changes(capture).series,
+        lambda capture: ex.top(capture, "%RDY"),
+        lambda capture: ex.rows(capture, "%RDY").unit,
+    ],
+)
+def test_a_path_does_as_well_as_a_recording(busy_host, busy_host_file, ask):
+    """Nobody should see an AttributeError for a path that is given instead of a recording."""
+    assert repr(ask(busy_host_file)) == repr(ask(str(busy_host_file))) == repr(ask(busy_host))
+
+
+def test_a_path_that_is_not_there_is_one_error(tmp_path):
+    with pytest.raises(ex.EsxparseError, match=r"missing\.csv"):
+        ex.diagnose(tmp_path / "missing.csv")
