@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.skipif(os.name != "posix", reason="signals"),
     pytest.mark.search,
 ]
-TIMES = int(os.environ.get("ESXPARSE_ENDINGS", "8"))
+TIMES = int(os.environ.get("ESXPARSE_ENDINGS", "5"))
 """Moments that each test tries; docs/security.md has the counts of longer runs."""
 SIGNALS = [signal.SIGTERM, signal.SIGKILL, signal.SIGINT]
 
