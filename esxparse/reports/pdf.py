@@ -37,7 +37,8 @@ def printed(page: str) -> bytes:
     program = browser()
     with Scratch() as folder:
         source, made = folder / "report.html", folder / "report.pdf"
-        source.write_text(page, encoding="utf-8")
+        # Charts and their legends take the width of the paper from the start.
+        source.write_text(page.replace("<html ", '<html class="ex-printing" ', 1), encoding="utf-8")
         command = [
             program,
             "--headless",

@@ -20,7 +20,7 @@ from esxparse.diagnosis.findings import SEVERITIES
 from esxparse.diagnosis.series import Series
 from esxparse.diagnosis.symptoms import values
 from esxparse.metrics import inventory, scheduling
-from esxparse.reports import report
+from esxparse.reports import report, verdicts
 from esxparse.reports.host_health import verdict
 
 
@@ -63,6 +63,26 @@ def test_few_samples_are_said_where_a_percentile_judges(busy_host):
     assert verdict.overview(found, "standard", 3).text.startswith("3 samples: a 95th percentile of so few")
     assert "samples:" not in verdict.overview(found, "standard", 20).text
     assert "Memory that the balloon has taken from the guest" in verdict.overview(found, "standard", 20).text
+
+
+def test_thresholds_wait_closed_and_bear_the_number_of_their_finding(busy_host):
+    made = series_of(busy_host)
+    diagnosis = ex.diagnose(busy_host, series=made)
+    shown = verdict.overview(verdict.judge(rules.load(), made), "standard", 121, verdicts.explained(diagnosis))
+    assert shown.html.startswith('<details class="ex-quiet"><summary class="ex-caption">Thresholds exceeded: 33 of 76 ')
+    rows = [line for line in shown.text.splitlines() if re.search(r" (critical|warning|peaks) ", line)]
+    assert len(rows) == 33
+    levels = [re.search(r" (critical|warning|peaks) +(\S+)", line).groups() for line in rows]
+    place = {"critical": 0, "warning": 1, "peaks": 2}
+    assert levels == sorted(levels, key=lambda one: (place[one[0]], not one[1].isdigit(), one[1]))
+    limit = next(line for line in rows if line.startswith("%MLMTD"))
+    number = int(re.search(r"critical +(\d)", limit)[1])
+    assert diagnosis[verdicts.worst(diagnosis)[number]].entity["name"] == "report-batch"
+
+
+def test_without_a_finding_no_threshold_bears_a_number(busy_host):
+    shown = verdict.overview(verdict.judge(rules.load(), series_of(busy_host)), "standard", 121)
+    assert "Finding" not in shown.text
 
 
 def test_the_verdict_on_the_bundled_host_agrees_with_its_metrics(busy_host):
