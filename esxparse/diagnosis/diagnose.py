@@ -97,7 +97,10 @@ def series_of(rec: Recording, times: Sequence[datetime] | None = None) -> Series
 
 
 def _place(one: Finding, times: Sequence[datetime]) -> tuple[int, bool]:
-    """The place of a finding in every list of findings: how bad it is, and whether it may be how the host always is."""
+    """Return what decides the order of findings: the severity, and whether the finding lasts the whole recording.
+
+    Such a finding may be how the host always is.
+    """
     standing = one.start is not None and one.end is not None and clock.always(one.start, one.end, times)
     return SEVERITIES.index(one.severity), standing
 

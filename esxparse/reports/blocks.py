@@ -188,8 +188,8 @@ def table(
         columns: What to show, in order.
         caption: What the table is, one line above it.
         empty: What to say where there are no rows.
-        look: "folded" shows the caption alone until a reader opens the table, with levels in no colour; "cards" makes
-            each row a card on a narrow screen, for columns of sentences.
+        look: "folded" collapses the table under its caption and shows levels without colour; "cards" makes each row a
+            card on a narrow screen, for columns of sentences.
     """
     if frame.height > MOST_ROWS:
         frame, caption = frame.head(MOST_ROWS), f"{caption} (the first {MOST_ROWS:,} of {frame.height:,})"

@@ -99,8 +99,7 @@ def table(
             `columns_of` gives them; those that the frame lacks are left out.
         digits: Decimals of numbers with a fraction; columns have their own.
         empty: What to say instead if there are no rows.
-        look: "folded" shows the caption alone until a reader opens the table; "cards" makes each row a card on a narrow
-            screen.
+        look: "folded" collapses the table under its caption; "cards" makes each row a card on a narrow screen.
 
     Raises EsxparseError: The frame lacks a column that `heads` maps.
     """

@@ -149,15 +149,15 @@ def evidence(found: Findings) -> Block:
 def overview(
     found: pl.DataFrame, profile: str, samples: int, explained: Mapping[tuple[str, str, str | None], int] = _NONE
 ) -> Block:
-    """The thresholds exceeded, as a table that waits closed; one sentence where none is.
+    """The exceeded thresholds, as a collapsed table; one sentence if there are none.
 
-    A threshold alone is no trouble, so nothing here is red.
+    An exceeded threshold is not a trouble by itself, so nothing here is red.
 
     Args:
         found: From `judge`.
         profile: Name of the thresholds' profile, for the caption.
         samples: How many there are.
-        explained: From `verdicts.explained`: a threshold whose worst object has a finding bears its number.
+        explained: From `verdicts.explained`: the number of the finding, for thresholds whose worst object has one.
     """
     if found.is_empty():
         return note("This capture has none of the counters that the thresholds apply to.", "warning")
