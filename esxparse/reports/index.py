@@ -119,7 +119,7 @@ def _standing(finding: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
     spell = finding.get("start"), facts.get("start"), facts.get("end"), finding.get("end")
     if not all(spell):
         return False
-    since, first, last, until = map(datetime.fromisoformat, spell)
+    since, first, last, until = (datetime.fromisoformat(str(one)) for one in spell)
     return since <= first and until >= last
 
 
