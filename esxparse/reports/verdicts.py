@@ -48,14 +48,13 @@ def worst(found: Findings, most: int | None = MOST) -> dict[int, int]:
     return dict(enumerate(places[:most], 1))
 
 
-def explained(found: Findings) -> dict[tuple[str, str, str | None], int]:
-    """The objects that have troubles: kind, name and area of each, to the number of its first finding."""
-    numbers: dict[tuple[str, str, str | None], int] = {}
-    for number, place in worst(found, None).items():
-        one = found[place]
+def explained(found: Findings) -> dict[tuple[str, str, str | None], str]:
+    """The objects that have troubles: kind, name and area of each, to the title of its most important finding."""
+    titles: dict[tuple[str, str, str | None], str] = {}
+    for one in (found[place] for place in worst(found, None).values()):
         for each in ({"trouble": one.trouble, **one.entity}, *one.also):
-            numbers.setdefault((each["kind"], each["name"], area_of(each["trouble"])), number)
-    return numbers
+            titles.setdefault((each["kind"], each["name"], area_of(each["trouble"])), one.title)
+    return titles
 
 
 def name(number: int) -> str:

@@ -39,7 +39,7 @@ _NEVER: Final = Reason(Why.CONDITION)
 _WORST_FIRST: Final = pl.col("verdict").replace_strict(
     {"critical": 0, "warning": 1, "peaks": 2, "ok": 3}, return_dtype=pl.Int64
 )
-_NONE: Final[Mapping[tuple[str, str, str | None], int]] = MappingProxyType({})
+_NONE: Final[Mapping[tuple[str, str, str | None], str]] = MappingProxyType({})
 
 _SCHEMA: Final = schema(
     "verdict id screen meaning object name kind str, objects of i64, p95 extreme over_pct warn critical f64, "
@@ -147,7 +147,7 @@ def evidence(found: Findings) -> Block:
 
 
 def overview(
-    found: pl.DataFrame, profile: str, samples: int, explained: Mapping[tuple[str, str, str | None], int] = _NONE
+    found: pl.DataFrame, profile: str, samples: int, explained: Mapping[tuple[str, str, str | None], str] = _NONE
 ) -> Block:
     """The exceeded thresholds, as a collapsed table; one sentence if there are none.
 
@@ -157,7 +157,7 @@ def overview(
         found: From `judge`.
         profile: Name of the thresholds' profile, for the caption.
         samples: How many there are.
-        explained: From `verdicts.explained`: the number of the finding, for thresholds whose worst object has one.
+        explained: From `verdicts.explained`: the finding, for thresholds whose worst object has one.
     """
     if found.is_empty():
         return note("This capture has none of the counters that the thresholds apply to.", "warning")
@@ -168,9 +168,9 @@ def overview(
     names = passed.select("kind", "name", "id").iter_rows()
     passed = passed.with_columns(
         over=pl.Series([f"{n} of {counted(of, _THINGS.get(kind, kind))}" for n, of, kind in objects], dtype=pl.String),
-        finding=pl.Series([explained.get((kind, name, area_of(rule))) for kind, name, rule in names], dtype=pl.Int64),
+        finding=pl.Series([explained.get((kind, name, area_of(rule))) for kind, name, rule in names], dtype=pl.String),
         area=pl.col("id").str.split(".").list.first().replace(_AREAS).map_elements(_capital, return_dtype=pl.String),
-    ).sort(_WORST_FIRST, "finding", nulls_last=True, maintain_order=True)
+    ).sort(_WORST_FIRST, pl.col("finding").is_null(), maintain_order=True)
     few = f"{counted(samples, 'sample')}: a 95th percentile of so few is about the worst."
     caption = f"Thresholds exceeded: {passed.height} of {found.height} (profile {profile})"
     return stack(
