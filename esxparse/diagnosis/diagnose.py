@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from esxparse import clock
 from esxparse.derived.panels import panels
 from esxparse.derived.tables import capture_of, declared, sample_times
 from esxparse.diagnosis import cases, confidence, engine, rules
@@ -49,7 +50,8 @@ def diagnose(rec: Capture | Study, profile: str | Path = "standard", series: Ser
         series: What `series_of` gives for the recording, where it is at hand already.
 
     Returns:
-        Findings, critical ones first, the likely and harmful first among equals; `not_judged` lists what was skipped.
+        Findings, critical ones first. Among equals, those that began or ended within the recording come before those
+        that lasted all of it, then the likely and harmful ones. `not_judged` lists what was skipped.
 
     Raises:
         EsxparseError: The recording is of another format than esxtop, or the profile is invalid.
@@ -71,7 +73,7 @@ def diagnose(rec: Capture | Study, profile: str | Path = "standard", series: Ser
     judging: list[tuple[str, Case | Rule]] = [*((one.trouble, one) for one in every), *limits.items()]
     blind = [entry(key, one, reason) for key, one in judging if (reason := unseen(one, series)) is not None]
     each = [list(_findings(one, times, rec.source, passed)) for one in found]
-    each.sort(key=lambda readings: SEVERITIES.index(readings[0][0].severity))
+    each.sort(key=lambda readings: _place(readings[0][0], times))
     return Findings(
         tuple(doubted(rec, [one for readings in each for one in readings])),
         tuple(blind),
@@ -97,6 +99,15 @@ def series_of(rec: Recording, times: Sequence[datetime] | None = None) -> Series
         times=times,
         cut=is_cut(rec.notes),
     )
+
+
+def _place(one: Finding, times: Sequence[datetime]) -> tuple[int, bool]:
+    """Return what decides the order of findings: the severity, and whether the finding lasts the whole recording.
+
+    Such a finding may be how the host always is.
+    """
+    standing = one.start is not None and one.end is not None and clock.always(one.start, one.end, times)
+    return SEVERITIES.index(one.severity), standing
 
 
 def _findings(

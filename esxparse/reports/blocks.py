@@ -174,7 +174,13 @@ def parted(head: str) -> tuple[str, str]:
     return before.strip(), unit
 
 
-def table(frame: pl.DataFrame, columns: Sequence[Column], caption: str, empty: str = "") -> Block:
+def table(
+    frame: pl.DataFrame,
+    columns: Sequence[Column],
+    caption: str,
+    empty: str = "",
+    look: Literal["", "cards", "folded"] = "",
+) -> Block:
     """A table of `frame`, numbers to the right, units in the head; the page folds and searches a long one.
 
     Args:
@@ -182,6 +188,8 @@ def table(frame: pl.DataFrame, columns: Sequence[Column], caption: str, empty: s
         columns: What to show, in order.
         caption: What the table is, one line above it.
         empty: What to say where there are no rows.
+        look: "folded" collapses the table under its caption and shows levels without colour; "cards" makes each row a
+            card on a narrow screen, for columns of sentences.
     """
     if frame.height > MOST_ROWS:
         frame, caption = frame.head(MOST_ROWS), f"{caption} (the first {MOST_ROWS:,} of {frame.height:,})"
@@ -193,14 +201,18 @@ def table(frame: pl.DataFrame, columns: Sequence[Column], caption: str, empty: s
     head = "".join(_cell('th scope="col"', _head(column), column, column.name in numeric) for column in shown)
     lines = []
     for row in frame.select(column.name for column in shown).iter_rows(named=True):
-        cells = "".join(_body_cell(column, row[column.name], column.name in numeric) for column in shown)
+        cells = "".join(_body_cell(column, row[column.name], column.name in numeric, look) for column in shown)
         lines.append(f"<tr>{cells}</tr>")
     body = "\n".join(lines)
+    kind = "ex-scroll ex-cards" if look == "cards" else "ex-scroll"
     html = (
-        f'<p class="ex-caption">{escape(caption)}</p>'
-        f'<div class="ex-scroll" tabindex="0" role="region" aria-label="{escape(caption)}">'
+        f'<div class="{kind}" tabindex="0" role="region" aria-label="{escape(caption)}">'
         f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
     )
+    if look == "folded":
+        html = f'<details class="ex-quiet"><summary class="ex-caption">{escape(caption)}</summary>{html}</details>'
+    else:
+        html = f'<p class="ex-caption">{escape(caption)}</p>{html}'
     return Block(html, _plain(frame, shown, caption))
 
 
@@ -347,14 +359,15 @@ def _cell(opening: str, inner: str, column: Column, is_number: bool) -> str:
     return f"<{opening}{attribute}>{inner}</{opening.partition(' ')[0]}>"
 
 
-def _body_cell(column: Column, value: Any, is_number: bool) -> str:
+def _body_cell(column: Column, value: Any, is_number: bool, look: str) -> str:
     text = _text(column, value)
     inner = escape(text)
     if column.level and text in _LEVELS:
         inner = f'<span class="ex-badge ex-{_LEVELS[text]}">{inner}</span>'
     elif column.mono:
         inner = f"<code>{inner}</code>"
-    return _cell("td", inner, column, is_number)
+    opening = f'td data-label="{escape(column.head)}"' if look == "cards" else "td"
+    return _cell(opening, inner, column, is_number)
 
 
 def _text(column: Column, value: Any) -> str:

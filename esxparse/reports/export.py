@@ -54,11 +54,6 @@ class Section:
     anchor: str
     rows: list[list[Piece]] = field(default_factory=list)
 
-    @property
-    def has_figures(self) -> bool:
-        """Whether there is a chart in it: such a section starts a new page of paper."""
-        return any(row[0].figure is not None for row in self.rows)
-
     def add(self, piece: Piece) -> None:
         """Put `piece` at the end, beside the figure before it if both are figures."""
         if piece.figure is not None and self.rows and self.rows[-1][-1].figure is not None:
@@ -82,7 +77,8 @@ def to_html(notebook: NotebookNode, runtime: str | None = None) -> str:
     for figure in charts:
         figure["spec"].pop("usermeta", None)
         figure["spec"] = _json_inside_script(_themed(figure["spec"]))
-    scripts = [_file("tables.js.j2")] if any("<table" in piece.html for piece in pieces) else []
+    scripts = [_file("sections.js.j2")]
+    scripts += [_file("tables.js.j2")] if any("<table" in piece.html for piece in pieces) else []
     if charts:
         scripts += [runtime or vega_runtime(), _file("linked.js.j2"), _file("boot.js.j2")]
     page = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from esxparse.clock import spoken_span
 from esxparse.errors import EsxparseError, did_you_mean
@@ -88,6 +88,7 @@ def table(
     *,
     digits: int = 1,
     empty: str = "",
+    look: Literal["", "cards", "folded"] = "",
 ) -> Block:
     """A table of a frame.
 
@@ -98,12 +99,13 @@ def table(
             `columns_of` gives them; those that the frame lacks are left out.
         digits: Decimals of numbers with a fraction; columns have their own.
         empty: What to say instead if there are no rows.
+        look: "folded" collapses the table under its caption; "cards" makes each row a card on a narrow screen.
 
     Raises EsxparseError: The frame lacks a column that `heads` maps.
     """
     rows = frame.lazy().collect()
     if heads is not None and not isinstance(heads, Mapping):
-        return blocks.table(rows, heads, caption, empty)
+        return blocks.table(rows, heads, caption, empty, look)
     shown = dict(heads) if heads else {name: name for name in rows.columns}
     if lacking := [name for name in shown if name not in rows.columns]:
         raise EsxparseError(
@@ -115,7 +117,7 @@ def table(
     for name, head in shown.items():
         before, unit = blocks.parted(head)
         columns.append(Column(name, before, unit, digits if rows.schema[name].is_float() else None))
-    return blocks.table(rows, columns, caption, empty)
+    return blocks.table(rows, columns, caption, empty, look)
 
 
 def chart(made: alt.Chart | alt.LayerChart | None, about: str = "") -> Figure | Block:

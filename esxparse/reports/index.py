@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -14,13 +15,20 @@ from esxparse.charts.theme import palette
 from esxparse.diagnosis import confidence
 from esxparse.diagnosis.areas import AREAS
 from esxparse.locations import legible
-from esxparse.recording import printable
+from esxparse.recording import counted, printable
 from esxparse.reports.batch_items import Item
 from esxparse.reports.export import policy
 
 _FILES: Final = Path(__file__).parent / "html"
 _RANK: Final = {"critical": 4, "warning": 3, "info": 2, "ok": 1, "none": 0}
 _WORDS: Final = {"ok": "ok", "none": "not judged"}
+_HEADING: Final = {
+    "critical": ("critical",),
+    "with warnings": ("warning",),
+    "without troubles": ("info", "ok"),
+    "not judged": ("none",),
+}
+"""What the heading calls reports by the worst level in them."""
 _WIDTH: Final = 120
 _HEIGHT: Final = 26
 
@@ -46,7 +54,6 @@ def page(
         if "why" in told[item.name]
     ]
     made.sort(key=lambda row: (-row["rank"], row["name"].casefold()))
-    counts = {level: sum(row["worst"] == level for row in made) for level in ("critical", "warning")}
     script = (_FILES / "tables.js.j2").read_text(encoding="utf-8")
     style = "".join((_FILES / name).read_text(encoding="utf-8") for name in ("report.css", "index.css"))
     # The template escapes everything but the style and the script, which are ours.
@@ -55,8 +62,7 @@ def page(
         rows=made,
         failed=failed,
         left_out=[(printable(_name(name)), printable(legible(why))) for name, why in left_out],
-        counts=counts,
-        total=len(items),
+        heading=_heading([row["worst"] for row in made], len(failed)),
         areas=AREAS,
         words=_WORDS,
         style=style + palette(),
@@ -65,12 +71,25 @@ def page(
     )
 
 
+def _heading(levels: Sequence[str], failed: int) -> str:
+    """How many reports there are, and how bad they are; every report is counted once.
+
+    >>> _heading(["critical", "ok", "info", "none"], 1)
+    '5 reports: 1 critical, 2 without troubles, 1 not judged, 1 failed'
+    """
+    counts = {words: sum(levels.count(level) for level in some) for words, some in _HEADING.items()} | {
+        "failed": failed
+    }
+    each = ", ".join(f"{count} {words}" for words, count in counts.items() if count)
+    return f"{counted(len(levels) + failed, 'report')}: {each}"
+
+
 def _row(item: Item, facts: Mapping[str, Any], form: str) -> dict[str, Any]:
     areas = {area: str(facts.get("areas", {}).get(area, "none")) for area in AREAS}
     findings = facts.get("findings", [])
     levels = [str(one["severity"]) for one in findings]
     worst = max([*areas.values(), *levels], key=lambda level: _RANK.get(level, 0))
-    counted = {level: levels.count(level) for level in ("critical", "warning")}
+    is_present = any(one["severity"] == worst and not _standing(one, facts) for one in findings)
     per_area = sum(_RANK.get(level, 0) ** 3 for level in areas.values())
     values = [value for value in facts.get("cpu_pct", []) if value is not None]
     return {
@@ -84,11 +103,24 @@ def _row(item: Item, facts: Mapping[str, Any], form: str) -> dict[str, Any]:
         "areas": areas,
         "ranks": {area: _RANK.get(level, 0) for area, level in areas.items()},
         "worst": worst,
-        "rank": _RANK.get(worst, 0) * 10**6 + counted["critical"] * 10**4 + counted["warning"] * 10**2 + per_area / 1e3,
+        "rank": _RANK.get(worst, 0) * 10**8
+        + is_present * 10**7
+        + levels.count("critical") * 10**4
+        + levels.count("warning") * 10**2
+        + per_area / 1e3,
         "notes": facts.get("notes", 0),
         "cpu": round(sum(values) / len(values), 1) if values else None,
         "line": _line(facts.get("cpu_pct", [])),
     }
+
+
+def _standing(finding: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
+    """Whether a finding lasts from the first sample of its recording to the last."""
+    spell = finding.get("start"), facts.get("start"), facts.get("end"), finding.get("end")
+    if not all(spell):
+        return False
+    since, first, last, until = (datetime.fromisoformat(str(one)) for one in spell)
+    return since <= first and until >= last
 
 
 def _sure(findings: Sequence[Mapping[str, Any]]) -> tuple[str, str]:

@@ -101,6 +101,9 @@ class _Converter(MarkdownConverter):
         made: str = super().convert_hN(n, el, text, parent_tags)  # type: ignore[misc]
         return f'\n\n<a id="{escape(el["id"])}"></a>{made}' if el.get("id") else made
 
+    def convert_summary(self, _el: object, text: str, parent_tags: set[str]) -> str:  # noqa: ARG002
+        return f"\n\n{text.strip()}\n\n"
+
     def convert_small(self, _el: object, text: str, parent_tags: set[str]) -> str:  # noqa: ARG002
         return f" ({text.strip()})"
 

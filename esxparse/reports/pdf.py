@@ -15,6 +15,8 @@ BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chro
 _CHARTS_MS: Final = 60_000
 """Time of the page's own clock, in which it draws its charts; it runs as fast as they are drawn."""
 _LONGEST_S: Final = 300
+_WINDOW: Final = "1100,1400"
+"""Pixels: wider than the page that `.ex-printing` lays out for paper, or the charts would be scaled up."""
 
 
 def browser() -> str:
@@ -37,7 +39,8 @@ def printed(page: str) -> bytes:
     program = browser()
     with Scratch() as folder:
         source, made = folder / "report.html", folder / "report.pdf"
-        source.write_text(page, encoding="utf-8")
+        # Charts and their legends take the width of the paper from the start.
+        source.write_text(page.replace("<html ", '<html class="ex-printing" ', 1), encoding="utf-8")
         command = [
             program,
             "--headless",
@@ -48,6 +51,7 @@ def printed(page: str) -> bytes:
             # The sandbox of Chromium refuses root. The page runs its own scripts only, and asks for nothing.
             *(["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []),
             f"--virtual-time-budget={_CHARTS_MS}",
+            f"--window-size={_WINDOW}",
             "--no-pdf-header-footer",
             f"--print-to-pdf={made}",
             source.as_uri(),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from esxparse import clock
+from esxparse.diagnosis.areas import area_of
 from esxparse.diagnosis.blind import groups
 from esxparse.diagnosis.finding import Finding
 from esxparse.diagnosis.findings import Findings
@@ -45,6 +46,15 @@ def worst(found: Findings, most: int | None = MOST) -> dict[int, int]:
     """The findings that a report opens with, those that are troubles: number in the report to place in `found`."""
     places = [place for place, one in enumerate(found) if one.severity != "info"]
     return dict(enumerate(places[:most], 1))
+
+
+def explained(found: Findings) -> dict[tuple[str, str, str | None], str]:
+    """The objects that have troubles: kind, name and area of each, to the title of its most important finding."""
+    titles: dict[tuple[str, str, str | None], str] = {}
+    for one in (found[place] for place in worst(found, None).values()):
+        for each in ({"trouble": one.trouble, **one.entity}, *one.also):
+            titles.setdefault((each["kind"], each["name"], area_of(each["trouble"])), one.title)
+    return titles
 
 
 def name(number: int) -> str:
@@ -153,7 +163,8 @@ def not_judged(found: Findings, *what: str) -> Block:
         }
         for one in groups(mine)
     ]
-    return table(pl.DataFrame(rows), columns_of("verdicts.not_judged"), f"{_BLIND['+'.join(what)]}: {len(mine)}")
+    caption = f"{_BLIND['+'.join(what)]}: {len(mine)}"
+    return table(pl.DataFrame(rows), columns_of("verdicts.not_judged"), caption, look="folded")
 
 
 def _said(one: Finding, times: Sequence[datetime]) -> str:

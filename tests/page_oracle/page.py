@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-BLOCKS = {"h1", "p", "li", "h3", "pre", "dt", "dd", "td", "th", "figcaption"}
+BLOCKS = {"h1", "p", "li", "h3", "pre", "dt", "dd", "td", "th", "figcaption", "summary"}
 """Elements that hold one text."""
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?)?|\b\d\d:\d\d(?::\d\d)?\b|\b\d\d-\d\d \d\d:\d\d\b")
 """Dates and times: they are not measurements."""

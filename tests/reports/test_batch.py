@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -330,7 +331,25 @@ def test_names_are_data_on_the_index():
     assert "<script>alert" not in page
     assert page.count("&lt;script&gt;alert(1)") >= 4
     assert page.index(">hot<") < page.index(">calm<") < page.index(">disk<")
-    assert "4 reports: 1 critical, 0 with warnings, 1 failed" in page
+    assert page.count("4 reports: 1 critical, 1 without troubles, 1 not judged, 1 failed<") == 2
+
+
+def test_what_is_present_comes_before_what_stands_and_critical_before_both():
+    """By name they would stand the other way round."""
+    times = {"start": "2026-03-02T08:00:00+00:00", "end": "2026-03-02T09:00:00+00:00"}
+    entity = {"kind": "vm", "name": "a"}
+    since = {"standing": times["start"], "present": "2026-03-02T08:30:00+00:00"}
+    told = {}
+    for name, severity, kind in [
+        ("a", "warning", "standing"),
+        ("b", "warning", "present"),
+        ("c", "critical", "standing"),
+        ("d", "critical", "present"),
+    ]:
+        one = {"severity": severity, "trouble": "cpu.limit", "confidence": 0.9, "entity": entity, **times}
+        told[name] = {"facts": {**times, "findings": [{**one, "start": since[kind]}], "verdict": name}}
+    page = index.page([Item((f"/x/{name}.csv",), "host_health", name=name) for name in told], told)
+    assert re.findall(r'\.html">(\w)</a>', page) == ["d", "c", "b", "a"]
 
 
 def test_the_index_searches_and_sorts_and_asks_for_nothing(tmp_path, chromium):

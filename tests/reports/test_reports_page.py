@@ -34,6 +34,31 @@ def in_scheme(seen, scheme):
     seen.page.emulate_media(color_scheme="light")
 
 
+PAPER = {"A4": 711, "Letter": 733}
+"""Pixels between the margins."""
+
+
+@contextmanager
+def on_paper(seen, width):
+    """The page as it is laid out for paper of this width, without being printed."""
+    before = seen.page.viewport_size
+    seen.page.emulate_media(media="print")
+    seen.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    seen.page.set_viewport_size({"width": width, "height": 1000})
+    seen.page.wait_for_timeout(800)
+    yield
+    seen.page.set_viewport_size(before)
+    seen.page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    seen.page.emulate_media(media="null")
+    seen.page.wait_for_timeout(800)
+
+
+def violations(seen):
+    """What axe-core finds."""
+    seen.page.evaluate((Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8"))
+    return seen.page.evaluate("axe.run().then(all => all.violations.map(one => [one.id, one.nodes[0].html]))")
+
+
 def figure(seen, title):
     """A figure by its heading, in the window."""
     found = seen.page.locator(f"figure:has(h3:text-is('{title}'))")
@@ -124,6 +149,8 @@ def test_the_data_of_a_chart_are_in_its_csv(wide):
 def test_tables_sort_by_key_and_search_and_fold(wide):
     table = wide.page.locator("table", has=wide.page.locator("th:has-text('Warning from')")).first
     visible = table.locator("tbody tr:visible")
+    assert visible.count() == 0
+    wide.page.click("summary:has-text('Thresholds exceeded')")
     assert visible.count() == 15
     title = table.locator("th button:text-is('Worst')")
     title.focus()
@@ -137,14 +164,13 @@ def test_tables_sort_by_key_and_search_and_fold(wide):
     tools.locator("input").fill("")
     table.locator("xpath=../following-sibling::button[1]").click()
     assert visible.count() > 30
+    wide.page.click("summary:has-text('Thresholds exceeded')")
 
 
 @pytest.mark.parametrize("scheme", routine_of(["light", "dark"], {"light"}))
 def test_nothing_hinders_readers_with_assistive_technology(wide, scheme):
     with in_scheme(wide, scheme):
-        wide.page.evaluate((Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8"))
-        found = wide.page.evaluate("axe.run().then(all => all.violations.map(one => [one.id, one.nodes[0].html]))")
-    assert found == []
+        assert violations(wide) == []
 
 
 @pytest.mark.parametrize("width", [1440, 390])
@@ -195,11 +221,85 @@ def test_times_are_utc_for_a_reader_in_tokyo(wide, busy_host):
     assert first in labels
 
 
-def test_it_prints(wide, tmp_path):
+@pytest.mark.parametrize("paper", ["A4", "Letter"])
+def test_it_prints_on_few_pages_with_the_verdict_on_the_first(wide, tmp_path, paper):
     with in_scheme(wide, "dark"):
-        printed = wide.page.pdf(path=tmp_path / "report.pdf", format="A4", print_background=True)
+        printed = wide.page.pdf(path=tmp_path / "report.pdf", format=paper, print_background=True)
     assert printed.startswith(b"%PDF")
-    assert 5 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 30
+    assert 5 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 11
+    assert wide.page.locator("details[open]").count() == 0
+    with on_paper(wide, PAPER[paper]):
+        first = wide.page.evaluate("document.querySelector('.ex-verdicts').getBoundingClientRect().bottom")
+        assert first < PAPER[paper]
+
+
+@pytest.mark.parametrize("paper", ["A4", "Letter"])
+def test_paper_cuts_no_legend_and_leaves_nothing_out(wide, paper):
+    """Charts that were drawn for a wide window are not drawn again for paper, only fitted to its width."""
+    with on_paper(wide, PAPER[paper]):
+        assert wide.hidden_words() == []
+        assert wide.overflow() <= 0
+        shut = "all => all.filter(one => !one.getBoundingClientRect().height).map(one => one.textContent.slice(0, 40))"
+        assert wide.page.eval_on_selector_all("main :is(figure, td, h2, p:not(.ex-tools), dd)", shut) == []
+    assert wide.page.locator("summary:has-text('Thresholds exceeded')").is_visible()
+
+
+@pytest.fixture(scope="module")
+def phone(busy_host_report, chromium):
+    """The page in the window of a phone. Tests leave it as it was."""
+    with browser.opened(chromium, busy_host_report, 390, 844) as seen:
+        yield seen
+
+
+def test_a_phone_shows_the_findings_and_closes_the_other_sections(phone):
+    """All of the page was 21,500 pixels high there."""
+    height = phone.page.evaluate("document.documentElement.scrollHeight")
+    assert height < 10_750
+    open_ones = phone.page.locator("h2 button[aria-expanded=true]").all_inner_texts()
+    assert open_ones == ["What troubles this host"]
+    every = phone.page.locator("h2 button[aria-expanded=false]")
+    assert every.count() >= 8
+    assert phone.page.locator("section:has(#cpu) figure").first.is_hidden()
+    phone.page.click("nav a[href='#cpu']")
+    assert phone.page.locator("section:has(#cpu) figure").first.is_visible()
+    for button in every.all()[::-1]:
+        button.click()
+    assert phone.page.locator("figure:visible").count() == len(phone.charts())
+    assert phone.hidden_words() == []
+    assert phone.overflow() <= 0
+    for button in phone.page.locator("h2 button").all()[1:]:
+        button.click()
+    assert phone.page.evaluate("document.documentElement.scrollHeight") == height
+
+
+def test_an_address_leads_into_a_section_that_was_closed(phone):
+    phone.page.evaluate("location.hash = '#disk'")
+    phone.page.wait_for_selector("section:has(#disk) figure >> visible=true")
+    phone.page.click("#disk button")
+    assert phone.page.locator("section:has(#disk) figure").first.is_hidden()
+
+
+def test_on_a_phone_tables_scroll_beside_a_fixed_column_and_evidence_is_cards(phone):
+    phone.page.click("#cpu button")
+    moved = (
+        "one => { const places = () => [...one.querySelector('tbody tr').cells].slice(0, 2)"
+        ".map(cell => cell.getBoundingClientRect().left);"
+        " const before = places(); one.scrollLeft = 100; const after = places(); one.scrollLeft = 0;"
+        " return before.map((left, cell) => Math.round(left - after[cell])) }"
+    )
+    assert phone.page.eval_on_selector("section:has(#cpu) .ex-scroll", moved) == [0, 100]
+    widths = phone.page.eval_on_selector_all(".ex-cards td", "all => all.map(one => one.getBoundingClientRect().right)")
+    assert max(widths) <= 390
+    labels = "all => all.map(one => getComputedStyle(one, '::before').content)"
+    shown = phone.page.eval_on_selector_all(".ex-cards tr:first-child td", labels)
+    assert [one for one in shown if "Evidence" in one]
+    phone.page.click("#cpu button")
+
+
+@pytest.mark.parametrize("scheme", routine_of(["light", "dark"], {"light"}))
+def test_nothing_hinders_readers_with_assistive_technology_on_a_phone(phone, scheme):
+    with in_scheme(phone, scheme):
+        assert violations(phone) == []
 
 
 def test_sections_are_linked_and_the_figures_named(wide):

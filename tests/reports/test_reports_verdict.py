@@ -20,7 +20,7 @@ from esxparse.diagnosis.findings import SEVERITIES
 from esxparse.diagnosis.series import Series
 from esxparse.diagnosis.symptoms import values
 from esxparse.metrics import inventory, scheduling
-from esxparse.reports import report
+from esxparse.reports import report, verdicts
 from esxparse.reports.host_health import verdict
 
 
@@ -63,6 +63,29 @@ def test_few_samples_are_said_where_a_percentile_judges(busy_host):
     assert verdict.overview(found, "standard", 3).text.startswith("3 samples: a 95th percentile of so few")
     assert "samples:" not in verdict.overview(found, "standard", 20).text
     assert "Memory that the balloon has taken from the guest" in verdict.overview(found, "standard", 20).text
+
+
+def test_thresholds_are_collapsed_and_have_their_finding(busy_host):
+    made = series_of(busy_host)
+    explained = verdicts.explained(ex.diagnose(busy_host, series=made))
+    shown = verdict.overview(verdict.judge(rules.load(), made), "standard", 121, explained)
+    assert shown.html.startswith('<details class="ex-quiet"><summary class="ex-caption">Thresholds exceeded: 33 of 76 ')
+    rows = [line for line in shown.text.splitlines() if re.search(r" (critical|warning|peaks) ", line)]
+    assert len(rows) == 33
+    levels = [re.search(r" (critical|warning|peaks) ", line)[1] for line in rows]
+    without = [not any(title in line for title in explained.values()) for line in rows]
+    place = {"critical": 0, "warning": 1, "peaks": 2}
+    order = [(place[level], one) for level, one in zip(levels, without, strict=True)]
+    assert order == sorted(order)
+    assert {True, False} <= set(without)
+    (limit,) = [line for line in rows if line.startswith("%MLMTD")]
+    assert "report-batch" in limit
+    assert "A CPU limit holds a VM back" in limit
+
+
+def test_without_a_finding_nothing_is_explained(busy_host):
+    shown = verdict.overview(verdict.judge(rules.load(), series_of(busy_host)), "standard", 121)
+    assert "Explained by" not in shown.text
 
 
 def test_the_verdict_on_the_bundled_host_agrees_with_its_metrics(busy_host):

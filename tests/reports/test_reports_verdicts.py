@@ -84,9 +84,23 @@ def test_symptoms_are_put_together_by_measure_and_object(limited):
         | {"share_pct": 10.0, "peak": 60.0},
     ]
     lines = symptoms(replace(limited, symptoms=tuple(spells))).text.splitlines()
-    assert re.match(r"critical +%RDY - %MLMTD +a +08:00:00 +2 +30 +17\.5 +5 +% of one core", lines[2])
-    assert re.match(r"warning +N%L +a +08:05:00 +1 +10 +60\.0 +80", lines[3])
+    assert re.match(r"%RDY - %MLMTD +critical +a +08:00:00 +2 +30 +17\.5 +5 +% of one core", lines[2])
+    assert re.match(r"N%L +warning +a +08:05:00 +1 +10 +60\.0 +80", lines[3])
     assert "No limit was passed" in symptoms(replace(limited, symptoms=())).text
+
+
+def test_an_exceeded_limit_has_the_finding_that_explains_it(limited):
+    """The VM of the finding is explained in the finding's area alone; the other VM is not."""
+    name = limited[0].entity["name"]
+    one = {"severity": "critical", "start": "2026-03-02T08:00:00+00:00", "share_pct": 20.0, "peak": 9.0, "kind": "vm"}
+    rules = {"cpu.ready": name, "cpu.costop": "other", "memory.balloon": name}
+    spells = [{**one, "rule": rule, "name": vm} for rule, vm in rules.items()]
+    shown = symptoms(replace(limited, symptoms=tuple(spells)))
+    lines = shown.text.splitlines()[2:]
+    assert [limited[0].title in line for line in lines] == [True, False, False]
+    assert all(line.endswith("\N{EN DASH}") for line in lines[1:])
+    assert "<details" in shown.html
+    assert verdicts.explained(limited)["vm", name, "CPU"] == limited[0].title
 
 
 def test_few_samples_are_said_to_be_few():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final
 
 import polars as pl
@@ -15,6 +16,7 @@ import polars as pl
 from esxparse.charts.reduce import LABEL_WIDTH, shorten
 from esxparse.derived.panels import Matrix
 from esxparse.diagnosis import levels
+from esxparse.diagnosis.areas import area_of
 from esxparse.diagnosis.blind import Reason, Why, by_reason, entry, unseen
 from esxparse.diagnosis.findings import Findings
 from esxparse.diagnosis.rules import Rule
@@ -34,10 +36,14 @@ _FEWEST: Final = 20
 """Samples of which one in twenty is one at least."""
 _NEVER: Final = Reason(Why.CONDITION)
 
-_ORDER: Final = {"critical": 0, "warning": 1, "peaks": 2, "ok": 3}
+_WORST_FIRST: Final = pl.col("verdict").replace_strict(
+    {"critical": 0, "warning": 1, "peaks": 2, "ok": 3}, return_dtype=pl.Int64
+)
+_NONE: Final[Mapping[tuple[str, str, str | None], str]] = MappingProxyType({})
 
 _SCHEMA: Final = schema(
-    "verdict id screen meaning object kind str, objects of i64, p95 extreme over_pct warn critical f64, unit source str"
+    "verdict id screen meaning object name kind str, objects of i64, p95 extreme over_pct warn critical f64, "
+    "unit source str"
 )
 
 
@@ -59,6 +65,7 @@ def judge(rules: Mapping[str, Rule], series: Series) -> pl.DataFrame:
         verdict   critical or warning: the level of the worst object; peaks: single samples pass; ok
         id, screen, meaning, unit, warn, critical, source   of the rule
         object    the worst object, short name
+        name      the same, whole name
         kind      what an object is: vm, device, port, pcpu, host ...
         objects   how many objects are critical or warning, or pass in single samples if none is
         of        how many objects were judged
@@ -72,9 +79,8 @@ def judge(rules: Mapping[str, Rule], series: Series) -> pl.DataFrame:
         if (row := _judge_one(rules[key], matrix, series.panels[rules[key].kind].names, series.covered)) is not None
     ]
     found = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
-    order = pl.col("verdict").replace_strict(_ORDER, return_dtype=pl.Int64)
     place = pl.col("id").replace_strict({key: number for number, key in enumerate(rules)}, return_dtype=pl.Int64)
-    return found.sort(order, place)
+    return found.sort(_WORST_FIRST, place)
 
 
 def not_judged(rules: Mapping[str, Rule], series: Series, found: pl.DataFrame) -> Block:
@@ -90,7 +96,8 @@ def not_judged(rules: Mapping[str, Rule], series: Series, found: pl.DataFrame) -
     ]
     columns = columns_of("host_health.not_judged")
     unjudged = f"Thresholds not judged: {len(blind)} of {len(rules)}"
-    return stack(table(pl.DataFrame(rows), columns, unjudged) if rows else NOTHING, _quiet(rules, series))
+    listed = table(pl.DataFrame(rows), columns, unjudged, look="folded") if rows else NOTHING
+    return stack(listed, _quiet(rules, series))
 
 
 def _quiet(rules: Mapping[str, Rule], series: Series) -> Block:
@@ -111,7 +118,8 @@ def _quiet(rules: Mapping[str, Rule], series: Series) -> Block:
     if not rows:
         return NOTHING
     columns = columns_of("host_health.quiet")
-    return table(pl.DataFrame(rows), columns, "Over a limit with too little activity to be judged")
+    caption = f"Over a limit with too little activity to be judged: {len(rows)}"
+    return table(pl.DataFrame(rows), columns, caption, look="folded")
 
 
 def evidence(found: Findings) -> Block:
@@ -135,34 +143,39 @@ def evidence(found: Findings) -> Block:
         }
         for number, one in worst.items()
     ]
-    return table(pl.DataFrame(rows), columns_of("host_health.evidence"), "Findings, most important first")
+    return table(pl.DataFrame(rows), columns_of("host_health.evidence"), "Findings, most important first", look="cards")
 
 
-def overview(found: pl.DataFrame, profile: str, samples: int) -> Block:
-    """The thresholds passed, as a table; one sentence where none is.
+def overview(
+    found: pl.DataFrame, profile: str, samples: int, explained: Mapping[tuple[str, str, str | None], str] = _NONE
+) -> Block:
+    """The exceeded thresholds, as a collapsed table; one sentence if there are none.
 
-    `found`: from `judge`. `profile`: name of the thresholds' profile, for the caption. `samples`: how many there are.
+    An exceeded threshold is not a trouble by itself, so nothing here is red.
+
+    Args:
+        found: From `judge`.
+        profile: Name of the thresholds' profile, for the caption.
+        samples: How many there are.
+        explained: From `verdicts.explained`: the finding, for thresholds whose worst object has one.
     """
-    over = [
-        f"{n} of {counted(of, _THINGS.get(kind, kind))}" for n, of, kind in found["objects", "of", "kind"].iter_rows()
-    ]
-    passed = found.with_columns(over=pl.Series(over, dtype=pl.String)).filter(pl.col("verdict") != "ok")
-    passed = passed.with_columns(
-        area=pl.col("id").str.split(".").list.first().replace(_AREAS).map_elements(_capital, return_dtype=pl.String),
-    )
-    fine = found.height - passed.height
     if found.is_empty():
         return note("This capture has none of the counters that the thresholds apply to.", "warning")
+    passed = found.filter(pl.col("verdict") != "ok")
     if passed.is_empty():
-        return note(f"No threshold exceeded: {fine} checked (profile {profile}).", "ok")
+        return note(f"No threshold exceeded: {found.height} checked (profile {profile}).", "ok")
+    objects = passed.select("objects", "of", "kind").iter_rows()
+    names = passed.select("kind", "name", "id").iter_rows()
+    passed = passed.with_columns(
+        over=pl.Series([f"{n} of {counted(of, _THINGS.get(kind, kind))}" for n, of, kind in objects], dtype=pl.String),
+        finding=pl.Series([explained.get((kind, name, area_of(rule))) for kind, name, rule in names], dtype=pl.String),
+        area=pl.col("id").str.split(".").list.first().replace(_AREAS).map_elements(_capital, return_dtype=pl.String),
+    ).sort(_WORST_FIRST, pl.col("finding").is_null(), maintain_order=True)
     few = f"{counted(samples, 'sample')}: a 95th percentile of so few is about the worst."
+    caption = f"Thresholds exceeded: {passed.height} of {found.height} (profile {profile})"
     return stack(
-        NOTHING if samples >= _FEWEST else note(few, "warning"),
-        table(
-            passed,
-            columns_of("host_health.overview"),
-            f"Thresholds exceeded: {passed.height} of {found.height} (profile {profile})",
-        ),
+        NOTHING if samples >= _FEWEST else note(few),
+        table(passed, columns_of("host_health.overview"), caption, look="folded"),
     )
 
 
@@ -207,6 +220,7 @@ def _judge_one(rule: Rule, matrix: Matrix, names: Sequence[str], covered: Matrix
         rule.screen,
         rule.meaning,
         label,
+        name,
         rule.kind,
         objects,
         len(each),
