@@ -75,6 +75,14 @@ def to_html(notebook: NotebookNode, runtime: str | None = None) -> str:
     `notebook`: a notebook that was run. `runtime`: what `vega_runtime` gives, if it is at hand already.
     """
     header, sections = outline(notebook)
+    return written(header, sections, runtime)
+
+
+def written(header: dict[str, str], sections: list[Section], runtime: str | None = None) -> str:
+    """The page of some sections.
+
+    `header`: "title" and "subtitle". `runtime`: as for `to_html`.
+    """
     style = _file("report.css") + palette()
     pieces = [piece for section in sections for row in section.rows for piece in row]
     charts = [piece.figure for piece in pieces if piece.figure is not None]
