@@ -122,8 +122,9 @@ def wait_ranked(vms: pl.LazyFrame | None, wait: str, levels: Levels | None = Non
     if table.is_empty():
         return None
     bars = "bar: 95th percentile, tick: highest sample"
+    past = marks.past_in_samples(table, "p95", "max", levels)
     look = marks.Look(
-        title=marks.heading(f"{kind.title} per vCPU", kind.meaning, helpers(vms), bars, left_out),
+        title=marks.heading(f"{kind.title} per vCPU", kind.meaning, helpers(vms), bars, past, left_out),
         said=f"VMs ranked by {kind.title} per vCPU, percent.",
         axis="% of the time of one vCPU",
         noun="VM",

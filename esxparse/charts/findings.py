@@ -210,7 +210,7 @@ def _change(seen: Evidence, table: pl.DataFrame, name: str) -> str:
         unit = " %"
     told = f"{seen.words} {_short(then)}{unit}"
     if else_ is not None:
-        return f"{told} in the spell, {_short(else_)} outside"
+        return f"{told} on average in the spell, median {_short(else_)} outside"
     peak = mine["value"].max()
     return f"{told} on average" + (f", up to {_short(peak)}" if peak > _PEAKS * then else "")
 

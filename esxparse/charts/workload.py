@@ -30,8 +30,8 @@ _HEAT_DARK: Final = 5
 LOGGED: Final = {
     "iops": ("iops", "IOPS"),
     "bandwidth": ("bandwidth_bytes_per_s", "Bandwidth"),
-    "lat": ("latency_mean_ms", "Latency"),
-    "clat": ("latency_mean_ms", "Completion latency"),
+    "lat": ("latency_mean_ms", "Mean latency"),
+    "clat": ("latency_mean_ms", "Mean completion latency"),
 }
 """Metric of a log -> the value it is, and its name."""
 
@@ -49,6 +49,11 @@ def size_words(size: int) -> str:
         if size >= factor and size % factor == 0:
             return f"{size // factor} {unit}"
     return f"{size} B"
+
+
+def _titled(name: str, what: str, unit: str) -> str:
+    """A title with its unit; IOPS is one by itself."""
+    return f"{name} {what}" if name == "IOPS" else f"{name} {what}, {unit}"
 
 
 def _kind() -> pl.Expr:
@@ -111,7 +116,7 @@ def _sweep_chart(points: pl.DataFrame, axis: str, value: str, place: str, place_
         color=marks.series_colour(labels),
     )
     layers = [base.mark_line(), base.mark_point(filled=True, size=60).encode(tooltip=tips)]
-    heading = marks.heading(f"{name} by {place_title[:1].lower()}{place_title[1:]}", best, left_out)
+    heading = marks.heading(_titled(name, f"by {place_title[:1].lower()}{place_title[1:]}", unit), best, left_out)
     return marks.layered(layers, heading, f"{name} of each kind of I/O by {place_title}, {unit}.")
 
 
@@ -173,7 +178,9 @@ def latency_against_iops(results: pl.LazyFrame) -> alt.LayerChart | None:
         base.mark_line().encode(order=alt.Order("outstanding:Q")),
         base.mark_point(filled=True, size=60).encode(tooltip=tips),
     ]
-    heading = marks.heading("Latency against IOPS", "one point per number of outstanding I/Os, the best", left_out)
+    heading = marks.heading(
+        "Mean latency in ms against IOPS", "one point per number of outstanding I/Os, the best", left_out
+    )
     return marks.layered(layers, heading, "Mean latency against I/Os per second of each kind of I/O.")
 
 
@@ -259,7 +266,7 @@ def tests(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
         )
     )
     left_out = f"{MAX_RANKED} of {len(every)} tests" if len(every) > len(labels) else ""
-    heading = marks.heading(f"{name} of each test", left_out)
+    heading = marks.heading(_titled(name, "of each test", unit), left_out)
     height = marks.bars_height(len(labels)) * (max(1.0, 0.7 * len(directions)) if beside else 1.0)
     return marks.layered([bars], heading, f"Tests ranked by {name}, {unit}.", height)
 
@@ -314,5 +321,5 @@ def over_time(series: pl.LazyFrame, metric: str) -> alt.LayerChart | None:
     left_out = f"the {len(labels)} of {len(every)} with the highest mean" if len(every) > len(labels) else ""
     merged = reduced.height < rows.height
     spread = "line: mean, band: lowest to highest logged value" if merged else ""
-    title = marks.heading(f"{name} over time", spread, left_out)
+    title = marks.heading(_titled(name, "over time", unit), spread, left_out)
     return marks.layered([band, line, dots], title, f"{name} of each job over time, {unit}.")

@@ -45,7 +45,7 @@ def data(spec, layer):
 
 def test_the_spell_is_shaded_from_the_interval_of_its_first_sample():
     spec = findings.spell(evidence_of()).to_dict()
-    assert spec["title"]["text"] == "waiting: ready time 30 % in the spell, 1 outside"
+    assert spec["title"]["text"] == "waiting: ready time 30 % on average in the spell, median 1 outside"
     (shade,) = marks_of(spec, "rect")
     (row,) = data(spec, shade)
     first = int(START.timestamp() * 1000)

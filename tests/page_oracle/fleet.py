@@ -26,6 +26,8 @@ EDGES = (0, 0.5, 1, 2, 5, 10, 20, 50, 100)
 LINES = {"median VM": 0.5, "worst tenth from here": 0.9, "worst hundredth from here": 0.99}
 MOST, NAMED, HALF, LIKELY = 6, 4, 0.5, 0.8
 """Troubles in the verdict, hosts that are named, and the share of rules below which no host is well."""
+MANY = 10
+"""From how many on a share of them is told in percent."""
 OUTSIDE = {"storage", "network", "clock", "power"}
 SETTINGS = {"power.c_states", "power.p_states", "storage.misaligned", "storage.misaligned_nfs", "storage.iops_limit"}
 LOCAL = re.compile(r"(mpx\.)?vmhba\d")
@@ -114,12 +116,17 @@ def _tiles(captures: Sequence[Capture], ready: dict[VM, list[float]], rule: dict
         "Hosts": ((float(len(_names(captures))),), (float(len(captures)), " captures")),
         "Recorded": ((span(seconds),), ("of all hosts together, ", size, " MB of Parquet")),
         "VMs": ((float(len(ready)),), ("host and VM",)),
-        f"VMs that wait {rule['warn']:g} % and more": ((float(waiting),), (100 * waiting / len(ready), " % of all")),
+        f"VMs that wait {rule['warn']:g} % and more": ((float(waiting),), _share(waiting, len(ready))),
         "Captures that failed checks": (
             (float(state["fail"]),),
             (float(state["warn"]), " warned, ", float(state["pass"]), " passed"),
         ),
     }
+
+
+def _share(some: int, of: int) -> tuple:
+    """What share of all some are; of few, how many these are."""
+    return (100 * some / of, " % of all") if of >= MANY else ("of all ", float(of))
 
 
 def _troubles(captures: Iterable[Capture]) -> list[dict]:
@@ -339,7 +346,7 @@ def _releases(captures: Sequence[Capture]) -> Rows:
         rows[release or "unknown",] = {
             "Hosts diagnosed": float(len(_names(own))),
             "With critical troubles": float(len(bad)),
-            "Share %": 100 * len(bad) / len(_names(own)),
+            "Share %": 100 * len(bad) / len(_names(own)) if len(_names(own)) >= MANY else None,
             "Ready of the median VM %": median(map(p95, waits.values())),
         }
     return Rows("By release", ("Release",), rows, ordered=False)

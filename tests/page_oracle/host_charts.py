@@ -189,7 +189,7 @@ def disk_charts(host: Host, rules: dict) -> list[Rows]:
             split[name, "KAVG"] = {**whole, "ms": parts["KAVG ms"]}
     good = {name: disk.good for name, disk in disks.items()}
     lines = (
-        ("Guest latency (GAVG) over time", busy, "gavg_ms", p95, good),
+        ("Mean guest latency (GAVG) over time, ms", busy, "gavg_ms", p95, good),
         ("Commands over time", {name: disk.iops for name, disk in disks.items()}, "iops", mean, None),
         ("Throughput over time", {name: disk.mib for name, disk in disks.items()}, "mib_per_s", mean, None),
         (
@@ -201,9 +201,9 @@ def disk_charts(host: Host, rules: dict) -> list[Rows]:
         ),
     )
     return [
-        Rows("Latency of each device", ("instance", "part"), split, ordered=False),
-        Rows("Latency of each device", ("instance",), ticks, ordered=False),
-        limits.lines(rules["disk.gavg"], "ms", "Latency of each device|Guest latency.*"),
+        Rows("Mean latency of each device, ms", ("instance", "part"), split, ordered=False),
+        Rows("Mean latency of each device, ms", ("instance",), ticks, ordered=False),
+        limits.lines(rules["disk.gavg"], "ms", "Mean latency of each device, ms|Mean guest latency.*"),
         limits.lines(rules["disk.queued"], "commands", "Commands queued.*"),
         *(
             over_time(title, host.ms, series, value, "devices", statistic=statistic, weights=weights)

@@ -31,6 +31,8 @@ _LAST: Final = datetime.max.replace(tzinfo=UTC)
 _HARMLESS: Final = "info"
 _UNKNOWN: Final = "unknown"
 """The release of captures whose columns do not tell it."""
+MANY: Final = 10
+"""Hosts, or VMs, from which on a share of them is given in percent: of two, 50 % is one."""
 FEW: Final = 0.5
 """A host is not said to be well where less of the rules could be judged. What esxtop writes without -a lets judge more,
 of ESX 3.5 too."""
@@ -263,7 +265,7 @@ def by_release(found: Fleet) -> pl.DataFrame:
     """Releases: `release`, `hosts`, `critical` and `share_pct` (hosts with critical troubles), `p95_pct` (median VM).
 
     Hosts with a capture that was diagnosed count, in each release that they had, with the troubles and waits of then.
-    The release with the largest share comes first.
+    The release with the largest share comes first; a share of fewer than `MANY` hosts is null.
     """
     told = {(one.host, _release(one)) for one, said in found.said if said and "findings" in said}
     hosts = pl.DataFrame(sorted(told), schema={"host": pl.String, "release": pl.String}, orient="row")
@@ -277,6 +279,7 @@ def by_release(found: Fleet) -> pl.DataFrame:
         .with_columns(share_pct=100 * pl.col("critical") / pl.col("hosts"))
         .join(vms, on="release", how="left")
         .sort("share_pct", "release", descending=[True, False])
+        .with_columns(pl.when(pl.col("hosts") >= MANY).then("share_pct"))
     )
 
 
