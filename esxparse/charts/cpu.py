@@ -87,14 +87,14 @@ def pcpu_heat(pcpu: pl.LazyFrame | None, value: str = "util_pct") -> alt.Chart |
     high = f"{value}_max"
     cells = reduced.frame.with_columns(
         label=_binned(pl.col(high), edges, labels),
-        until=pl.col("time") + pl.duration(seconds=step),
-    )
+    ).drop(f"{value}_min")
     chart: alt.Chart = (
         alt.Chart(rounded(cells), title=marks.heading("Each physical CPU, util", shown))
+        .transform_calculate(until=f"datum.time + {1000 * step}")
         .mark_rect()
         .encode(
             marks.time_x(cells["time"]),
-            alt.X2("until:T"),
+            alt.X2("until"),
             alt.Y("pcpu:O", title="Physical CPU", sort=None, axis=alt.Axis(labelOverlap=True)),
             color=marks.series_colour(labels, palette=[shade.light for shade in HEAT]),
             tooltip=[

@@ -204,7 +204,10 @@ def test_the_higher_limit_that_samples_passed_is_named(highest, said):
 
 
 def test_charts_of_latency_have_their_statistic_and_unit_in_the_title():
-    made = (storage.latency_split(summary([("naa.1", 10.0, 3.0, 2.0, 1.0, 9.0)]), READY), storage.latency_over_time(latency(), READY))
+    made = (
+        storage.latency_split(summary([("naa.1", 10.0, 3.0, 2.0, 1.0, 9.0)]), READY),
+        storage.latency_over_time(latency(), READY),
+    )
     assert [chart.to_dict()["title"]["text"] for chart in made] == [
         "Mean latency of each device, ms",
         "Mean guest latency (GAVG) over time, ms",

@@ -17,6 +17,7 @@ from page_oracle import limits
 from page_oracle.arithmetic import highest, median, p95, quantile, several, span
 from page_oracle.compare import ABSENT, Expected, Rows
 from page_oracle.host import Host
+from page_oracle.host_charts import heat_map, who_was_highest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,6 +27,7 @@ EDGES = (0, 0.5, 1, 2, 5, 10, 20, 50, 100)
 LINES = {"median VM": 0.5, "worst tenth from here": 0.9, "worst hundredth from here": 0.99}
 MOST, NAMED, HALF, LIKELY = 6, 4, 0.5, 0.8
 """Troubles in the verdict, hosts that are named, and the share of rules below which no host is well."""
+FEWEST_ROWS, DAY = 4, 86_400_000
 MANY = 10
 """From how many on a share of them is told in percent."""
 OUTSIDE = {"storage", "network", "clock", "power"}
@@ -71,8 +73,13 @@ def expected(*paths: Path) -> Expected:
     found.tables += [_weeks(waits, days[-1]), *_shared(captures)]
     found.charts = [_spread(ready), _by_day(waits, days)]
     found.texts = [*_verdict(captures), (f"Fleet: {several(len(_names(captures)), 'host')}",), _when(captures)]
+    cells = _hosts_by_day(waits)
+    peaks = {host: max(wait for (of, _), wait in cells.items() if of == host) for host, _ in cells}
+    if len(peaks) >= FEWEST_ROWS:
+        found.charts += heat_map("Ready time of all hosts", cells, DAY)
+        found.may.append(("Ready time of all hosts: ", *who_was_highest(peaks, rule["warn"], "%")))
     value, compared = "%RDY - %MLMTD, % of one core", "few days against many are no fair comparison"
-    found.may = [
+    found.may += [
         (f"Ready of each VM's vCPUs, {value}; warning from ", rule["warn"], ", critical from ", rule["critical"]),
         (f"Hosts, the worst first; ready: 95th percentile of {value}",),
         (f"Ready of VMs, 95th percentile of {value}; the last week ends with {days[-1]}; {compared}",),
@@ -298,6 +305,16 @@ def _by_day(waits: dict[VM, list[tuple[date, float]]], days: Sequence[date]) -> 
         each = [p95(own) for values in waits.values() if (own := [wait for of, wait in values if of == day])]
         points |= {(f"{day}T00:00:00", label): {"pct": quantile(each, share)} for label, share in LINES.items()}
     return Rows("Ready time day by day", ("date", "label"), points, ordered=False)
+
+
+def _hosts_by_day(waits: dict[VM, list[tuple[date, float]]]) -> dict[tuple, float]:
+    """The worst VM of each host, by host and day in ms."""
+    cells: dict[tuple, float] = {}
+    for (host, _), values in waits.items():
+        for day in {day for day, _ in values}:
+            at = host, int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1000)
+            cells[at] = max(cells.get(at, 0.0), p95(wait for of, wait in values if of == day))
+    return cells
 
 
 def _shared(captures: Sequence[Capture]) -> list[Rows]:

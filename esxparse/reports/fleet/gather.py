@@ -26,6 +26,7 @@ _ELSEWHERE: Final = ("storage", "network", "clock", "power")
 _SET: Final = ("power.c_states", "power.p_states", "storage.misaligned", "storage.misaligned_nfs", "storage.iops_limit")
 """Of these, what is a setting of the host or of a VM: hosts that have it have it all the time."""
 _LOCAL: Final = r"^(mpx\.)?vmhba\d"
+_WAITS: Final = (fleet.ready, fleet.ready_by_day, fleet.week_over_week, fleet.ready_by_host)
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 _LAST: Final = datetime.max.replace(tzinfo=UTC)
 _HARMLESS: Final = "info"
@@ -56,6 +57,8 @@ class Fleet:
     """`metrics.fleet.ready_by_day`."""
     weeks: pl.DataFrame
     """`metrics.fleet.week_over_week`."""
+    by_host: pl.DataFrame
+    """`metrics.fleet.ready_by_host`."""
 
     @property
     def name(self) -> str:
@@ -148,10 +151,11 @@ def gather(uri: str, hosts: Sequence[str] = (), since: str = "", until: str = ""
     vcpu = _vcpus(found)
     with found.reading():
         # Time that a limit withheld is a trouble of its own; the thresholds are for what remains.
-        asked = [of(vcpu, limited=False) for of in (fleet.ready, fleet.ready_by_day, fleet.week_over_week)]
-        ready, days, weeks = pl.collect_all(asked)
+        asked = [of(vcpu, limited=False) for of in _WAITS]
+        ready, days, weeks, by_host = pl.collect_all(asked)
     order = ["p95_pct", "max_pct", "host", "vm"]
-    return Fleet(found, said, findings, symptoms, ready.sort(order, descending=[True, True, False, False]), days, weeks)
+    ready = ready.sort(order, descending=[True, True, False, False])
+    return Fleet(found, said, findings, symptoms, ready, days, weeks, by_host)
 
 
 def _then(rows: pl.DataFrame, part: Lake) -> pl.DataFrame:
