@@ -23,6 +23,8 @@ _BAR: Final = 26
 _NARROW: Final = 18
 """Letters of a legend's label of which two stand beside each other on a telephone."""
 _RANGE: Final = {"change_pct": "geometric mean", "least_pct": "least", "most_pct": "most"}
+_EDGE: Final = 0.05
+"""Share of a chart's width from an end within which a word is moved inwards."""
 _PEAKS: Final = 1.5
 _WHOLE: Final = 100
 _UNIT_IN_TITLES: Final = {"1/s": "/s", "commands": "", "count": "", "0 or 1": "", "0 to 255": "", "ratio": "", "": ""}
@@ -99,8 +101,24 @@ def spell(seen: Evidence) -> alt.LayerChart | None:
         .encode(marks.time_x(times), alt.X2("end:T"))
     )
     chart.layer.insert(0, shade)
+    chart.layer += _name_of_spell(begin, seen.end, times)
     chart.usermeta = {"fault": fault, "level": seen.level}
     return chart
+
+
+def _name_of_spell(begin: datetime, end: datetime, times: pl.Series) -> list[alt.Chart]:
+    """The word above the shaded time, where no line or limit passes; none if all of the chart is shaded."""
+    first, last = times[0], times[-1]
+    if begin <= first and end >= last:
+        return []
+    middle = begin + (end - begin) / 2
+    at_end = {"left": middle - first, "right": last - middle}
+    near = [side for side, away in at_end.items() if away < _EDGE * (last - first)]
+    data = pl.DataFrame({"time": [middle], "text": ["spell"]}, schema_overrides={"time": times.dtype})
+    word = alt.Chart(reduce.rounded(data)).mark_text(
+        align=near[0] if near else "center", baseline="bottom", color=colour("muted")
+    )
+    return [word.encode(marks.time_x(times), alt.Y(value=-2), alt.Text("text:N"))]
 
 
 def sweep(points: pl.DataFrame, *, factor: str, unit: str, title: str) -> alt.LayerChart | None:

@@ -54,6 +54,7 @@ def test_the_spell_is_shaded_from_the_interval_of_its_first_sample():
     assert {one["text"] for layer in marks_of(spec, "text") for one in data(spec, layer)} == {
         "warn 5 %",
         "critical 10 %",
+        "spell",
     }
 
 
@@ -77,7 +78,7 @@ def test_a_trouble_all_the_time_has_no_before_and_an_object_without_values_no_ch
 def test_two_limits_close_together_share_a_label():
     spec = findings.spell(evidence_of(levels=type(READY)(warn=1.0, critical=2.0))).to_dict()
     said = {one["text"] for layer in marks_of(spec, "text") for one in data(spec, layer)}
-    assert said == {"", "warn 1, critical 2 %"}
+    assert said == {"", "warn 1, critical 2 %", "spell"}
 
 
 @pytest.mark.parametrize(
@@ -217,3 +218,14 @@ def test_what_only_some_have_and_never_changes_comes_after_what_moves():
     host = {"kind": "host", "name": "host"}
     short = Finding("memory.balloon", "warning", 0.8, host, stamps[0], stamps[9], "", (), (), (), "", "")
     assert [one.noun for one in evidence.of(short, series, stamps, "standard", 2)] == ["host", "VM"]
+
+
+def test_the_spell_has_its_word_above_the_shade_but_not_where_all_is_shaded():
+    spec = findings.spell(evidence_of()).to_dict()
+    (word,) = (one for layer in marks_of(spec, "text") for one in data(spec, layer) if one["text"] == "spell")
+    (shade,) = (one for layer in marks_of(spec, "rect") for one in data(spec, layer))
+    assert word["time"] == (shade["time"] + shade["end"]) / 2
+    seen = evidence_of()
+    times = seen.table["time"]
+    always = findings.spell(seen._replace(start=times.min(), end=times.max())).to_dict()
+    assert not any(one["text"] == "spell" for layer in marks_of(always, "text") for one in data(always, layer))
