@@ -11,6 +11,7 @@ import polars as pl
 
 from esxparse import clock
 from esxparse.charts import marks, reduce
+from esxparse.charts.names import shorten
 from esxparse.charts.theme import colour, colours
 from esxparse.metrics import over_time
 
@@ -210,7 +211,7 @@ def _of(some: int, total: int) -> str:
 def _who(noun: str, fault: Sequence[str]) -> str:
     if noun == "host":
         return "The host"
-    first = reduce.shorten(fault[0])
+    first = shorten(fault[0])
     more = f" and {len(fault) - 1} more" if len(fault) > 1 else ""
     return f"{first}{more}" if noun == "VM" else f"{_capital(noun)} {first}{more}"
 

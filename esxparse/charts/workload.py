@@ -13,6 +13,7 @@ import altair as alt
 import polars as pl
 
 from esxparse.charts import marks
+from esxparse.charts.names import LABEL_WIDTH, wrapped
 from esxparse.charts.reduce import MAX_RANKED, MAX_SERIES, drawable, rounded, with_labels
 from esxparse.charts.theme import HEAT, colour
 
@@ -23,6 +24,14 @@ VALUES: Final[dict[str, tuple[str, str, str, float]]] = {
 }
 """Value -> name, title of its axis, unit, factor to the unit."""
 
+_FAR: Final = 50
+"""A test with more than so many times the value of the next one would flatten all others."""
+_FEW: Final = 4
+"""One in so many tests may be far above the others."""
+_ROOM: Final = 0.15
+"""Share of an axis for the words at its end."""
+_LARGE: Final = 10_000
+_LINES: Final = 3
 _HEAT_SHARES: Final = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 _HEAT_DARK: Final = 5
 """The step on which ink cannot be read."""
@@ -238,8 +247,8 @@ def tests(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
     """
     name, x_title, unit, factor = VALUES[value]
     table = (
-        with_labels(results.filter(pl.col(value).is_not_null()), "test")
-        .with_columns(pl.col(value) * factor)
+        with_labels(results.filter(pl.col(value).is_not_null()), "test", width=_LINES * LABEL_WIDTH)
+        .with_columns(pl.col(value) * factor, pl.col("label").map_elements(wrapped, return_dtype=pl.String))
         .collect()
         .sort(pl.col(value).max().over("test"), descending=True, maintain_order=True)
     )
@@ -250,25 +259,48 @@ def tests(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
     shown = table.filter(pl.col("label").is_in(labels))
     directions = [one for one in DIRECTIONS if one in shown["direction"].to_list()]
     beside = shown.height > len(labels)
-    bars = (
-        alt.Chart(rounded(shown.select("label", "test", "direction", value)))
-        .mark_bar()
-        .encode(
-            marks.label_y(labels),
-            alt.X(f"{value}:Q", title=x_title, stack=False),
-            yOffset=alt.YOffset("direction:N", scale=alt.Scale(domain=directions)) if beside else alt.Undefined,
-            color=marks.kinds_colour("direction", {one: DIRECTIONS[one] for one in directions}),
-            tooltip=[
-                alt.Tooltip("test:N", title="Test"),
-                alt.Tooltip("direction:N", title="Direction"),
-                marks.number_tip(value, f"{name}, {unit}"),
-            ],
-        )
+    end, beyond = _end(shown, value)
+    base = alt.Chart(rounded(shown.select("label", "test", "direction", value))).encode(
+        marks.label_y(labels).axis(labelExpr="split(datum.label, '\\n')"),
+        alt.X(f"{value}:Q", title=x_title, stack=False, scale=alt.Scale(domain=[0, end], nice=False, clamp=True)),
+        yOffset=alt.YOffset("direction:N", scale=alt.Scale(domain=directions)) if beside else alt.Undefined,
     )
+    bars = base.mark_bar().encode(
+        color=marks.kinds_colour("direction", {one: DIRECTIONS[one] for one in directions}),
+        tooltip=[
+            alt.Tooltip("test:N", title="Test"),
+            alt.Tooltip("direction:N", title="Direction"),
+            marks.number_tip(value, f"{name}, {unit}"),
+        ],
+    )
+    # Words of a bar that reaches the end of the axis stand in it.
+    near = alt.datum[value] > (1 - _ROOM) * end
+    inside, outside = base.transform_filter(near), base.transform_filter(~near)
+    text = alt.Text(f"{value}:Q", format=",.3~s" if end >= _LARGE else ",.3~r")
+    words = [
+        outside.mark_text(align="left", dx=4, color=colour("ink")).encode(text=text),
+        inside.mark_text(align="right", dx=-4, color=colour("page")).encode(text=text),
+    ]
     left_out = f"{MAX_RANKED} of {len(every)} tests" if len(every) > len(labels) else ""
-    heading = marks.heading(_titled(name, "of each test", unit), left_out)
-    height = marks.bars_height(len(labels)) * (max(1.0, 0.7 * len(directions)) if beside else 1.0)
-    return marks.layered([bars], heading, f"Tests ranked by {name}, {unit}.", height)
+    far = f"the axis ends before {', '.join(beyond)}" if beyond else ""
+    heading = marks.heading(_titled(name, "of each test", unit), far, left_out)
+    lines = max(label.count("\n") + 1 for label in labels)
+    rows = max(1.0, 0.7 * len(directions) if beside else 1.0, 0.6 * lines)
+    return marks.layered(
+        [bars, *words], heading, f"Tests ranked by {name}, {unit}.", marks.bars_height(len(labels)) * rows
+    )
+
+
+def _end(shown: pl.DataFrame, value: str) -> tuple[float, list[str]]:
+    """Where the axis of a ranking ends, and the tests that go on behind it: few that are far above all others.
+
+    `shown`: `test` and `value`, the highest test first.
+    """
+    peaks = shown.group_by("test", maintain_order=True).agg(pl.col(value).max())
+    tests, values = peaks["test"].to_list(), peaks[value].to_list()
+    most = max(1, len(values) // _FEW) if len(values) > 2 else 0  # noqa: PLR2004  two flatten nothing
+    far = next((at for at in range(1, most + 1) if values[at - 1] > _FAR * values[at] > 0), 0)
+    return (values[far] * (1 + _ROOM) or 1.0), tests[:far]
 
 
 def over_time(series: pl.LazyFrame, metric: str) -> alt.LayerChart | None:

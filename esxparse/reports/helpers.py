@@ -24,6 +24,7 @@ from esxparse.reports.blocks import (
     facts,
     headline,
     listed,
+    missing,
     moment,
     number,
     points,
@@ -51,6 +52,7 @@ __all__ = [
     "given",
     "headline",
     "listed",
+    "missing",
     "moment",
     "number",
     "points",
@@ -88,6 +90,7 @@ def table(
     *,
     digits: int = 1,
     empty: str = "",
+    missing: str = "",
 ) -> Block:
     """A table of a frame.
 
@@ -98,10 +101,14 @@ def table(
             `columns_of` gives them; those that the frame lacks are left out.
         digits: Decimals of numbers with a fraction; columns have their own.
         empty: What to say instead if there are no rows.
+        missing: The same, if that is for want of something in the recordings: a section of nothing else is left out of
+            the page, which lists the reason.
 
     Raises EsxparseError: The frame lacks a column that `heads` maps.
     """
     rows = frame.lazy().collect()
+    if missing and rows.is_empty():
+        return blocks.missing(missing)
     if heads is not None and not isinstance(heads, Mapping):
         return blocks.table(rows, heads, caption, empty)
     shown = dict(heads) if heads else {name: name for name in rows.columns}

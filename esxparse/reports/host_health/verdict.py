@@ -12,7 +12,7 @@ from typing import Final
 
 import polars as pl
 
-from esxparse.charts.reduce import LABEL_WIDTH, shorten
+from esxparse.charts.names import LABEL_WIDTH, shorten
 from esxparse.derived.panels import Matrix
 from esxparse.diagnosis import levels
 from esxparse.diagnosis.blind import Reason, Why, by_reason, entry, unseen
