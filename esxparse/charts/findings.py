@@ -115,7 +115,7 @@ def _name_of_spell(begin: datetime, end: datetime, times: pl.Series) -> list[alt
     middle = begin + (end - begin) / 2
     at_end = {"left": middle - first, "right": last - middle}
     near = [side for side, away in at_end.items() if away < _EDGE * (last - first)]
-    data = pl.DataFrame({"time": [middle], "text": ["spell"]}, schema_overrides={"time": times.dtype})
+    data = pl.DataFrame({"time": [middle], "word": ["spell"]}, schema_overrides={"time": times.dtype})
     word = alt.Chart(reduce.rounded(data)).mark_text(
         align=near[0] if near else "center", baseline="bottom", color=colour("muted")
     )

@@ -72,7 +72,7 @@ def expected(*paths: Path) -> Expected:
     found.tables = [_hosts(captures, ready, levels), _vms(ready, order, levels)]
     found.tables += [_weeks(waits, days[-1]), *_shared(captures)]
     found.charts = [_spread(ready), _by_day(waits, days)]
-    found.texts = [*_verdict(captures), (f"Fleet: {several(len(_names(captures)), 'host')}",), _when(captures)]
+    found.texts = [*_verdict(captures), _title(captures), _when(captures)]
     cells = _hosts_by_day(waits)
     peaks = {host: max(wait for (of, _), wait in cells.items() if of == host) for host, _ in cells}
     if len(peaks) >= FEWEST_ROWS:
@@ -186,6 +186,15 @@ def _verdict(captures: Sequence[Capture]) -> list[tuple]:
         titles = "; ".join(of[name][0]["title"] for name in more)
         made.append((float(len(more)), f" more, on hosts below: {titles}."))
     return made
+
+
+def _title(captures: Sequence[Capture]) -> tuple:
+    bad = {one["host"] for one in _troubles(captures) if one["severity"] == "critical"}
+    hosts = several(len(_names(captures)), "host")
+    if bad:
+        return (f"Fleet: critical troubles on {len(bad)} of {hosts}",)
+    few = any(share < HALF for share in _judged(captures).values())
+    return (f"Fleet: {hosts}",) if few else (f"Fleet: no critical trouble found on {hosts}",)
 
 
 def _likelihood(confidence: float) -> str:

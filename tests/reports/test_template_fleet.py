@@ -327,7 +327,7 @@ def test_the_command_writes_the_page(lake, tmp_path, capsys):
     page = tmp_path / "fleet.html"
     assert main(["lake", "report", "--lake", lake, "-o", str(page), "--host", "esx-01", "--host", "esx-02"]) == 0
     text = page.read_text()
-    assert "Fleet: 2 hosts" in text
+    assert "<h1>Fleet: 2 hosts</h1>" in text
     assert "db-esx-02" in text
     assert "db-esx-03" not in text
     assert main(["report", str(tmp_path), "-t", "fleet", "-o", str(tmp_path / "none.html")]) == 1
