@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import altair as alt
 import polars as pl
@@ -113,12 +113,11 @@ def _name_of_spell(begin: datetime, end: datetime, times: pl.Series) -> list[alt
     if begin <= first and end >= last:
         return []
     middle = begin + (end - begin) / 2
-    at_end = {"left": middle - first, "right": last - middle}
-    near = [side for side, away in at_end.items() if away < _EDGE * (last - first)]
+    room = _EDGE * (last - first)
+    side: Literal["left", "center", "right"] = "left" if middle - first < room else "center"
+    side = "right" if last - middle < room else side
     data = pl.DataFrame({"time": [middle], "word": ["spell"]}, schema_overrides={"time": times.dtype})
-    word = alt.Chart(reduce.rounded(data)).mark_text(
-        align=near[0] if near else "center", baseline="bottom", color=colour("muted")
-    )
+    word = alt.Chart(reduce.rounded(data)).mark_text(align=side, baseline="bottom", color=colour("muted"))
     return [word.encode(marks.time_x(times), alt.Y(value=-2), alt.Text("text:N"))]
 
 

@@ -91,12 +91,12 @@ def _keep(spec: dict[str, Any], series: dict[str, str]) -> None:
         scale = unit["encoding"]["color"]["scale"]
         if not {*scale["range"]} <= {*palette, colour("rest")}:
             continue
-        made = dict(zip(scale["domain"], scale["range"], strict=True))
+        made: dict[str, str] = dict(zip(scale["domain"], scale["range"], strict=True))
         taken: set[str] = set()
         for label in sorted(made, key=lambda one: one not in series):
             if made[label] not in palette:
                 continue
-            hue = series.get(label, made[label])
+            hue: str = series.get(label, made[label])
             if hue in taken:
                 hue = next((one for one in palette if one not in taken), hue)
             series.setdefault(label, hue)
