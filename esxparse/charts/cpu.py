@@ -12,6 +12,7 @@ import altair as alt
 import polars as pl
 
 from esxparse.charts import marks
+from esxparse.charts.captions import past_in_samples
 from esxparse.charts.marks import Levels
 from esxparse.charts.reduce import columns_below, kept, leaders, over_time, ranking, rounded, spoken, with_labels
 from esxparse.charts.theme import HEAT
@@ -122,7 +123,7 @@ def wait_ranked(vms: pl.LazyFrame | None, wait: str, levels: Levels | None = Non
     if table.is_empty():
         return None
     bars = "bar: 95th percentile, tick: highest sample"
-    past = marks.past_in_samples(table, "p95", "max", levels)
+    past = past_in_samples(table, "p95", "max", levels)
     look = marks.Look(
         title=marks.heading(f"{kind.title} per vCPU", kind.meaning, helpers(vms), bars, past, left_out),
         said=f"VMs ranked by {kind.title} per vCPU, percent.",

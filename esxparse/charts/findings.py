@@ -118,7 +118,7 @@ def _name_of_spell(begin: datetime, end: datetime, times: pl.Series) -> list[alt
     side = "right" if last - middle < room else side
     data = pl.DataFrame({"time": [middle], "word": ["spell"]}, schema_overrides={"time": times.dtype})
     word = alt.Chart(reduce.rounded(data)).mark_text(align=side, baseline="bottom", color=colour("muted"))
-    return [word.encode(marks.time_x(times), alt.Y(value=-2), alt.Text("text:N"))]
+    return [word.encode(marks.time_x(times), alt.Y(value=-2), alt.Text("word:N"))]
 
 
 def sweep(points: pl.DataFrame, *, factor: str, unit: str, title: str) -> alt.LayerChart | None:

@@ -192,6 +192,8 @@ def _drawn(drawing: _Drawing, title: str, peaks: pl.DataFrame, said: Sequence[st
         return None
     y = marks.label_y(drawing.chosen.chosen)
     x = marks.time_x(cells["time"])
+    if drawing.step >= _DAY:
+        x = x.axis(format="%d %b", tickCount=6, labelSeparation=8)
     # A page has thousands of cells: what follows from their numbers is not stored with each.
     base = alt.Chart(rounded(cells.select("label", "time", "high"))).transform_calculate(
         until=f"datum.time + {drawing.step * 1000}", class_=_class_of(drawing)

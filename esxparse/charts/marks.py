@@ -39,9 +39,6 @@ _TEXT_WIDTH: Final = 0.018
 """Share of a chart's width that a letter takes, on a telephone."""
 _ENDS: Final[dict[str, Any]] = {"right": "width", "left": 0, "center": alt.ExprRef("width / 2")}
 
-_NAMED: Final = 2
-"""Bars that a subtitle names."""
-
 _NEAR_END: Final = 0.25
 _NEAR_LINES: Final = 0.07
 
@@ -155,22 +152,6 @@ def top_of(values: Sequence[float | None], levels: Levels | None) -> float:
         if levels.critical is not None and highest > levels.warn:
             marks.append(levels.critical)
     return max(marks) * _HEADROOM or 1.0
-
-
-def past_in_samples(table: pl.DataFrame, value: str, mark: str, levels: Levels | None) -> str:
-    """Words for bars that end below a limit that some of their samples passed; empty if there are none.
-
-    `table` has `label`, `value` (where a bar ends) and `mark` (its highest sample).
-    """
-    if levels is None:
-        return ""
-    for word, limit in (("critical", levels.critical), ("warning", levels.warn)):
-        names = [] if limit is None else table.filter(pl.col(value) < limit, pl.col(mark) >= limit)["label"].to_list()
-        if names:
-            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-            said = f"some samples passed the {word} limit, although the bar ends below it"
-            return f"{said}: {', '.join(names[:_NAMED])}{more}"
-    return ""
 
 
 def rules(

@@ -12,6 +12,7 @@ import altair as alt
 import polars as pl
 
 from esxparse.charts import marks
+from esxparse.charts.captions import past_in_samples
 from esxparse.charts.marks import Levels
 from esxparse.charts.reduce import MAX_RANKED, kept, leaders, over_time, rounded, with_labels
 from esxparse.charts.theme import colour
@@ -90,7 +91,7 @@ def latency_split(summary: pl.LazyFrame | None, levels: Levels | None = None) ->
         )
     )
     left_out = f"{MAX_RANKED} of {total} devices" if total > MAX_RANKED else ""
-    past = marks.past_in_samples(table, "gavg_ms", "max_gavg_ms", levels)
+    past = past_in_samples(table, "gavg_ms", "max_gavg_ms", levels)
     bars_are = "bar: mean over reads and writes, tick: highest sample"
     heading = marks.heading("Mean latency of each device, ms", bars_are, past, left_out)
     return marks.layered(

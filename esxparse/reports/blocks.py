@@ -93,9 +93,7 @@ class Missing(Block):
     """A sentence in place of charts or of a table that the recordings cannot give."""
 
     def _repr_mimebundle_(self, **more: Any) -> dict[str, Any]:
-        # Without arguments, super() does not find the class that slots made anew.
-        shown = Block._repr_mimebundle_(self, **more)
-        return {**shown, MISSING_MIME: drawable({"text": self.text})}
+        return {**Block._repr_mimebundle_(self, **more), MISSING_MIME: drawable({"text": self.text})}
 
 
 @cache

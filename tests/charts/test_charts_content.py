@@ -11,6 +11,7 @@ from specs import layers, rows_of, rule_values, rule_words, titles
 
 from esxparse.charts import cpu, marks, storage, study, theme
 from esxparse.charts import latency as latencies
+from esxparse.charts.captions import past_in_samples
 from esxparse.charts.reduce import MAX_SERIES
 
 
@@ -198,7 +199,7 @@ def test_a_bar_below_a_limit_that_samples_passed_says_so():
 )
 def test_the_higher_limit_that_samples_passed_is_named(highest, said):
     table = pl.DataFrame({"label": ["db"], "p95": [1.0], "max": [highest]})
-    told = marks.past_in_samples(table, "p95", "max", READY)
+    told = past_in_samples(table, "p95", "max", READY)
     assert said in told
     assert bool(said) == bool(told)
 

@@ -45,8 +45,8 @@ def data(spec, layer):
 
 def words_in(spec):
     """The words of limits and of the spell in a chart."""
-    rows = [one for layer in marks_of(spec, "text") for one in data(spec, layer)]
-    return {one.get("word", one.get("text")) for one in rows}
+    layers = marks_of(spec, "text")
+    return {one[layer["encoding"]["text"]["field"]] for layer in layers for one in data(spec, layer)}
 
 
 def test_the_spell_is_shaded_from_the_interval_of_its_first_sample():
