@@ -35,8 +35,9 @@ Made by `make score`; `benchmarks/score.py` says how. Cases were built on the bu
 and the building hosts; not on the unseen ones.
 """
 _CONFUSIONS = """\
-`make score` writes this table. It has random simulated hosts whose problem is visible, moderate or severe: how often the right
-problem came first, and what came first instead. Cases were built on the hosts of the first column; `benchmarks/SCORE.md` has the seeds.
+`make score` writes this table. It has random simulated hosts whose problem is visible, moderate or severe: how often
+the right problem came first, and what came first instead. Cases were built on the hosts of the first column;
+`benchmarks/SCORE.md` has the seeds.
 """
 _SHOWS = 3.0
 _MODERATE, _SEVERE = 0.35, 0.7

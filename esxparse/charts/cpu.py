@@ -12,6 +12,7 @@ import altair as alt
 import polars as pl
 
 from esxparse.charts import marks
+from esxparse.charts.captions import past_in_samples
 from esxparse.charts.marks import Levels
 from esxparse.charts.reduce import columns_below, kept, leaders, over_time, ranking, rounded, spoken, with_labels
 from esxparse.charts.theme import HEAT
@@ -87,14 +88,14 @@ def pcpu_heat(pcpu: pl.LazyFrame | None, value: str = "util_pct") -> alt.Chart |
     high = f"{value}_max"
     cells = reduced.frame.with_columns(
         label=_binned(pl.col(high), edges, labels),
-        until=pl.col("time") + pl.duration(seconds=step),
-    )
+    ).drop(f"{value}_min")
     chart: alt.Chart = (
         alt.Chart(rounded(cells), title=marks.heading("Each physical CPU, util", shown))
+        .transform_calculate(until=f"datum.time + {1000 * step}")
         .mark_rect()
         .encode(
             marks.time_x(cells["time"]),
-            alt.X2("until:T"),
+            alt.X2("until"),
             alt.Y("pcpu:O", title="Physical CPU", sort=None, axis=alt.Axis(labelOverlap=True)),
             color=marks.series_colour(labels, palette=[shade.light for shade in HEAT]),
             tooltip=[
@@ -122,8 +123,9 @@ def wait_ranked(vms: pl.LazyFrame | None, wait: str, levels: Levels | None = Non
     if table.is_empty():
         return None
     bars = "bar: 95th percentile, tick: highest sample"
+    past = past_in_samples(table, "p95", "max", levels)
     look = marks.Look(
-        title=marks.heading(f"{kind.title} per vCPU", kind.meaning, helpers(vms), bars, left_out),
+        title=marks.heading(f"{kind.title} per vCPU", kind.meaning, helpers(vms), bars, past, left_out),
         said=f"VMs ranked by {kind.title} per vCPU, percent.",
         axis="% of the time of one vCPU",
         noun="VM",

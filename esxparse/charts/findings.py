@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import altair as alt
 import polars as pl
 
 from esxparse import clock
 from esxparse.charts import marks, reduce
+from esxparse.charts.names import shorten
 from esxparse.charts.theme import colour, colours
 from esxparse.metrics import over_time
 
@@ -23,6 +24,8 @@ _BAR: Final = 26
 _NARROW: Final = 18
 """Letters of a legend's label of which two stand beside each other on a telephone."""
 _RANGE: Final = {"change_pct": "geometric mean", "least_pct": "least", "most_pct": "most"}
+_EDGE: Final = 0.05
+"""Share of a chart's width from an end within which a word is moved inwards."""
 _PEAKS: Final = 1.5
 _WHOLE: Final = 100
 _UNIT_IN_TITLES: Final = {"1/s": "/s", "commands": "", "count": "", "0 or 1": "", "0 to 255": "", "ratio": "", "": ""}
@@ -99,8 +102,23 @@ def spell(seen: Evidence) -> alt.LayerChart | None:
         .encode(marks.time_x(times), alt.X2("end:T"))
     )
     chart.layer.insert(0, shade)
+    chart.layer += _name_of_spell(begin, seen.end, times)
     chart.usermeta = {"fault": fault, "level": seen.level}
     return chart
+
+
+def _name_of_spell(begin: datetime, end: datetime, times: pl.Series) -> list[alt.Chart]:
+    """The word above the shaded time, where no line or limit passes; none if all of the chart is shaded."""
+    first, last = times[0], times[-1]
+    if begin <= first and end >= last:
+        return []
+    middle = begin + (end - begin) / 2
+    room = _EDGE * (last - first)
+    side: Literal["left", "center", "right"] = "left" if middle - first < room else "center"
+    side = "right" if last - middle < room else side
+    data = pl.DataFrame({"time": [middle], "word": ["spell"]}, schema_overrides={"time": times.dtype})
+    word = alt.Chart(reduce.rounded(data)).mark_text(align=side, baseline="bottom", color=colour("muted"))
+    return [word.encode(marks.time_x(times), alt.Y(value=-2), alt.Text("word:N"))]
 
 
 def sweep(points: pl.DataFrame, *, factor: str, unit: str, title: str) -> alt.LayerChart | None:
@@ -192,7 +210,7 @@ def _of(some: int, total: int) -> str:
 def _who(noun: str, fault: Sequence[str]) -> str:
     if noun == "host":
         return "The host"
-    first = reduce.shorten(fault[0])
+    first = shorten(fault[0])
     more = f" and {len(fault) - 1} more" if len(fault) > 1 else ""
     return f"{first}{more}" if noun == "VM" else f"{_capital(noun)} {first}{more}"
 
@@ -210,7 +228,7 @@ def _change(seen: Evidence, table: pl.DataFrame, name: str) -> str:
         unit = " %"
     told = f"{seen.words} {_short(then)}{unit}"
     if else_ is not None:
-        return f"{told} in the spell, {_short(else_)} outside"
+        return f"{told} on average in the spell, median {_short(else_)} outside"
     peak = mine["value"].max()
     return f"{told} on average" + (f", up to {_short(peak)}" if peak > _PEAKS * then else "")
 

@@ -21,6 +21,8 @@ _POINTS_TO: Final = 60
 """Days up to which points can be told apart."""
 _MONTHS_FROM: Final = 240
 """Days above which ticks are months: a day without its year could be of two."""
+_APART: Final = 3
+"""Days without samples across which no line is drawn: a weekend has two."""
 _LINES: Final = {"median_pct": "median VM", "p90_pct": "worst tenth from here", "p99_pct": "worst hundredth from here"}
 
 
@@ -42,7 +44,7 @@ def ready_spread(ready: pl.DataFrame) -> alt.LayerChart | None:
         .mark_bar(color=colour("rest"))
         .encode(
             alt.X("bin:N", title="ready, 95th percentile, % of one core", sort=None, axis=axis),
-            alt.Y("vms:Q", title="VMs"),
+            alt.Y("vms:Q", title="VMs", axis=alt.Axis(tickMinStep=1)),
             tooltip=[alt.Tooltip("bin:N", title="% of one core"), marks.number_tip("vms", "VMs", 0)],
         )
     )
@@ -58,9 +60,8 @@ def ready_by_day(days: pl.DataFrame) -> alt.LayerChart | None:
     """
     if days.height <= 1:
         return None
-    data = days.unpivot(list(_LINES), index="date", value_name="pct").with_columns(
-        label=pl.col("variable").replace_strict(_LINES)
-    )
+    long = days.unpivot(list(_LINES), index="date", value_name="pct")
+    data = _pieces(long.with_columns(label=pl.col("variable").replace_strict(_LINES)))
     first, last = days["date"].min(), days["date"].max()
     span = (last - first).days  # type: ignore[operator, union-attr]
     # A tick a day where there is room; else Vega takes weeks, months or years.
@@ -70,16 +71,27 @@ def ready_by_day(days: pl.DataFrame) -> alt.LayerChart | None:
         labelOverlap=True,
         labelFlush=_EDGE,
     )
-    base = alt.Chart(data.select("date", "label", "pct")).encode(
+    base = alt.Chart(data).encode(
         alt.X("date:T", title=None, axis=axis),
         alt.Y("pct:Q", title="ready, % of one core"),
         marks.series_colour(list(_LINES.values()), colours(len(_LINES))),
+        detail="piece:N",
         tooltip=[
             alt.Tooltip("label:N", title="VMs"),
             alt.Tooltip("date:T", title="Day (UTC)", format="%Y-%m-%d"),
             marks.number_tip("pct", "% of one core"),
         ],
     )
-    title = marks.heading("Ready time day by day", "each VM once a day, by its 95th percentile")
-    lines = [base.mark_line(), *([base.mark_point(filled=True, size=40)] if span <= _POINTS_TO else [])]
+    apart = f"lines end where {_APART} days or more have no samples" if data["piece"].max() else ""
+    title = marks.heading("Ready time day by day", "each VM once a day, by its 95th percentile", apart)
+    dots = base.mark_point(filled=True, size=40)
+    lines = [base.mark_line(), dots if span <= _POINTS_TO else dots.transform_filter(alt.datum.alone)]
     return marks.layered(lines, title, "Ready time of the fleet's VMs by day, % of one core.")
+
+
+def _pieces(days: pl.DataFrame) -> pl.DataFrame:
+    """`date`, `label`, `pct`, `piece` (the stretch between gaps that a day lies in), `alone` (it is all of it)."""
+    gap = pl.col("date").diff().dt.total_days() > _APART
+    piece = gap.fill_null(value=False).cast(pl.Int64).cum_sum().over("label", order_by="date")
+    told = days.select("date", "label", "pct").with_columns(piece=piece)
+    return told.with_columns(alone=pl.len().over("label", "piece") == 1)

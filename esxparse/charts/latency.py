@@ -56,11 +56,11 @@ def percentiles(table: pl.LazyFrame) -> alt.LayerChart | None:
     ]
     left_out = f"the {len(labels)} of {every} with the highest" if every > len(labels) else ""
     layers = [base.mark_line(), base.mark_point(filled=True, size=40).encode(tooltip=tips)]
-    heading = marks.heading("Latency percentiles", left_out)
+    heading = marks.heading("Latency percentiles, ms", left_out)
     return marks.layered(layers, heading, "Latency at each percentile, by test, milliseconds.", 260)
 
 
-def distribution(bins: pl.LazyFrame, title: str = "Latency distribution") -> alt.LayerChart | None:
+def distribution(bins: pl.LazyFrame, title: str = "Latency distribution, % of the I/Os") -> alt.LayerChart | None:
     """How the I/Os spread over latencies: the share in each bin, as bars of one test or outlines of several.
 
     Bins finer than ten to a power of ten are put together to such.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from esxparse.charts import marks
+from esxparse.charts.captions import past_in_samples
 from esxparse.charts.marks import Levels
 from esxparse.charts.reduce import MAX_RANKED, kept, leaders, over_time, with_labels
 
@@ -110,8 +111,9 @@ def drops_ranked(summary: pl.LazyFrame | None, direction: str, levels: Levels | 
     total = table.height
     table = table.head(MAX_RANKED)
     left_out = f"{MAX_RANKED} of {total} ports" if total > MAX_RANKED else ""
+    bars = "bar: share of all packets, tick: highest sample with enough packets"
     look = marks.Look(
-        title=marks.heading(title, "bar: share of all packets, tick: highest sample with enough packets", left_out),
+        title=marks.heading(title, bars, past_in_samples(table, "dropped", "max", levels), left_out),
         said=f"Ports ranked by {title.lower()}, percent.",
         axis="% of packets",
         noun="Port",

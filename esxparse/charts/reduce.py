@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Final, NamedTuple
-from unicodedata import east_asian_width
 
 import polars as pl
 
 from esxparse.charts import theme
+from esxparse.charts.names import LABEL_WIDTH, shorten
 from esxparse.metrics import over_time as time_weighted
 from esxparse.metrics.energy import LONGEST_GAP
 
@@ -29,9 +29,6 @@ MAX_SERIES: Final = 8
 
 MAX_RANKED: Final = 12
 """Most bars of a ranking."""
-
-LABEL_WIDTH: Final = 18
-"""Columns of a typewriter that a label may take; most names of VMs fit."""
 
 _TAKEN: Final = frozenset((
     "__proto__", "constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString",
@@ -315,35 +312,6 @@ def ranking(
 
 def _none_of(count: int, noun: str) -> str:
     return f"{count} more {noun if count > 1 else noun.removesuffix('s')} had none"
-
-
-def shorten(name: str, width: int = LABEL_WIDTH) -> str:
-    """`name` with its middle left out where it takes more than `width` columns: names of devices differ at their ends.
-
-    Characters of East Asian scripts take two columns.
-
-    >>> shorten("naa.60000970000120070001533030334101")
-    'naa.600…3030334101'
-    """
-    if _columns(name) <= width:
-        return name
-    tail_room = (width - 1) * 3 // 5
-    head = _fitting(name, width - 1 - tail_room)
-    tail = _fitting(name[::-1], tail_room)[::-1]
-    return f"{head}…{tail}"
-
-
-def _columns(text: str) -> int:
-    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
-
-
-def _fitting(text: str, width: int) -> str:
-    used = 0
-    for place, character in enumerate(text):
-        used += _columns(character)
-        if used > width:
-            return text[:place]
-    return text
 
 
 def with_labels(frame: pl.LazyFrame, name: str, key: str | None = None, width: int = LABEL_WIDTH) -> pl.LazyFrame:

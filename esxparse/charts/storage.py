@@ -12,6 +12,7 @@ import altair as alt
 import polars as pl
 
 from esxparse.charts import marks
+from esxparse.charts.captions import past_in_samples
 from esxparse.charts.marks import Levels
 from esxparse.charts.reduce import MAX_RANKED, kept, leaders, over_time, rounded, with_labels
 from esxparse.charts.theme import colour
@@ -90,7 +91,9 @@ def latency_split(summary: pl.LazyFrame | None, levels: Levels | None = None) ->
         )
     )
     left_out = f"{MAX_RANKED} of {total} devices" if total > MAX_RANKED else ""
-    heading = marks.heading("Latency of each device", "bar: mean over reads and writes, tick: highest sample", left_out)
+    past = past_in_samples(table, "gavg_ms", "max_gavg_ms", levels)
+    bars_are = "bar: mean over reads and writes, tick: highest sample"
+    heading = marks.heading("Mean latency of each device, ms", bars_are, past, left_out)
     return marks.layered(
         [bars, ticks, *marks.rules(levels, top, "ms", axis="x")],
         heading,
@@ -111,7 +114,7 @@ def latency_over_time(latency: pl.LazyFrame | None, levels: Levels | None = None
     busy = completed(latency, "gavg_ms", "good_iops").with_columns(
         gavg_ms=pl.when(pl.col("good_iops") > 0).then("gavg_ms")
     )
-    title = "Guest latency (GAVG) over time"
+    title = "Mean guest latency (GAVG) over time, ms"
     return _devices(busy, "gavg_ms", title, "ms", axis="ms per command", levels=levels, weight="good_iops")
 
 
@@ -163,7 +166,7 @@ def _devices(
     by = {"p95": "95th percentile", "mean": "mean", "max": "highest sample"}[order]
     look = marks.Look(
         title=marks.heading(title, chosen.caption("devices", by), reduced.caption),
-        said=f"{title}, by device, {unit}.",
+        said=f"{title.removesuffix(f', {unit}')}, by device, {unit}.",
         axis=axis,
         noun="Device",
         unit=unit,

@@ -21,7 +21,8 @@ import altair as alt
 import polars as pl
 
 from esxparse.charts import marks
-from esxparse.charts.reduce import LABEL_WIDTH, MAX_SERIES, SWEEP, drawable, rounded
+from esxparse.charts.names import LABEL_WIDTH
+from esxparse.charts.reduce import MAX_SERIES, SWEEP, drawable, rounded
 from esxparse.charts.theme import colour
 from esxparse.metrics import units
 

@@ -13,6 +13,7 @@ import altair as alt
 import polars as pl
 
 from esxparse.charts import marks
+from esxparse.charts.names import LABEL_WIDTH, wrapped
 from esxparse.charts.reduce import MAX_RANKED, MAX_SERIES, drawable, rounded, with_labels
 from esxparse.charts.theme import HEAT, colour
 
@@ -23,6 +24,14 @@ VALUES: Final[dict[str, tuple[str, str, str, float]]] = {
 }
 """Value -> name, title of its axis, unit, factor to the unit."""
 
+_FAR: Final = 50
+"""A test with more than so many times the value of the next one would flatten all others."""
+_FEW: Final = 4
+"""One in so many tests may be far above the others."""
+_ROOM: Final = 0.15
+"""Share of an axis for the words at its end."""
+_LARGE: Final = 10_000
+_LINES: Final = 3
 _HEAT_SHARES: Final = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 _HEAT_DARK: Final = 5
 """The step on which ink cannot be read."""
@@ -30,8 +39,8 @@ _HEAT_DARK: Final = 5
 LOGGED: Final = {
     "iops": ("iops", "IOPS"),
     "bandwidth": ("bandwidth_bytes_per_s", "Bandwidth"),
-    "lat": ("latency_mean_ms", "Latency"),
-    "clat": ("latency_mean_ms", "Completion latency"),
+    "lat": ("latency_mean_ms", "Mean latency"),
+    "clat": ("latency_mean_ms", "Mean completion latency"),
 }
 """Metric of a log -> the value it is, and its name."""
 
@@ -49,6 +58,11 @@ def size_words(size: int) -> str:
         if size >= factor and size % factor == 0:
             return f"{size // factor} {unit}"
     return f"{size} B"
+
+
+def _titled(name: str, what: str, unit: str) -> str:
+    """A title with its unit; IOPS is one by itself."""
+    return f"{name} {what}" if name == "IOPS" else f"{name} {what}, {unit}"
 
 
 def _kind() -> pl.Expr:
@@ -111,7 +125,7 @@ def _sweep_chart(points: pl.DataFrame, axis: str, value: str, place: str, place_
         color=marks.series_colour(labels),
     )
     layers = [base.mark_line(), base.mark_point(filled=True, size=60).encode(tooltip=tips)]
-    heading = marks.heading(f"{name} by {place_title[:1].lower()}{place_title[1:]}", best, left_out)
+    heading = marks.heading(_titled(name, f"by {place_title[:1].lower()}{place_title[1:]}", unit), best, left_out)
     return marks.layered(layers, heading, f"{name} of each kind of I/O by {place_title}, {unit}.")
 
 
@@ -173,7 +187,9 @@ def latency_against_iops(results: pl.LazyFrame) -> alt.LayerChart | None:
         base.mark_line().encode(order=alt.Order("outstanding:Q")),
         base.mark_point(filled=True, size=60).encode(tooltip=tips),
     ]
-    heading = marks.heading("Latency against IOPS", "one point per number of outstanding I/Os, the best", left_out)
+    heading = marks.heading(
+        "Mean latency in ms against IOPS", "one point per number of outstanding I/Os, the best", left_out
+    )
     return marks.layered(layers, heading, "Mean latency against I/Os per second of each kind of I/O.")
 
 
@@ -231,8 +247,8 @@ def tests(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
     """
     name, x_title, unit, factor = VALUES[value]
     table = (
-        with_labels(results.filter(pl.col(value).is_not_null()), "test")
-        .with_columns(pl.col(value) * factor)
+        with_labels(results.filter(pl.col(value).is_not_null()), "test", width=_LINES * LABEL_WIDTH)
+        .with_columns(pl.col(value) * factor, pl.col("label").map_elements(wrapped, return_dtype=pl.String))
         .collect()
         .sort(pl.col(value).max().over("test"), descending=True, maintain_order=True)
     )
@@ -243,25 +259,48 @@ def tests(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
     shown = table.filter(pl.col("label").is_in(labels))
     directions = [one for one in DIRECTIONS if one in shown["direction"].to_list()]
     beside = shown.height > len(labels)
-    bars = (
-        alt.Chart(rounded(shown.select("label", "test", "direction", value)))
-        .mark_bar()
-        .encode(
-            marks.label_y(labels),
-            alt.X(f"{value}:Q", title=x_title, stack=False),
-            yOffset=alt.YOffset("direction:N", scale=alt.Scale(domain=directions)) if beside else alt.Undefined,
-            color=marks.kinds_colour("direction", {one: DIRECTIONS[one] for one in directions}),
-            tooltip=[
-                alt.Tooltip("test:N", title="Test"),
-                alt.Tooltip("direction:N", title="Direction"),
-                marks.number_tip(value, f"{name}, {unit}"),
-            ],
-        )
+    end, beyond = _end(shown, value)
+    base = alt.Chart(rounded(shown.select("label", "test", "direction", value))).encode(
+        marks.label_y(labels).axis(labelExpr="split(datum.label, '\\n')"),
+        alt.X(f"{value}:Q", title=x_title, stack=False, scale=alt.Scale(domain=[0, end], nice=False, clamp=True)),
+        yOffset=alt.YOffset("direction:N", scale=alt.Scale(domain=directions)) if beside else alt.Undefined,
     )
+    bars = base.mark_bar().encode(
+        color=marks.kinds_colour("direction", {one: DIRECTIONS[one] for one in directions}),
+        tooltip=[
+            alt.Tooltip("test:N", title="Test"),
+            alt.Tooltip("direction:N", title="Direction"),
+            marks.number_tip(value, f"{name}, {unit}"),
+        ],
+    )
+    # Words of a bar that reaches the end of the axis stand in it.
+    near = alt.datum[value] > (1 - _ROOM) * end
+    inside, outside = base.transform_filter(near), base.transform_filter(~near)
+    text = alt.Text(f"{value}:Q", format=",.3~s" if end >= _LARGE else ",.3~r")
+    words = [
+        outside.mark_text(align="left", dx=4, color=colour("ink")).encode(text=text),
+        inside.mark_text(align="right", dx=-4, color=colour("page")).encode(text=text),
+    ]
     left_out = f"{MAX_RANKED} of {len(every)} tests" if len(every) > len(labels) else ""
-    heading = marks.heading(f"{name} of each test", left_out)
-    height = marks.bars_height(len(labels)) * (max(1.0, 0.7 * len(directions)) if beside else 1.0)
-    return marks.layered([bars], heading, f"Tests ranked by {name}, {unit}.", height)
+    far = f"the axis ends before {', '.join(beyond)}" if beyond else ""
+    heading = marks.heading(_titled(name, "of each test", unit), far, left_out)
+    lines = max(label.count("\n") + 1 for label in labels)
+    rows = max(1.0, 0.7 * len(directions) if beside else 1.0, 0.6 * lines)
+    return marks.layered(
+        [bars, *words], heading, f"Tests ranked by {name}, {unit}.", marks.bars_height(len(labels)) * rows
+    )
+
+
+def _end(shown: pl.DataFrame, value: str) -> tuple[float, list[str]]:
+    """Where the axis of a ranking ends, and the tests that go on behind it: few that are far above all others.
+
+    `shown`: `test` and `value`, the highest test first.
+    """
+    peaks = shown.group_by("test", maintain_order=True).agg(pl.col(value).max())
+    tests, values = peaks["test"].to_list(), peaks[value].to_list()
+    most = max(1, len(values) // _FEW) if len(values) > 2 else 0  # noqa: PLR2004  two flatten nothing
+    far = next((at for at in range(1, most + 1) if values[at - 1] > _FAR * values[at] > 0), 0)
+    return (values[far] * (1 + _ROOM) or 1.0), tests[:far]
 
 
 def over_time(series: pl.LazyFrame, metric: str) -> alt.LayerChart | None:
@@ -314,5 +353,5 @@ def over_time(series: pl.LazyFrame, metric: str) -> alt.LayerChart | None:
     left_out = f"the {len(labels)} of {len(every)} with the highest mean" if len(every) > len(labels) else ""
     merged = reduced.height < rows.height
     spread = "line: mean, band: lowest to highest logged value" if merged else ""
-    title = marks.heading(f"{name} over time", spread, left_out)
+    title = marks.heading(_titled(name, "over time", unit), spread, left_out)
     return marks.layered([band, line, dots], title, f"{name} of each job over time, {unit}.")

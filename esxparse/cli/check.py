@@ -15,11 +15,6 @@ from esxparse.formats.opening import Opening, Options
 if TYPE_CHECKING:
     from esxparse.quality.results import Quality
 
-_PAGE = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Data quality</title>'
-_STYLE = (
-    "<style>body{font:15px sans-serif;margin:2rem}table{border-collapse:collapse}td,th{padding:.3rem .6rem}</style>"
-)
-
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds the command to the parser."""
@@ -78,8 +73,7 @@ def run(options: argparse.Namespace) -> int:
     statuses: set[str] = set()
     bad = {"fail": {"fail"}, "warn": {"fail", "warn"}}.get(options.fail_on, set())
     groups = [options.files] if options.together else [[file] for file in options.files]
-    if options.shape == "html":
-        print(_PAGE + _STYLE)
+    on_page: list[Quality] = []
 
     def tell(checked: tuple[Quality, list[str]]) -> None:
         found, losses = checked
@@ -88,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
         if options.shape == "json":
             print(found.json())
         elif options.shape == "html":
-            print(f"<h2>{found.name()}</h2>{found.html()}")
+            on_page.append(found)
         else:
             name = f"{found.source}: " if len(groups) > 1 else ""
             print(f"{name}{found.text(every=options.all)}")
@@ -107,4 +101,8 @@ def run(options: argparse.Namespace) -> int:
         for number, files in enumerate(groups, 1)
     ]
     code = each_on(crew, jobs, [", ".join(files) for files in groups], _checked, tell)
+    if on_page:
+        from esxparse.reports.quality_page import page  # noqa: PLC0415  polars is not for --help
+
+        print(page(on_page))
     return code or (FOUND if statuses & bad else 0)

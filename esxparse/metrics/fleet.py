@@ -96,6 +96,30 @@ def ready_by_day(vcpu: pl.LazyFrame, *, limited: bool = True) -> pl.LazyFrame:
     )
 
 
+def ready_by_host(vcpu: pl.LazyFrame, *, limited: bool = True) -> pl.LazyFrame:
+    """Give the ready time of each host's worst VM, day by day (UTC).
+
+    A VM counts by the 95th percentile of its vCPUs' samples of the day. `limited` and the columns that it needs: as
+    `ready`. Returns, by host and date: `host`, `date`, `worst_pct` (% of one core).
+
+    >>> from datetime import date
+    >>> worlds = pl.LazyFrame({
+    ...     "host": ["esx-01"] * 2, "date": [date(2026, 3, 2)] * 2, "group_id": [7, 8], "group": ["db", "web"],
+    ...     "world": ["vmx-vcpu-0:db", "vmx-vcpu-0:web"], "pct_ready": [1.0, 3.0],
+    ... })
+    >>> ready_by_host(worlds).select("host", "worst_pct").collect().rows()
+    [('esx-01', 3.0)]
+    """
+    return (
+        _vcpus(vcpu, limited=limited)
+        .group_by("date", *VM)
+        .agg(p95_pct=over_time.quantile(pl.col("pct_ready"), 0.95))
+        .group_by("host", "date")
+        .agg(worst_pct=pl.col("p95_pct").max())
+        .sort("host", "date")
+    )
+
+
 def week_over_week(vcpu: pl.LazyFrame, *, limited: bool = True) -> pl.LazyFrame:
     """Compare each VM's last seven days in the lake with the seven before: 95th percentile of ready, % of one core.
 

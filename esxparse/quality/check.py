@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar, cast
 from weakref import WeakKeyDictionary
@@ -103,19 +101,13 @@ class Used(NamedTuple):
     def has(self, table: str, fault: Fault) -> bool:
         """Whether a fault is about one of the counters and one of the instances."""
         mine = table == self.table and bool(_counters(table, fault.counter) & self.counters)
-        return mine and (fault.of_all or not self.names or any(_is_of(fault.entity, name) for name in self.names))
+        return mine and (fault.of_all or not self.names or any(data.is_of(fault.entity, name) for name in self.names))
 
 
-@cache
 def _counters(table: str, name: str) -> frozenset[str]:
     """A counter, or those that an identity of a table is made of."""
-    made = [one for one in data.rules("identity") if one.id == name and f"esxtop.{table}" in one.tables]
-    return frozenset(word for one in made for word in re.findall(r"\w+", one.value or one.sql)) or frozenset({name})
-
-
-def _is_of(instance: str, name: str) -> bool:
-    """Whether an instance is an object of that name, or a part of it: a world of a VM."""
-    return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", instance) is not None
+    made = data.identity("esxtop", table, name)
+    return made.counters if made else frozenset({name})
 
 
 def doubted(rec: Recording, findings: Iterable[tuple[F, Sequence[Used]]]) -> Iterator[F]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -39,6 +40,16 @@ class Rule:
     mean: tuple[float, ...] = ()
     optional: tuple[str, ...] = ()
 
+    @property
+    def counters(self) -> frozenset[str]:
+        """The words of its formula, counters among them."""
+        return frozenset(re.findall(r"\w+", self.value or self.sql))
+
+    @property
+    def parts_in(self) -> frozenset[str]:
+        """The tables whose rows it adds up, for objects that it compares with their parts; else empty."""
+        return frozenset(re.findall(r"(?:FROM|JOIN) (\w+)", self.sql)) if "GROUP BY" in self.sql else frozenset()
+
 
 def raw() -> dict[str, Any]:
     """The file as it is."""
@@ -55,6 +66,22 @@ def suite_names() -> tuple[str, ...]:
 def rules(kind: str) -> tuple[Rule, ...]:
     """The entries of a kind, `check` or `identity`."""
     return tuple(rule for entry in raw()[kind] for rule in _each(entry))
+
+
+@cache
+def identity(form: str, table: str, name: str) -> Rule | None:
+    """The identity of that name on a table of a format; None for a counter."""
+    named = (one for one in rules("identity") if one.id == name and f"{form}.{table}" in one.tables)
+    return next(named, None)
+
+
+def is_of(instance: str, name: str) -> bool:
+    """Whether an instance is an object of that name, or a part of it: a world or a disk of a VM.
+
+    >>> is_of("db-01:scsi0:0", "db-01"), is_of("db-012", "db-01")
+    (True, False)
+    """
+    return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", instance) is not None
 
 
 def _each(entry: Mapping[str, Any]) -> Iterator[Rule]:

@@ -164,10 +164,6 @@ class Quality(Sequence[Expectation]):
     def _repr_html_(self) -> str:
         return self.html()
 
-    def name(self) -> str:
-        """What was checked, for a heading in HTML."""
-        return html.escape(printable(self.source))
-
     def html(self) -> str:
         """As a fragment of HTML: the verdict, and a table of what is at fault."""
         bad = (*self.failed, *self.warned)

@@ -38,6 +38,9 @@ HEADER_MIME: Final = "application/vnd.esxparse.header+json"
 SECTION_MIME: Final = "application/vnd.esxparse.section+json"
 """MIME type of what begins a section: {"title", "text"}."""
 
+MISSING_MIME: Final = "application/vnd.esxparse.missing+json"
+"""MIME type of the reason why a cell shows nothing: {"text"}. A section of nothing else is left out of the page."""
+
 NOTEBOOK_ONLY: Final = "notebook-only"
 """Tag of cells that a page leaves out."""
 
@@ -83,6 +86,14 @@ class Block:
         # A page has a style of its own; that of notebooks sets text to the right and tiles on top of each other.
         style = _notebook_style() if self.html and "ESXPARSE_REPORT" not in os.environ else ""
         return {"text/html": style + self.html, "text/plain": drawable(self.text)}
+
+
+@dataclass(frozen=True, slots=True)
+class Missing(Block):
+    """A sentence in place of charts or of a table that the recordings cannot give."""
+
+    def _repr_mimebundle_(self, **more: Any) -> dict[str, Any]:
+        return {**Block._repr_mimebundle_(self, **more), MISSING_MIME: drawable({"text": self.text})}
 
 
 @cache
@@ -245,6 +256,11 @@ def note(text: str, level: str = "info", section: str = "") -> Block:
     """
     link = f' <a href="#{anchor(section)}">{escape(section)}</a>' if section else ""
     return Block(f'<p class="ex-note ex-{_known(level)}">{escape(text)}{link}</p>', text)
+
+
+def missing(text: str) -> Missing:
+    """Why a cell shows nothing."""
+    return Missing(note(text).html, text)
 
 
 def points(texts: Sequence[str]) -> Block:

@@ -25,8 +25,11 @@ def settle(specs: Sequence[dict[str, Any]]) -> None:
     faults = list(dict.fromkeys(name for spec in specs for name in _fault(spec)))
     known = {name: palette[place % len(palette)] for place, name in enumerate(faults)}
     free = [*palette[len(faults) :], *palette]
+    series: dict[str, str] = {}
     for spec in specs:
         names = _names(spec)
+        if not names:
+            _keep(spec, series)
         # Beside the fault of one finding, that of another is one of the others.
         strong = _fault(spec) or faults
         for unit in _coloured(spec) if names else ():
@@ -76,6 +79,30 @@ def _range(
         made[label] = wanted
         taken.add(wanted)
     return [made[label] for label in scale["domain"]]
+
+
+def _keep(spec: dict[str, Any], series: dict[str, str]) -> None:
+    """Give labels that are no names of objects, such as the series of a study, the colour of the charts before.
+
+    `series`: the colour of each label; it learns those of new ones. Scales with colours of their own stay as they are.
+    """
+    palette = [shade.light for shade in SERIES.values()]
+    for unit in _coloured(spec):
+        scale = unit["encoding"]["color"]["scale"]
+        if not {*scale["range"]} <= {*palette, colour("rest")}:
+            continue
+        made: dict[str, str] = dict(zip(scale["domain"], scale["range"], strict=True))
+        taken: set[str] = set()
+        for label in sorted(made, key=lambda one: one not in series):
+            if made[label] not in palette:
+                continue
+            hue: str = series.get(label, made[label])
+            if hue in taken:
+                hue = next((one for one in palette if one not in taken), hue)
+            series.setdefault(label, hue)
+            made[label] = hue
+            taken.add(hue)
+        scale["range"] = [made[label] for label in scale["domain"]]
 
 
 def _widen(unit: dict[str, Any], domain: list[str], strong: list[bool]) -> None:

@@ -21,7 +21,7 @@ from jinja2 import Environment, FileSystemLoader
 
 from esxparse.charts.runtime import hash_of, vega_runtime
 from esxparse.charts.theme import css_variables, palette
-from esxparse.reports.blocks import HEADER_MIME, NOTEBOOK_ONLY, SECTION_MIME, anchor, chart
+from esxparse.reports.blocks import HEADER_MIME, MISSING_MIME, NOTEBOOK_ONLY, SECTION_MIME, anchor, chart
 from esxparse.reports.colours import settle
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ _FILES: Final = Path(__file__).parent / "html"
 _PLUGINS: Final = ("strikethrough", "table", "url", "task_lists", "def_list")
 """What notebooks know of markdown beyond its core."""
 
+_LEFT_OUT: Final = "Not in these recordings"
 _HEADING: Final = re.compile(r"##\s+(.+)")
 # Parts of a specification that hold data. A VM may be called "#2a6fb8".
 _DATA: Final = frozenset({"data", "datasets", "domain", "values"})
@@ -44,6 +45,10 @@ class Piece:
 
     html: str = ""
     figure: dict[str, Any] | None = None
+    missing: str = ""
+    """Why it shows nothing; `html` says the same."""
+    prose: bool = False
+    """Whether it is text of the template, and no result."""
 
 
 @dataclass(slots=True)
@@ -53,6 +58,12 @@ class Section:
     title: str
     anchor: str
     rows: list[list[Piece]] = field(default_factory=list)
+
+    @property
+    def missing(self) -> list[str]:
+        """The reasons why all of its cells show nothing; empty if one shows something."""
+        results = [piece for row in self.rows for piece in row if not piece.prose]
+        return [piece.missing for piece in results] if all(piece.missing for piece in results) else []
 
     def add(self, piece: Piece) -> None:
         """Put `piece` at the end, beside the figure before it if both are figures."""
@@ -70,6 +81,14 @@ def to_html(notebook: NotebookNode, runtime: str | None = None) -> str:
     `notebook`: a notebook that was run. `runtime`: what `vega_runtime` gives, if it is at hand already.
     """
     header, sections = outline(notebook)
+    return written(header, sections, runtime)
+
+
+def written(header: dict[str, str], sections: list[Section], runtime: str | None = None) -> str:
+    """The page of some sections.
+
+    `header`: "title" and "subtitle". `runtime`: as for `to_html`.
+    """
     style = _file("report.css") + palette()
     pieces = [piece for section in sections for row in section.rows for piece in row]
     charts = [piece.figure for piece in pieces if piece.figure is not None]
@@ -125,8 +144,20 @@ def outline(notebook: NotebookNode) -> tuple[dict[str, str], list[Section]]:
                 charts += 1
                 sections[-1].add(Piece(figure=_figure(spec, f"chart-{charts}")))
             elif html := _other_output(output):
-                sections[-1].add(Piece(html))
-    return header, [section for section in sections if section.rows]
+                sections[-1].add(Piece(html, missing=data.get(MISSING_MIME, {}).get("text", "")))
+    return header, _without_missing([section for section in sections if section.rows])
+
+
+def _without_missing(sections: list[Section]) -> list[Section]:
+    """Leave out sections that show nothing; one before the last has their reasons."""
+    left_out = {section.title: section.missing for section in sections if section.missing and section.title}
+    if not left_out:
+        return sections
+    *kept, last = [section for section in sections if section.title not in left_out] or [Section("", "top")]
+    reasons = Section(_LEFT_OUT, _anchor(_LEFT_OUT, kept))
+    items = "".join(f"<li><b>{escape(title)}</b>: {escape(' '.join(said))}</li>" for title, said in left_out.items())
+    reasons.add(Piece(f'<ul class="ex-points">{items}</ul>'))
+    return [*kept, reasons, *([last] if last.rows else [])]
 
 
 def _words(sections: list[Section], title: str, html: str) -> None:
@@ -134,7 +165,7 @@ def _words(sections: list[Section], title: str, html: str) -> None:
     if title:
         sections.append(Section(title, _anchor(title, sections)))
     if html:
-        sections[-1].add(Piece(f'<div class="ex-prose">{html}</div>'))
+        sections[-1].add(Piece(f'<div class="ex-prose">{html}</div>', prose=True))
 
 
 def _other_output(output: NotebookNode) -> str:

@@ -24,6 +24,7 @@ from esxparse.reports.blocks import (
     facts,
     headline,
     listed,
+    missing,
     moment,
     number,
     points,
@@ -51,6 +52,7 @@ __all__ = [
     "given",
     "headline",
     "listed",
+    "missing",
     "moment",
     "number",
     "points",
@@ -88,6 +90,7 @@ def table(
     *,
     digits: int = 1,
     empty: str = "",
+    missing: str = "",
     look: Literal["", "cards", "folded"] = "",
 ) -> Block:
     """A table of a frame.
@@ -99,11 +102,15 @@ def table(
             `columns_of` gives them; those that the frame lacks are left out.
         digits: Decimals of numbers with a fraction; columns have their own.
         empty: What to say instead if there are no rows.
+        missing: The same, if that is for want of something in the recordings: a section of nothing else is left out of
+            the page, which lists the reason.
         look: "folded" collapses the table under its caption; "cards" makes each row a card on a narrow screen.
 
     Raises EsxparseError: The frame lacks a column that `heads` maps.
     """
     rows = frame.lazy().collect()
+    if missing and rows.is_empty():
+        return blocks.missing(missing)
     if heads is not None and not isinstance(heads, Mapping):
         return blocks.table(rows, heads, caption, empty, look)
     shown = dict(heads) if heads else {name: name for name in rows.columns}

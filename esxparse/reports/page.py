@@ -13,8 +13,8 @@ import polars as pl
 from esxparse.clock import spoken_span
 from esxparse.formats.names import told_apart
 from esxparse.recording import Note, Recording
-from esxparse.reports import quality
-from esxparse.reports.blocks import Block, Figure, Header, Section, facts, moment, note, stack, table
+from esxparse.reports import blocks, quality
+from esxparse.reports.blocks import Block, Figure, Header, Section, facts, moment, stack, table
 from esxparse.reports.columns import columns_of
 from esxparse.version import __version__
 from esxparse.whole import sha256
@@ -70,7 +70,7 @@ def show(*charts: alt.Chart | alt.LayerChart | None, missing: str) -> None:
     """Display charts, or one sentence where there is none of them.
 
     `charts`: what the builders of `esxparse.charts` gave; None where they had nothing to draw. `missing`: what to say
-    where all are None, if anything.
+    where all are None, if anything; a section of nothing else is left out of the page, which lists the reason.
     """
     import altair as alt  # noqa: PLC0415
     from IPython.display import display  # noqa: PLC0415
@@ -89,7 +89,7 @@ def show(*charts: alt.Chart | alt.LayerChart | None, missing: str) -> None:
             live = live[0] if isinstance(live, tuple) else live
         display(Figure(spec, live, packed="ESXPARSE_REPORT" in os.environ))  # type: ignore[no-untyped-call]
     if not there and missing:
-        display(note(missing))  # type: ignore[no-untyped-call]
+        display(blocks.missing(missing))  # type: ignore[no-untyped-call]
 
 
 def part(name: str, text: str, *blocks: Block) -> None:

@@ -7,16 +7,19 @@ from pathlib import Path
 
 import polars as pl
 
+from esxparse.quality.causes import Cause, causes
 from esxparse.quality.check import check, stays
+from esxparse.quality.results import Quality
 from esxparse.recording import Recording, counted
 from esxparse.reports.blocks import Block, note, stack, table
 from esxparse.reports.columns import columns_of
 
 _LEVELS = {"fail": "critical", "warn": "warning"}
+_NAMES = ("file", "level", "what", "where", "time", "value", "expected", "means", "also")
 
 
 def section(recordings: Sequence[Recording]) -> Block:
-    """What `esxparse.check` found in recordings: one row per expectation that is not met."""
+    """What `esxparse.check` found in recordings: one row per fault."""
     large = [rec for rec in recordings if stays(rec)]
     found = [(Path(rec.source).name, check(rec)) for rec in recordings if rec not in large]
     left_out = [
@@ -27,23 +30,34 @@ def section(recordings: Sequence[Recording]) -> Block:
     ]
     if not found:
         return stack(*left_out) if left_out else note("No recording was checked.")
-    wrong = [
-        {
-            "file": name,
-            "level": _LEVELS[one.status],
-            "what": f"{one.table}: {one.name}",
-            "where": one.entity,
-            "time": f"{one.time:%Y-%m-%d %H:%M:%S}" if one.time else None,
-            "value": f"{one.value:,.6g}" if isinstance(one.value, float | int) else str(one.value),
-            "expected": one.expected,
-            "means": one.means,
-        }
-        for name, quality in found
-        for one in (*quality.failed, *quality.warned)
-    ]
+    return stack(*left_out, faults(found))
+
+
+def faults(found: Sequence[tuple[str, Quality]]) -> Block:
+    """A table of what is wrong with recordings: one row per cause, with the other expectations that it reaches.
+
+    `found`: the names of files, and what was found in each.
+    """
+    wrong = [_row(name, one) for name, quality in found for one in causes(quality)]
+    failed = sum(len(quality.failed) + len(quality.warned) for _, quality in found)
     met = sum(len(quality.of("pass")) for _, quality in found)
-    names = ("file", "level", "what", "where", "time", "value", "expected", "means")
-    frame = pl.DataFrame(wrong, schema=dict.fromkeys(names, pl.String))
+    frame = pl.DataFrame(wrong, schema=dict.fromkeys(_NAMES, pl.String))
     columns = columns_of("quality.section", but=() if len(found) > 1 else ("file",))
-    caption = f"Data quality: {counted(len(wrong), 'expectation')} not met, {met:,} met"
-    return stack(*left_out, table(frame, columns, caption, f"Data quality: all {met:,} expectations are met."))
+    because = f" because of {counted(len(wrong), 'fault')}" if len(wrong) != failed else ""
+    caption = f"Data quality: {counted(failed, 'expectation')} not met{because}, {met:,} met"
+    return table(frame, columns, caption, f"Data quality: all {met:,} expectations are met.")
+
+
+def _row(name: str, cause: Cause) -> dict[str, str | None]:
+    one = cause.expectation
+    return {
+        "file": name,
+        "level": _LEVELS[cause.status],
+        "what": f"{one.table}: {one.name}",
+        "where": one.entity or None,
+        "time": f"{one.time:%Y-%m-%d %H:%M:%S}" if one.time else None,
+        "value": f"{one.value:,.6g}" if isinstance(one.value, float | int) else str(one.value),
+        "expected": one.expected,
+        "means": one.means,
+        "also": cause.also or None,
+    }

@@ -11,6 +11,7 @@ from specs import layers, rows_of, rule_values, rule_words, titles
 
 from esxparse.charts import cpu, marks, storage, study, theme
 from esxparse.charts import latency as latencies
+from esxparse.charts.captions import past_in_samples
 from esxparse.charts.reduce import MAX_SERIES
 
 
@@ -180,3 +181,35 @@ def test_words_at_limits_of_a_ranking_keep_off_its_ends_and_each_other(warn, cri
     drawn = marks.rules(SimpleNamespace(warn=warn, critical=critical), 100.0, "%", axis="x")
     words = [chart.to_dict()["mark"] for chart in drawn]
     assert [one["align"] for one in words if one["type"] == "text"] == [side for side in sides for _ in range(2)]
+
+
+def test_a_bar_below_a_limit_that_samples_passed_says_so():
+    peaks = waits(vms=2, samples=100, contention_pct=lambda sample, vm: 30.0 if sample == vm == 0 else 1.0 + vm)
+    spec = cpu.wait_ranked(peaks, "ready", READY).to_dict()
+    row = next(row for row in rows_of(spec, layers(spec)[0]) if row["max"] == 30.0)
+    assert row["p95"] < READY.warn
+    said = f"some samples passed the critical limit, although the bar ends below it: {row['label']}"
+    assert said in spec["title"]["subtitle"][0]
+    assert "some samples" not in str(cpu.wait_ranked(peaks, "ready").to_dict()["title"])
+
+
+@pytest.mark.parametrize(
+    ("highest", "said"),
+    [(12.0, "the critical limit, although the bar ends below it: db"), (7.0, "the warning limit"), (4.0, "")],
+)
+def test_the_higher_limit_that_samples_passed_is_named(highest, said):
+    table = pl.DataFrame({"label": ["db"], "p95": [1.0], "max": [highest]})
+    told = past_in_samples(table, "p95", "max", READY)
+    assert said in told
+    assert bool(said) == bool(told)
+
+
+def test_charts_of_latency_have_their_statistic_and_unit_in_the_title():
+    made = (
+        storage.latency_split(summary([("naa.1", 10.0, 3.0, 2.0, 1.0, 9.0)]), READY),
+        storage.latency_over_time(latency(), READY),
+    )
+    assert [chart.to_dict()["title"]["text"] for chart in made] == [
+        "Mean latency of each device, ms",
+        "Mean guest latency (GAVG) over time, ms",
+    ]

@@ -43,17 +43,24 @@ def data(spec, layer):
     return spec["datasets"][layer["data"]["name"]]
 
 
+def words_in(spec):
+    """The words of limits and of the spell in a chart."""
+    layers = marks_of(spec, "text")
+    return {one[layer["encoding"]["text"]["field"]] for layer in layers for one in data(spec, layer)}
+
+
 def test_the_spell_is_shaded_from_the_interval_of_its_first_sample():
     spec = findings.spell(evidence_of()).to_dict()
-    assert spec["title"]["text"] == "waiting: ready time 30 % in the spell, 1 outside"
+    assert spec["title"]["text"] == "waiting: ready time 30 % on average in the spell, median 1 outside"
     (shade,) = marks_of(spec, "rect")
     (row,) = data(spec, shade)
     first = int(START.timestamp() * 1000)
     assert (row["time"] - first, row["end"] - first) == (20_000, 45_000)
     assert titles(spec, "y") == {"%RDY, % of one core"}
-    assert {one["text"] for layer in marks_of(spec, "text") for one in data(spec, layer)} == {
+    assert words_in(spec) == {
         "warn 5 %",
         "critical 10 %",
+        "spell",
     }
 
 
@@ -76,8 +83,8 @@ def test_a_trouble_all_the_time_has_no_before_and_an_object_without_values_no_ch
 
 def test_two_limits_close_together_share_a_label():
     spec = findings.spell(evidence_of(levels=type(READY)(warn=1.0, critical=2.0))).to_dict()
-    said = {one["text"] for layer in marks_of(spec, "text") for one in data(spec, layer)}
-    assert said == {"", "warn 1, critical 2 %"}
+    said = words_in(spec)
+    assert said == {"", "warn 1, critical 2 %", "spell"}
 
 
 @pytest.mark.parametrize(
@@ -217,3 +224,14 @@ def test_what_only_some_have_and_never_changes_comes_after_what_moves():
     host = {"kind": "host", "name": "host"}
     short = Finding("memory.balloon", "warning", 0.8, host, stamps[0], stamps[9], "", (), (), (), "", "")
     assert [one.noun for one in evidence.of(short, series, stamps, "standard", 2)] == ["host", "VM"]
+
+
+def test_the_spell_has_its_word_above_the_shade_but_not_where_all_is_shaded():
+    spec = findings.spell(evidence_of()).to_dict()
+    (word,) = (one for layer in marks_of(spec, "text") for one in data(spec, layer) if "word" in one)
+    (shade,) = (one for layer in marks_of(spec, "rect") for one in data(spec, layer))
+    assert word["time"] == (shade["time"] + shade["end"]) / 2
+    seen = evidence_of()
+    times = seen.table["time"]
+    always = findings.spell(seen._replace(start=times.min(), end=times.max())).to_dict()
+    assert "spell" not in words_in(always)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
 
+from esxparse.charts.names import shorten, wrapped
 from esxparse.charts.reduce import (
     Reduced,
     bucket_step,
@@ -22,7 +23,6 @@ from esxparse.charts.reduce import (
     pieces,
     ranking,
     rounded,
-    shorten,
     spoken,
     with_labels,
 )
@@ -199,3 +199,23 @@ def test_one_empty_bucket_of_three_samples_is_no_gap_and_two_are(lost, stretches
     assert reduced.step_s == 15
     found = pieces(reduced, ["label"], "value")
     assert (found["piece"].n_unique() if "piece" in found.columns else 1) == stretches
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("fio-3.19: task_0", ["fio-3.19: task_0"]),
+        ("fio-3.x_results: fio_randrw_1GB_4k", ["fio-3.x_results: ", "fio_randrw_1GB_4k"]),
+        ("x" * 40, ["x" * 18, "x" * 18, "x" * 4]),
+        ("", [""]),
+    ],
+)
+def test_long_names_are_broken_behind_marks_and_nothing_of_them_is_lost(name, lines):
+    assert wrapped(name).split("\n") == lines
+
+
+@given(st.text("ab _:-世", max_size=80))
+def test_lines_are_as_narrow_as_asked_and_are_the_name(name):
+    told = wrapped(name)
+    assert told.replace("\n", "") in {name, shorten(name, 54)}
+    assert all(len(line) + line.count("世") <= 18 for line in told.split("\n"))

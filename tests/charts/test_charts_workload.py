@@ -7,7 +7,9 @@ from statistics import mean
 import polars as pl
 import pytest
 
-from esxparse.charts import latency, workload
+from esxparse.charts import latency, theme, workload
+
+vl_convert = pytest.importorskip("vl_convert")
 
 
 def rows(chart, *fields):
@@ -81,6 +83,38 @@ def test_tests_are_ranked_by_the_better_of_their_directions_and_twelve_are_shown
     both = workload.tests(results(tests[5:6] + tests[13:14]), "iops").to_dict()
     assert both["layer"][0]["encoding"]["yOffset"]["scale"]["domain"] == ["read", "write"]
     assert "yOffset" not in workload.tests(results(tests[5:7]), "iops").to_dict()["layer"][0]["encoding"]
+
+
+def of_iops(*iops):
+    """Tests with these IOPS."""
+    return workload.tests(results([(f"t{at}", "read", 4096, 1, one, 1.0) for at, one in enumerate(iops)]), "iops")
+
+
+@pytest.mark.parametrize(
+    ("iops", "end", "beyond"),
+    [
+        ((29_330_066.0, 2_000.0, 300.0, 100.0), 2_000.0, "t0"),
+        ((90_000.0, 2_000.0, 300.0, 100.0), 90_000.0, ""),
+        ((29_330_066.0, 2_000.0), 29_330_066.0, ""),
+        ((3e7, 2e7, 300.0, 100.0), 3e7, ""),
+    ],
+)
+def test_one_test_far_above_the_others_does_not_flatten_them(iops, end, beyond):
+    """Two of four are no exception, and of two tests one is seen against the other."""
+    chart = of_iops(*iops)
+    scale = chart.to_dict()["layer"][0]["encoding"]["x"]["scale"]
+    assert scale["domain"] == [0, pytest.approx(1.15 * end)]
+    assert subtitle(chart) == (f"The axis ends before {beyond}" if beyond else "")
+    assert {one for _, one in rows(chart, "test", "iops")} == set(iops)
+
+
+def test_bars_carry_their_values_and_long_names_are_whole():
+    name = "fio-2.1.4: random_read_test_parallel"
+    theme.use()
+    chart = workload.tests(results([(name, "read", 4096, 1, 323.0, 1.0), ("b", "read", 4096, 1, 1234.0, 1.0)]), "iops")
+    svg = vl_convert.vegalite_to_svg(chart.properties(width=400).to_dict())
+    for words in ("323", "1,230", "fio-2.1.4: random_", "read_test_parallel"):
+        assert f">{words}<" in svg
 
 
 def test_the_heat_map_shades_by_the_share_of_the_most():

@@ -139,7 +139,7 @@ def test_a_spell_over_a_clock_set_back_is_where_its_samples_are(tmp_path):
     times = sorted(set(found.times))
     assert (limit.start, limit.end) == (times[0], times[-1])
     (seen,) = evidence.of(limit, found.series, found.times, "standard")
-    assert " in the spell, " not in charts.spell(seen).to_dict()["title"]["text"]
+    assert " in the spell, median " not in charts.spell(seen).to_dict()["title"]["text"]
 
 
 def test_one_sample_has_no_rates_of_disks_and_that_may_be_why(tmp_path):

@@ -90,6 +90,19 @@ def test_the_days_of_a_chart_have_as_many_labels_as_it_has_room_for(days, most):
     assert len(set(labels)) == len(labels)
 
 
+def test_no_line_is_drawn_across_days_without_samples():
+    """Three days without samples end a line; a weekend does not. A day between two gaps is a point."""
+    days = (1, 2, 5, 20, 24)
+    dates = [date(2026, 3, day) for day in days]
+    frame = pl.DataFrame({"date": dates}).with_columns(median_pct=pl.lit(1.0), p90_pct=pl.lit(2.0), p99_pct=pl.lit(3.0))
+    spec = charts.ready_by_day(frame).to_dict()
+    (rows,) = spec["datasets"].values()
+    told = {(row["date"][8:10], row["piece"], row["alone"]) for row in rows}
+    assert told == {("01", 0, False), ("02", 0, False), ("05", 0, False), ("20", 1, True), ("24", 2, True)}
+    assert "lines end where 3 days or more have no samples" in spec["title"]["subtitle"][0]
+    assert spec["layer"][0]["encoding"]["detail"]["field"] == "piece"
+
+
 def test_every_bar_of_the_spread_has_its_label():
     """Narrow as on the page, where every second one was left out, that of the tallest bar among them."""
     theme.use()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -121,6 +122,22 @@ def drawn(
             f"{value}_max": highest(numbers),
         }
     return made
+
+
+def without_a_value(cells: Iterable[tuple], step: int) -> dict[tuple, dict]:
+    """Stretches of rows between cells, by name, begin and end: up to half a step is the same row.
+
+    `cells`: name and begin in ms. `step`: length of a cell in ms.
+    """
+    cells = set(cells)
+    first, last = min(at for _, at in cells), max(at for _, at in cells)
+    found: dict[tuple, dict] = {}
+    for name in {name for name, _ in cells}:
+        own = [first - step, *sorted(at for of, at in cells if of == name), last + step]
+        for before, after in pairwise(own):
+            if after - before > 1.5 * step:
+                found[name, before + step, after] = {}
+    return found
 
 
 def student(freedom: float, share: float = 0.975) -> float:

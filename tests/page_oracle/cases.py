@@ -173,8 +173,9 @@ def _slow(one: Contrast) -> str:
 
 
 def _title(study: Study, one: Contrast) -> tuple:
-    lost = 100 * (1 - _mean(study, one.bad) / _mean(study, [one.good]))
-    return (f"{WHAT} with {one.factor} = {_slow(one)}: ", lost, f" % worse than with {dict(one.good)[one.factor]}")
+    slow, fast = _mean(study, one.bad), _mean(study, [one.good])
+    good = dict(one.good)[one.factor]
+    return (f"{WHAT}: ", slow, f" {UNIT} with {one.factor} {_slow(one)}, ", fast, f" with {good}")
 
 
 def _verdicts(study: Study, one: Contrast) -> list[tuple]:
@@ -182,11 +183,11 @@ def _verdicts(study: Study, one: Contrast) -> list[tuple]:
     slow, fast = _mean(study, one.bad), _mean(study, [one.good])
     lost, label = 100 * (1 - slow / fast), one.factor
     said = (
-        f"{label} = {_slow(one)} reach ",
+        f"Runs with {label} {_slow(one)} reach ",
         slow,
         f" {UNIT}, ",
         lost,
-        f" % less than with {label} = {dict(one.good)[label]} (",
+        f" % less than with {label} {dict(one.good)[label]} (",
         fast,
         ")",
     )
@@ -212,9 +213,9 @@ def _charts(study: Study, one: Contrast, changes: dict) -> list[Rows]:
     bars = {(f"with {made.words}",): {"value": made.share} for made in experiments}
     bars["the slow runs",] = {"value": 100 * _mean(study, one.bad) / _mean(study, [one.good])}
     return [
-        Rows(f"{WHAT} with .* worse than .*", ("level", "label"), points, ordered=False),
-        Rows("The slow runs with one thing changed", ("label",), bars, ordered=False),
-        Rows("The slow runs with one thing changed", ("at",), {(100.0,): {}}),
+        Rows(f"{WHAT}: .* with .*", ("level", "label"), points, ordered=False),
+        Rows("Slow runs (are|stay) .*", ("label",), bars, ordered=False),
+        Rows("Slow runs (are|stay) .*", ("at",), {(100.0,): {}}),
     ]
 
 

@@ -58,10 +58,10 @@ def perf_text(path: Path, seed: str) -> Path:
 
 
 def waits(folder: Path, seed: str) -> list[Path]:
-    """Captures of esxtop of three hosts on days of two weeks: ready time of vCPUs, and what a limit withheld of it."""
+    """Captures of esxtop of five hosts on days of two weeks: ready time of vCPUs, and what a limit withheld of it."""
     random = Random(f"waits {seed}")  # noqa: S311  test data
     files = []
-    for host in ("esx-01", "esx-02", "esx-03"):
+    for host in ("esx-01", "esx-02", "esx-03", "esx-04", "esx-05"):
         vms = {f"{name}-{host}": random.choice((1, 10)) for name in random.sample(sorted(VMS), 2)}
         worlds = [
             f"Vcpu({group}:{vm}:{10 * group + vcpu}:vmx-vcpu-{vcpu}:{vm})"

@@ -17,6 +17,7 @@ from page_oracle import limits
 from page_oracle.arithmetic import highest, median, p95, quantile, several, span
 from page_oracle.compare import ABSENT, Expected, Rows
 from page_oracle.host import Host
+from page_oracle.host_charts import heat_map, who_was_highest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,6 +27,9 @@ EDGES = (0, 0.5, 1, 2, 5, 10, 20, 50, 100)
 LINES = {"median VM": 0.5, "worst tenth from here": 0.9, "worst hundredth from here": 0.99}
 MOST, NAMED, HALF, LIKELY = 6, 4, 0.5, 0.8
 """Troubles in the verdict, hosts that are named, and the share of rules below which no host is well."""
+FEWEST_ROWS, DAY = 4, 86_400_000
+MANY = 10
+"""From how many on a share of them is told in percent."""
 OUTSIDE = {"storage", "network", "clock", "power"}
 SETTINGS = {"power.c_states", "power.p_states", "storage.misaligned", "storage.misaligned_nfs", "storage.iops_limit"}
 LOCAL = re.compile(r"(mpx\.)?vmhba\d")
@@ -68,9 +72,14 @@ def expected(*paths: Path) -> Expected:
     found.tables = [_hosts(captures, ready, levels), _vms(ready, order, levels)]
     found.tables += [_weeks(waits, days[-1]), *_shared(captures)]
     found.charts = [_spread(ready), _by_day(waits, days)]
-    found.texts = [*_verdict(captures), (f"Fleet: {several(len(_names(captures)), 'host')}",), _when(captures)]
+    found.texts = [*_verdict(captures), _title(captures), _when(captures)]
+    cells = _hosts_by_day(waits)
+    peaks = {host: max(wait for (of, _), wait in cells.items() if of == host) for host, _ in cells}
+    if len(peaks) >= FEWEST_ROWS:
+        found.charts += heat_map("Ready time of all hosts", cells, DAY)
+        found.may.append(("Ready time of all hosts: ", *who_was_highest(peaks, rule["warn"], "%")))
     value, compared = "%RDY - %MLMTD, % of one core", "few days against many are no fair comparison"
-    found.may = [
+    found.may += [
         (f"Ready of each VM's vCPUs, {value}; warning from ", rule["warn"], ", critical from ", rule["critical"]),
         (f"Hosts, the worst first; ready: 95th percentile of {value}",),
         (f"Ready of VMs, 95th percentile of {value}; the last week ends with {days[-1]}; {compared}",),
@@ -114,12 +123,17 @@ def _tiles(captures: Sequence[Capture], ready: dict[VM, list[float]], rule: dict
         "Hosts": ((float(len(_names(captures))),), (float(len(captures)), " captures")),
         "Recorded": ((span(seconds),), ("of all hosts together, ", size, " MB of Parquet")),
         "VMs": ((float(len(ready)),), ("host and VM",)),
-        f"VMs that wait {rule['warn']:g} % and more": ((float(waiting),), (100 * waiting / len(ready), " % of all")),
+        f"VMs that wait {rule['warn']:g} % and more": ((float(waiting),), _share(waiting, len(ready))),
         "Captures that failed checks": (
             (float(state["fail"]),),
             (float(state["warn"]), " warned, ", float(state["pass"]), " passed"),
         ),
     }
+
+
+def _share(some: int, of: int) -> tuple:
+    """What share of all some are; of few, how many these are."""
+    return (100 * some / of, " % of all") if of >= MANY else ("of all ", float(of))
 
 
 def _troubles(captures: Iterable[Capture]) -> list[dict]:
@@ -172,6 +186,15 @@ def _verdict(captures: Sequence[Capture]) -> list[tuple]:
         titles = "; ".join(of[name][0]["title"] for name in more)
         made.append((float(len(more)), f" more, on hosts below: {titles}."))
     return made
+
+
+def _title(captures: Sequence[Capture]) -> tuple:
+    bad = {one["host"] for one in _troubles(captures) if one["severity"] == "critical"}
+    hosts = several(len(_names(captures)), "host")
+    if bad:
+        return (f"Fleet: critical troubles on {len(bad)} of {hosts}",)
+    few = any(share < HALF for share in _judged(captures).values())
+    return (f"Fleet: {hosts}",) if few else (f"Fleet: no critical trouble found on {hosts}",)
 
 
 def _likelihood(confidence: float) -> str:
@@ -293,6 +316,16 @@ def _by_day(waits: dict[VM, list[tuple[date, float]]], days: Sequence[date]) -> 
     return Rows("Ready time day by day", ("date", "label"), points, ordered=False)
 
 
+def _hosts_by_day(waits: dict[VM, list[tuple[date, float]]]) -> dict[tuple, float]:
+    """The worst VM of each host, by host and day in ms."""
+    cells: dict[tuple, float] = {}
+    for (host, _), values in waits.items():
+        for day in {day for day, _ in values}:
+            at = host, int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1000)
+            cells[at] = max(cells.get(at, 0.0), p95(wait for of, wait in values if of == day))
+    return cells
+
+
 def _shared(captures: Sequence[Capture]) -> list[Rows]:
     troubles = _troubles(captures)
     objects: dict[str, set[str]] = {}
@@ -339,7 +372,7 @@ def _releases(captures: Sequence[Capture]) -> Rows:
         rows[release or "unknown",] = {
             "Hosts diagnosed": float(len(_names(own))),
             "With critical troubles": float(len(bad)),
-            "Share %": 100 * len(bad) / len(_names(own)),
+            "Share %": 100 * len(bad) / len(_names(own)) if len(_names(own)) >= MANY else None,
             "Ready of the median VM %": median(map(p95, waits.values())),
         }
     return Rows("By release", ("Release",), rows, ordered=False)

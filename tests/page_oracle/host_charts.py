@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from page_oracle import limits
-from page_oracle.arithmetic import drawn, highest, lowest, mean, p95, plus, weighted
-from page_oracle.compare import Rows
+from page_oracle.arithmetic import drawn, highest, lowest, mean, p95, plus, weighted, without_a_value
+from page_oracle.compare import Parts, Rows
 from page_oracle.host import DEVICE, Column, Host
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ RECLAIMED = {
 HOLDERS = {"VMs and other": "NonKernel MBytes", "VMkernel": "Kernel MBytes", "Free": "Free MBytes"}
 SWAPPING = {"Swap in": "Swap MBytes Read/sec", "Swap out": "Swap MBytes Write/sec"}
 LATENCIES = {"GAVG ms": "Guest", "DAVG ms": "Driver", "KAVG ms": "Kernel", "QAVG ms": "Queue"}
+HEAT_ROWS, FEWEST_ROWS, HEAT_CELLS = 40, 4, 1600
 FLOOR = 100.0
 """Packets per second below which a share of dropped ones is no peak."""
 
@@ -141,6 +143,69 @@ def vm_charts(host: Host, rules: dict) -> list[Rows]:
     return [*made, ranking("CPU used by VM", cores)]
 
 
+def heat_charts(host: Host, rules: dict) -> tuple[list[Rows], list[Parts]]:
+    """Every VM over time, the highest sample of each span; and the titles that say who was highest."""
+    used = {
+        name: [None if one is None else one / len(worlds) for one in host.column("Group Cpu", "% Used", group)]
+        for group, (name, worlds) in host.vms.items()
+    }
+    known = {
+        "Ready time of all VMs": (host.waits("contention"), rules["cpu.ready"]["warn"], "%"),
+        "Co-stop of all VMs": (host.waits("% CoStop"), rules["cpu.costop"]["warn"], "%"),
+        "Highest disk latency of all VMs": (_disk_latencies(host), rules["vdisk.read"]["warn"], "ms"),
+        "CPU use of all VMs": (used, None, "%"),
+    }
+    rows: list[Rows] = []
+    said: list[Parts] = []
+    for title, (series, warn, unit) in known.items():
+        peaks = {name: highest(column) for name, column in series.items() if highest(column) is not None}
+        if len(peaks) < FEWEST_ROWS:
+            continue
+        ranked = sorted(peaks, key=lambda name: (-peaks[name], name))[:HEAT_ROWS]
+        bins = min(60, HEAT_CELLS // len(ranked))
+        cells = drawn(host.ms, {name: series[name] for name in ranked}, "of", buckets=bins)
+        points = {key: cell["of_max"] for key, cell in cells.items() if cell["of_max"] is not None}
+        times = sorted({at for _, at in cells})
+        step = min(after - before for before, after in pairwise(times))
+        rows += heat_map(title, points, step)
+        said.append((f"{title}: ", *who_was_highest(peaks, warn, unit)))
+        length = (step / 60_000, " min; ") if step % 60_000 == 0 else (step / 1000, " s; ")
+        said.append(("Cell: highest sample of ", *length, ...))
+    return rows, said
+
+
+def heat_map(title: str, points: dict[tuple, float], step: int) -> list[Rows]:
+    """Cells by name and begin, ms, and the stretches without a value."""
+    cells = {key: {"high": high} for key, high in points.items()}
+    pattern = f"{re.escape(title)}: .*"
+    return [
+        Rows(pattern, ("label", "time", "until"), without_a_value(points, step), some=True, ordered=False),
+        Rows(pattern, ("label", "time"), cells, some=True, ordered=False),
+    ]
+
+
+def who_was_highest(peaks: dict[str, float], warn: float | None, unit: str) -> Parts:
+    """Who reached a limit, and the highest of all."""
+    worst = min(peaks, key=lambda name: (-peaks[name], name))
+    most = f"highest {worst} (", peaks[worst], f" {unit})"
+    if warn is None:
+        return most
+    past = sum(peak >= warn for peak in peaks.values())
+    if not past:
+        return "none reached ", warn, f" {unit}"
+    return float(past), " of ", float(len(peaks)), " reached ", warn, f" {unit}, ", *most
+
+
+def _disk_latencies(host: Host) -> dict[str, Column]:
+    """By VM the higher of read and write latency of its slowest disk; nothing where none had I/O."""
+    found: dict[str, list[Column]] = {}
+    for instance in host.objects.get("Virtual Disk", ()):
+        if match := re.fullmatch(r"(.*):(?:scsi|sata|nvme|ide)\d+:\d+", instance):
+            columns = [host.column("Virtual Disk", f"Average MilliSec/{way}", instance) for way in ("Read", "Write")]
+            found.setdefault(match[1], []).extend(columns)
+    return {name: [highest(row) or None for row in zip(*columns, strict=True)] for name, columns in found.items()}
+
+
 def over_time(
     title: str,
     ms: Sequence[int],
@@ -189,7 +254,7 @@ def disk_charts(host: Host, rules: dict) -> list[Rows]:
             split[name, "KAVG"] = {**whole, "ms": parts["KAVG ms"]}
     good = {name: disk.good for name, disk in disks.items()}
     lines = (
-        ("Guest latency (GAVG) over time", busy, "gavg_ms", p95, good),
+        ("Mean guest latency (GAVG) over time, ms", busy, "gavg_ms", p95, good),
         ("Commands over time", {name: disk.iops for name, disk in disks.items()}, "iops", mean, None),
         ("Throughput over time", {name: disk.mib for name, disk in disks.items()}, "mib_per_s", mean, None),
         (
@@ -201,9 +266,9 @@ def disk_charts(host: Host, rules: dict) -> list[Rows]:
         ),
     )
     return [
-        Rows("Latency of each device", ("instance", "part"), split, ordered=False),
-        Rows("Latency of each device", ("instance",), ticks, ordered=False),
-        limits.lines(rules["disk.gavg"], "ms", "Latency of each device|Guest latency.*"),
+        Rows("Mean latency of each device, ms", ("instance", "part"), split, ordered=False),
+        Rows("Mean latency of each device, ms", ("instance",), ticks, ordered=False),
+        limits.lines(rules["disk.gavg"], "ms", "Mean latency of each device, ms|Mean guest latency.*"),
         limits.lines(rules["disk.queued"], "commands", "Commands queued.*"),
         *(
             over_time(title, host.ms, series, value, "devices", statistic=statistic, weights=weights)

@@ -8,7 +8,7 @@ from page_oracle import limits
 from page_oracle.arithmetic import highest, lowest, mean, median, p95, several, span, weighted
 from page_oracle.compare import Expected, Rows
 from page_oracle.host import DEVICE, Column, Host
-from page_oracle.host_charts import disk_charts, finding_charts, host_charts, port_charts, vm_charts
+from page_oracle.host_charts import disk_charts, finding_charts, heat_charts, host_charts, port_charts, vm_charts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,9 +46,12 @@ def expected(path: Path, profile: str = "standard") -> Expected:
         limits.sources(rules),
         limits.exceeded(rules, judged(host), len(host.times)),
     ]
+    maps, said = heat_charts(host, rules)
+    found.may += said
     found.charts = [
         *finding_charts(host),
         *host_charts(host),
+        *maps,
         *vm_charts(host, rules),
         *disk_charts(host, rules),
         *port_charts(host, rules),

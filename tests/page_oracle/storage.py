@@ -242,7 +242,9 @@ def _charts(results: Sequence[dict]) -> list[Rows]:
         bars: dict[tuple, dict] = {}
         for one in results:
             bars.setdefault((one["test"], one["direction"]), {column: []})[column].append(one[what] * factor)
-        made.append(Rows(f"{name} of each test", ("test", "direction"), bars, some=True, ordered=False, once=True))
+        made.append(
+            Rows(f"{name} of each test(, .*)?", ("test", "direction"), bars, some=True, ordered=False, once=True)
+        )
         for title, words in (("block size", False), ("outstanding I/Os", True)):
             points = {}
             for one in sorted(results, key=lambda row: row["iops"]):
@@ -250,12 +252,12 @@ def _charts(results: Sequence[dict]) -> list[Rows]:
                 label += [_size(one["size"])] if words else []
                 at = str(one["outstanding"]) if words else _size(one["size"])
                 points[", ".join(filter(None, label)), at] = {column: one[what] * factor, "depth": one["outstanding"]}
-            made.append(Rows(f"{name} by {title}", ("label", "place"), points, some=True, ordered=False))
+            made.append(Rows(f"{name} by {title}(, .*)?", ("label", "place"), points, some=True, ordered=False))
     best = {}
     for one in sorted(results, key=lambda row: row["iops"]):
         label = ", ".join(filter(None, [one["setting"], f"{one['pattern']} {one['direction']}", _size(one["size"])]))
         best[label, one["outstanding"]] = {"iops": one["iops"], "latency_mean_ms": one["mean"]}
-    made.append(Rows("Latency against IOPS", ("label", "outstanding"), best, some=True, ordered=False))
+    made.append(Rows("Mean latency in ms against IOPS", ("label", "outstanding"), best, some=True, ordered=False))
     cells: dict[tuple, dict[str, float]] = {}
     for one in results:
         ways = cells.setdefault((one["outstanding"] // one["workers"], one["workers"]), {})
@@ -279,8 +281,8 @@ def _spread(results: Sequence[dict]) -> list[Rows]:
                 before = bars.get(key, {"share_pct": []})
                 bars[key] = before | row | {"share_pct": [*before["share_pct"], *row["share_pct"]]}
     return [
-        Rows("Latency percentiles", ("label", "percentile"), points, some=True, ordered=False),
-        Rows("Latency distribution", ("label", "low"), bars, some=True, ordered=False),
+        Rows("Latency percentiles, ms", ("label", "percentile"), points, some=True, ordered=False),
+        Rows("Latency distribution, .*", ("label", "low"), bars, some=True, ordered=False),
     ]
 
 

@@ -111,7 +111,7 @@ def capture(host, first, last, **more):
 
 
 def fleet(lake, said=()):
-    return gather.Fleet(lake, said, FOUND, pl.DataFrame(), pl.DataFrame(), pl.DataFrame(), pl.DataFrame())
+    return gather.Fleet(lake, said, FOUND, *[pl.DataFrame()] * 5)
 
 
 CAPTURES = [

@@ -51,3 +51,27 @@ def test_charts_without_names_stay_as_they_are():
     before = deepcopy([plain, other])
     settle([plain, other])
     assert [plain, other] == before
+
+
+def series(names, hues=None):
+    """A chart of the series of a study, which are no objects."""
+    made = chart(names, hues or colours(len(names)))
+    return made | {"datasets": {"rows": [{"label": name} for name in names]}}
+
+
+def test_a_series_of_a_study_keeps_its_colour_in_views_of_other_series():
+    """A change has all protocols, a ratio to one of them has it not."""
+    change, ratio = series(["fc", "iscsi", "nfs"]), series(["iscsi", "nfs", "smb"])
+    settle([change, ratio])
+    assert given(change) == dict(zip(["fc", "iscsi", "nfs"], colours(3), strict=True))
+    assert {name: given(ratio)[name] for name in ("iscsi", "nfs")} == {
+        name: given(change)[name] for name in ("iscsi", "nfs")
+    }
+    assert len(set(given(ratio).values())) == 3
+
+
+def test_grey_and_colours_of_classes_are_not_series():
+    before, heat = series(["before", "after"], [colour("rest"), colour("blue")]), series(["low"], ["#eef3f8"])
+    settle([series(["after"], [colour("teal")]), before, heat])
+    assert given(before) == {"before": colour("rest"), "after": colour("teal")}
+    assert given(heat) == {"low": "#eef3f8"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from types import SimpleNamespace
 
 import hosts
 import polars as pl
@@ -100,7 +101,7 @@ def test_what_is_not_judged_is_said_and_not_said_to_be_well(found):
     # A capture of so few counters cannot tell waiting from a limit: the trouble warns, whatever the wait.
     assert "0 of 2 judged hosts with critical troubles" in text
     waits = " ".join(shown("fleet", "tiles(", found=found).text.split())
-    assert "VMs that wait 5 % and more: 2 (100.0 % of those judged, 1 not judged)" in waits
+    assert "VMs that wait 5 % and more: 2 (of 2 judged, 1 not judged)" in waits
     rows = [line.split() for line in shown("fleet", "fleet.hosts", found=found).text.splitlines()[2:]]
     # The VM of esx-03 has a ready time but no level: its capture has no diagnosis.
     assert [(row[0], row[1]) for row in rows] == [("critical", "esx-01"), ("critical", "esx-02"), ("unknown", "esx-03")]
@@ -205,7 +206,18 @@ def test_releases_have_the_hosts_troubles_and_waits_of_their_time(tmp_path):
     assert found.findings["severity"].to_list() == ["warning"]
     worse = replace(found, findings=found.findings.with_columns(severity=pl.lit("critical")))
     rows = gather.by_release(worse).rows()
-    assert rows == [("unknown", 1, 1, 100, 40), ("4.x or earlier (with a service console)", 1, 0, 0, 1)]
+    assert rows == [("unknown", 1, 1, None, 40), ("4.x or earlier (with a service console)", 1, 0, None, 1)]
+
+
+@pytest.mark.parametrize(("count", "shares"), [(9, [None]), (10, [20.0])])
+def test_of_few_hosts_a_release_has_no_share(monkeypatch, count, shares):
+    """Two of nine are two; of ten and more a share in percent compares releases."""
+    names = [f"esx-{number}" for number in range(count)]
+    entries = [SimpleNamespace(host=name, meta={"release": "8.0"}) for name in names]
+    bad = pl.DataFrame({"host": names[:2], "release": "8.0", "severity": "critical"})
+    monkeypatch.setattr(gather, "_ready_by_release", lambda *_: pl.DataFrame({"release": ["8.0"], "p95_pct": [1.0]}))
+    found = SimpleNamespace(said=[(one, {"findings": []}) for one in entries], findings=bad)
+    assert gather.by_release(found)["share_pct"].to_list() == shares
 
 
 def test_time_that_two_captures_cover_counts_once(tmp_path):
@@ -315,7 +327,7 @@ def test_the_command_writes_the_page(lake, tmp_path, capsys):
     page = tmp_path / "fleet.html"
     assert main(["lake", "report", "--lake", lake, "-o", str(page), "--host", "esx-01", "--host", "esx-02"]) == 0
     text = page.read_text()
-    assert "Fleet: 2 hosts" in text
+    assert "<h1>Fleet: 2 hosts</h1>" in text
     assert "db-esx-02" in text
     assert "db-esx-03" not in text
     assert main(["report", str(tmp_path), "-t", "fleet", "-o", str(tmp_path / "none.html")]) == 1

@@ -155,7 +155,7 @@ def test_the_report_on_several_recordings_is_one_page_with_their_numbers(tmp_pat
     iops = next(one for one in document["jobs"] if one["jobname"] == "oltp")["read"]["iops"]
     assert f"{iops:,.0f}" in page
     assert "fio-json-plus: oltp" in page
-    for title in ("IOPS of each test", "Latency percentiles", "Command sizes"):
+    for title in ("IOPS of each test", "Latency percentiles, ms", "Command sizes"):
         assert title in page
     assert "Traceback" not in page
     assert capsys.readouterr().err == ""
@@ -182,7 +182,7 @@ def test_the_report_on_the_directory_of_a_real_run(tmp_path):
     subprocess.run(["fio", *output, *jobs], cwd=run, check=True, capture_output=True)  # noqa: S607
     page = ex.report([run], template="storage_benchmark", output=tmp_path / "run.html").read_text()
     assert "IOPS over time" in page
-    assert "Latency over time" in page
+    assert "Mean latency over time, ms" in page
 
 
 def tiles(found):

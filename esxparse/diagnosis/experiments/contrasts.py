@@ -86,6 +86,11 @@ class Contrast:
     sure: bool
     """Whether repetitions show it: False where there is one run of either side."""
 
+    def slow(self, labels: Sequence[str]) -> str:
+        """The values of the label with which runs are slow, in words."""
+        place = labels.index(self.factor)
+        return " and ".join(str(key[place]) for key in self.bad)
+
 
 def grid(runs: pl.DataFrame, labels: Sequence[str]) -> Grid | None:
     """The configurations of a study's runs; None where nothing tells slow from fast ones."""

@@ -26,15 +26,21 @@ def charts(cells: Grid, seen: Contrast, rows: Sequence[Mapping[str, Any]]) -> li
     """
     place = cells.labels.index(seen.factor)
     what, unit = _WHAT[cells.merit.column], cells.merit.unit
-    slow = " and ".join(str(key[place]) for key in seen.bad)
-    lost = 100 * (1 - (cells.ratio(seen.bad, [seen.good]) or 1.0))
-    title = f"{what} with {seen.factor} = {slow}: {lost:.0f} % worse than with {seen.good[place]}"
-    changed = "The slow runs with one thing changed"
+    slow, fast = cells.mean(seen.bad) or 0.0, cells.mean([seen.good]) or 0.0
+    with_slow = f"{slow:,.3g} {unit} with {seen.factor} {seen.slow(cells.labels)}"
+    title = f"{what}: {with_slow}, {fast:,.3g} with {seen.good[place]}"
+    tried = bars(cells, seen, rows)
     drawn = [
         findings.sweep(points(cells, seen, rows), factor=seen.factor, unit=f"{what}, {unit}", title=title),
-        findings.experiments(bars(cells, seen, rows), unit="% of the fast runs", title=changed),
+        findings.experiments(tried, unit="% of the fast runs", title=_helped(tried)),
     ]
     return [one for one in drawn if one is not None]
+
+
+def _helped(tried: pl.DataFrame) -> str:
+    """Which experiments made the slow runs fast, as a title. `tried`: from `bars`."""
+    helped = tried.filter(pl.col("outcome") == _OUTCOMES["no"])["label"].to_list()
+    return f"Slow runs are fast {' or '.join(helped)}" if helped else "Slow runs stay slow whatever was changed"
 
 
 def points(cells: Grid, seen: Contrast, rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:

@@ -235,18 +235,17 @@ def _weight(cause: Cause, answer: Answer) -> float:
 
 def _where(cells: Grid, seen: Contrast) -> str:
     """The slow configurations: what they share, and the values of the label in which they differ."""
-    place = cells.labels.index(seen.factor)
-    levels = " and ".join(str(key[place]) for key in seen.bad)
     shared = cells.shown(seen.bad[0], {seen.factor})
-    return ", ".join(part for part in (shared, f"{seen.factor} = {levels}") if part)
+    return ", ".join(part for part in (shared, f"{seen.factor} = {seen.slow(cells.labels)}") if part)
 
 
 def _seen(cells: Grid, seen: Contrast, values: Mapping[str, Any]) -> str:
     """The symptom in words."""
     value, good, unit = values["value"], values["good_value"], cells.merit.unit
     how = f"{values['lost_pct']:.0f} % less" if cells.merit.higher else f"{value / good:.1f} times as long"
-    fast = f"{seen.factor} = {seen.good[cells.labels.index(seen.factor)]}"
-    return f"Runs with {_where(cells, seen)} reach {value:,.4g} {unit}, {how} than with {fast} ({good:,.4g})"
+    fast = seen.good[cells.labels.index(seen.factor)]
+    slow = f"{seen.factor} {seen.slow(cells.labels)}"
+    return f"Runs with {slow} reach {value:,.4g} {unit}, {how} than with {seen.factor} {fast} ({good:,.4g})"
 
 
 def _with_host(one: _Told, host: Own) -> _Told:

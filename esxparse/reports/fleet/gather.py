@@ -26,11 +26,14 @@ _ELSEWHERE: Final = ("storage", "network", "clock", "power")
 _SET: Final = ("power.c_states", "power.p_states", "storage.misaligned", "storage.misaligned_nfs", "storage.iops_limit")
 """Of these, what is a setting of the host or of a VM: hosts that have it have it all the time."""
 _LOCAL: Final = r"^(mpx\.)?vmhba\d"
+_WAITS: Final = (fleet.ready, fleet.ready_by_day, fleet.week_over_week, fleet.ready_by_host)
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 _LAST: Final = datetime.max.replace(tzinfo=UTC)
 _HARMLESS: Final = "info"
 _UNKNOWN: Final = "unknown"
 """The release of captures whose columns do not tell it."""
+MANY: Final = 10
+"""Hosts, or VMs, from which on a share of them is given in percent: of two, 50 % is one."""
 FEW: Final = 0.5
 """A host is not said to be well where less of the rules could be judged. What esxtop writes without -a lets judge more,
 of ESX 3.5 too."""
@@ -54,6 +57,8 @@ class Fleet:
     """`metrics.fleet.ready_by_day`."""
     weeks: pl.DataFrame
     """`metrics.fleet.week_over_week`."""
+    by_host: pl.DataFrame
+    """`metrics.fleet.ready_by_host`."""
 
     @property
     def name(self) -> str:
@@ -146,10 +151,11 @@ def gather(uri: str, hosts: Sequence[str] = (), since: str = "", until: str = ""
     vcpu = _vcpus(found)
     with found.reading():
         # Time that a limit withheld is a trouble of its own; the thresholds are for what remains.
-        asked = [of(vcpu, limited=False) for of in (fleet.ready, fleet.ready_by_day, fleet.week_over_week)]
-        ready, days, weeks = pl.collect_all(asked)
+        asked = [of(vcpu, limited=False) for of in _WAITS]
+        ready, days, weeks, by_host = pl.collect_all(asked)
     order = ["p95_pct", "max_pct", "host", "vm"]
-    return Fleet(found, said, findings, symptoms, ready.sort(order, descending=[True, True, False, False]), days, weeks)
+    ready = ready.sort(order, descending=[True, True, False, False])
+    return Fleet(found, said, findings, symptoms, ready, days, weeks, by_host)
 
 
 def _then(rows: pl.DataFrame, part: Lake) -> pl.DataFrame:
@@ -263,7 +269,7 @@ def by_release(found: Fleet) -> pl.DataFrame:
     """Releases: `release`, `hosts`, `critical` and `share_pct` (hosts with critical troubles), `p95_pct` (median VM).
 
     Hosts with a capture that was diagnosed count, in each release that they had, with the troubles and waits of then.
-    The release with the largest share comes first.
+    The release with the largest share comes first; a share of fewer than `MANY` hosts is null.
     """
     told = {(one.host, _release(one)) for one, said in found.said if said and "findings" in said}
     hosts = pl.DataFrame(sorted(told), schema={"host": pl.String, "release": pl.String}, orient="row")
@@ -277,6 +283,7 @@ def by_release(found: Fleet) -> pl.DataFrame:
         .with_columns(share_pct=100 * pl.col("critical") / pl.col("hosts"))
         .join(vms, on="release", how="left")
         .sort("share_pct", "release", descending=[True, False])
+        .with_columns(pl.when(pl.col("hosts") >= MANY).then("share_pct"))
     )
 
 

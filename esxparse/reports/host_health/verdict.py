@@ -13,7 +13,7 @@ from typing import Final
 
 import polars as pl
 
-from esxparse.charts.reduce import LABEL_WIDTH, shorten
+from esxparse.charts.names import LABEL_WIDTH, shorten
 from esxparse.derived.panels import Matrix
 from esxparse.diagnosis import levels
 from esxparse.diagnosis.areas import area_of

@@ -1,0 +1,28 @@
+"""Words below a chart's title that keep its marks from being misread."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from esxparse.charts.marks import Levels
+
+_NAMED: Final = 2
+"""Bars that a caption names."""
+
+
+def past_in_samples(table: pl.DataFrame, value: str, mark: str, levels: Levels | None) -> str:
+    """Words for bars that end below a limit that some of their samples passed; empty if there are none.
+
+    `table` has `label`, `value` (where a bar ends) and `mark` (its highest sample).
+    """
+    if levels is None:
+        return ""
+    for word, limit in (("critical", levels.critical), ("warning", levels.warn)):
+        names = [] if limit is None else table.filter(pl.col(value) < limit, pl.col(mark) >= limit)["label"].to_list()
+        if names:
+            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            said = f"some samples passed the {word} limit, although the bar ends below it"
+            return f"{said}: {', '.join(names[:_NAMED])}{more}"
+    return ""

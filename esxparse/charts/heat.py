@@ -1,0 +1,236 @@
+"""Heat maps of many objects over time: who was in trouble, and when, at a glance.
+
+A row is a VM or a host, the worst first; a cell is the highest value of its time. A thin line is where nothing was
+measured: no value is not 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+import altair as alt
+import polars as pl
+
+from esxparse.charts import marks
+from esxparse.charts.marks import Levels
+from esxparse.charts.reduce import Leaders, leaders, over_time, rounded, spoken, with_labels
+from esxparse.charts.theme import HEAT, colour
+from esxparse.metrics.frames import completed
+from esxparse.recording import counted
+
+FEWEST: Final = 4
+"""Fewer VMs or hosts have no heat map: lines show them better."""
+MOST: Final = 40
+"""Most rows."""
+_CELLS: Final = 1600
+_MOST_BINS: Final = 60
+_LABEL: Final = 24
+"""Letters of a name beside its row."""
+_ROW: Final = 14
+"""Height of a row, pixels."""
+_ABOVE: Final = 40
+_DAY: Final = 86_400
+_GAP: Final = 1.5
+"""Steps from one value of a row to the next from which on something between them is missing."""
+_SHARES: Final = (0.1, 0.25, 0.5, 1.0)
+"""Edges of the classes below a limit, as shares of it."""
+_USE: Final = (10.0, 25.0, 50.0, 75.0, 90.0)
+"""Edges of the classes of CPU use, %."""
+
+
+class Measure(NamedTuple):
+    """What a heat map of VMs shows: a column of the table `vm`, its title and unit, and what it is."""
+
+    column: str
+    title: str
+    unit: str
+    meaning: str
+    of_work: bool = False
+    """Whether 0 means that there was no work to measure."""
+
+
+MEASURES: Final = {
+    "ready": Measure("contention_pct", "Ready time", "%", "ready to run, no physical CPU free, per vCPU"),
+    "costop": Measure("costop_pct", "Co-stop", "%", "stopped until sibling vCPUs catch up, per vCPU"),
+    "latency": Measure(
+        "worst_disk_ms", "Highest disk latency", "ms", "reads or writes of the slowest virtual disk", of_work=True
+    ),
+    "cpu": Measure("used_pct", "CPU use", "%", "of one core, per vCPU"),
+}
+"""By name what `vms` can show."""
+
+
+def vms(vms: pl.LazyFrame | None, measure: str, levels: Levels | None = None) -> alt.LayerChart | None:
+    """Every VM over time, the one with the highest sample first.
+
+    None for fewer than `FEWEST` VMs, or if all values are in the lowest class.
+
+    `vms`: the table `vm`: `time, instance` and the column of the measure. `measure`: a key of `MEASURES`. `levels`:
+    threshold that gives the classes their edges: from the fifth colour on a value is past the first limit.
+    """
+    if vms is None:
+        return None
+    kind = MEASURES[measure]
+    named = with_labels(completed(vms, kind.column), "instance", width=_LABEL)
+    value = pl.col(kind.column)
+    frame = named.select("time", "label", value=pl.when(value > 0).then(value) if kind.of_work else value)
+    chosen = leaders(frame, "label", "value", MOST, "max")
+    if chosen.total < FEWEST:
+        return None
+    bins = min(_MOST_BINS, _CELLS // len(chosen.chosen))
+    reduced = over_time(frame.filter(pl.col("label").is_in(chosen.chosen)), ["value"], ["label"], buckets=bins)
+    cells = reduced.frame.select("label", "time", high="value_max").drop_nulls("high")
+    step = reduced.step_s or _usual_step(cells)
+    shown = f"cell: highest sample of {spoken(step)}" if reduced.step_s else "cell: one sample"
+    peaks = frame.group_by("label").agg(high=pl.col("value").max()).drop_nulls().collect()
+    drawing = _Drawing(cells, step, chosen, "VM", kind.unit, levels)
+    return _drawn(drawing, f"{kind.title} of all VMs", peaks, (shown, kind.meaning))
+
+
+def hosts(days: pl.DataFrame, levels: Levels | None = None) -> alt.LayerChart | None:
+    """Every host over days, or over weeks if there are too many days; None for fewer than `FEWEST` hosts, or one day.
+
+    `days`: `metrics.fleet.ready_by_host`: `date`, `host`, `worst_pct`. `levels`: as for `vms`.
+    """
+    frame = days.select("date", label="host", value="worst_pct").lazy()
+    chosen = leaders(frame, "label", "value", MOST, "max")
+    if chosen.total < FEWEST or days["date"].n_unique() < 2:  # noqa: PLR2004  one day is no course of time
+        return None
+    span = (days["date"].max() - days["date"].min()).days  # type: ignore[operator, union-attr]
+    weekly = span >= _MOST_BINS
+    begin = pl.col("date").dt.truncate("1w") if weekly else pl.col("date")
+    cells = (
+        frame.filter(pl.col("label").is_in(chosen.chosen))
+        .group_by("label", time=begin.cast(pl.Datetime("us", "UTC")))
+        .agg(high=pl.col("value").max())
+        .sort("label", "time")
+        .collect()
+    )
+    period = "week" if weekly else "day"
+    shown = f"cell: the VM that waited most on a day of the {period}" if weekly else "cell: the VM that waited most"
+    drawing = _Drawing(cells, _DAY * (7 if weekly else 1), chosen, "host", "%", levels)
+    peaks = frame.group_by("label").agg(high=pl.col("value").max()).collect()
+    return _drawn(drawing, "Ready time of all hosts", peaks, (f"{shown}, 95th percentile of its vCPUs' samples",))
+
+
+class _Drawing(NamedTuple):
+    """What a heat map is made of."""
+
+    cells: pl.DataFrame
+    """`label`, `time`, `high`."""
+    step: int
+    """Seconds of a cell."""
+    chosen: Leaders
+    noun: str
+    unit: str
+    levels: Levels | None
+
+    @property
+    def edges(self) -> tuple[float, ...]:
+        """Where the classes begin, after the first."""
+        if self.levels is None or self.levels.warn is None:
+            return _USE
+        warn, critical = self.levels.warn, self.levels.critical
+        return (*(share * warn for share in _SHARES), 2 * warn if critical is None else critical)
+
+    @property
+    def classes(self) -> list[str]:
+        """The names of the classes."""
+        ends = [f"{edge:g}" for edge in self.edges]
+        unit = f" {self.unit}"
+        between = [f"{low} to {high}{unit}" for low, high in pairwise(ends)]
+        return [f"under {ends[0]}{unit}", *between, f"{ends[-1]}{unit} and more"]
+
+
+def _finding(drawing: _Drawing, peaks: pl.DataFrame) -> str:
+    """Who passed the first limit, and who was highest.
+
+    `peaks`: `label` and `high` of each object, those that are left out too.
+    """
+    name, high = peaks.sort("high", "label", descending=[True, False]).row(0)
+    most = f"{name} ({high:,.3g} {drawing.unit})"
+    if drawing.levels is None or drawing.levels.warn is None:
+        return f"highest {most}"
+    limit = f"{drawing.levels.warn:g} {drawing.unit}"
+    past = peaks.filter(pl.col("high") >= drawing.levels.warn).height
+    return f"{past} of {peaks.height} reached {limit}, highest {most}" if past else f"none reached {limit}"
+
+
+def _beside(drawing: _Drawing) -> list[str]:
+    """Words for what is left out and for what is missing; empty where nothing is."""
+    chosen, nouns = drawing.chosen, f"{drawing.noun}s"
+    left_out = chosen.total - len(chosen.chosen)
+    never = len(chosen.every) - chosen.total
+    return [
+        f"the worst {len(chosen.chosen)} of {chosen.total} {nouns}, {left_out} left out" if left_out else "",
+        f"{never} more without a value" if never else "",
+        "thin line: no value" if _missing(drawing.cells, drawing.step).height else "",
+    ]
+
+
+def _missing(cells: pl.DataFrame, step: int) -> pl.DataFrame:
+    """Stretches of a row without a value: `label`, `time`, `until`."""
+    first, last = cells["time"].min(), cells["time"].max()
+    length = pl.duration(seconds=step)
+    ends = cells.with_columns(until=pl.col("time").shift(-1).over("label", order_by="time"))
+    between = ends.filter(pl.col("until") - pl.col("time") > length * _GAP)
+    between = between.select("label", pl.col("time") + length, "until")
+    each = cells.group_by("label", maintain_order=True).agg(first=pl.col("time").min(), last=pl.col("time").max())
+    before = each.filter(pl.col("first") > first).select("label", time=pl.lit(first), until="first")
+    after = each.filter(pl.col("last") < last).select(
+        "label", time=pl.col("last") + length, until=pl.lit(last) + length
+    )
+    return pl.concat([before, between, after]).sort("label", "time")
+
+
+def _drawn(drawing: _Drawing, title: str, peaks: pl.DataFrame, said: Sequence[str]) -> alt.LayerChart | None:
+    """Rectangles, and thin lines where a row has none; None if all are in the lowest class."""
+    cells, unit = drawing.cells, drawing.unit
+    if not (cells["high"] >= drawing.edges[0]).any():
+        return None
+    y = marks.label_y(drawing.chosen.chosen)
+    x = marks.time_x(cells["time"])
+    if drawing.step >= _DAY:
+        x = x.axis(format="%d %b", tickCount=6, labelSeparation=8)
+    # A page has thousands of cells: what follows from their numbers is not stored with each.
+    base = alt.Chart(rounded(cells.select("label", "time", "high"))).transform_calculate(
+        until=f"datum.time + {drawing.step * 1000}", class_=_class_of(drawing)
+    )
+    scale = alt.Scale(domain=drawing.classes, range=[shade.light for shade in HEAT])
+    layers = [
+        base.mark_rect().encode(
+            x,
+            alt.X2("until"),
+            y,
+            color=alt.Color("class_:N", title=None, scale=scale),
+            tooltip=[
+                alt.Tooltip("label:N", title=drawing.noun),
+                marks.time_tip(title="From (UTC)"),
+                marks.number_tip("high", f"highest, {unit}", 1),
+            ],
+        )
+    ]
+    missing = _missing(cells, drawing.step)
+    if missing.height:
+        line = alt.Chart(rounded(missing)).mark_rule(color=colour("rest"), strokeWidth=1)
+        layers.append(line.encode(x, alt.X2("until"), y))
+    heading = marks.heading(f"{title}: {_finding(drawing, peaks)}", *said, *_beside(drawing))
+    rows = len(drawing.chosen.chosen)
+    words = f"{title} over time, {unit}: {counted(rows, drawing.noun)}, the worst first."
+    return marks.layered(layers, heading, words, _ROW * rows + _ABOVE)
+
+
+def _class_of(drawing: _Drawing) -> str:
+    """The class of a cell as an expression of its number."""
+    *others, last = drawing.classes
+    tests = [f"datum.high < {edge} ? '{name}'" for edge, name in zip(drawing.edges, others, strict=True)]
+    return " : ".join([*tests, f"'{last}'"])
+
+
+def _usual_step(cells: pl.DataFrame) -> int:
+    """Seconds from one sample to the next."""
+    gaps = cells["time"].unique().sort().diff().drop_nulls().dt.total_seconds()
+    middle = gaps.median()
+    return max(int(middle), 1) if isinstance(middle, int | float) else 1
