@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 BETWEEN_CELLS = re.compile(r"(?<=\S) {2,}")
-LAST = "Where this report comes from"
-"""The section of a page that differs between machines."""
+LAST = ("## Appendix", "## Where this report comes from")
+"""Beginnings of the sections at the end: sources of thresholds, the same in all, and what differs between machines."""
 
 
 def outputs(template: str, **parameters: Any) -> Iterator[str]:
@@ -23,7 +23,7 @@ def outputs(template: str, **parameters: Any) -> Iterator[str]:
     for cell, shown in run_cells(template, {}, **parameters):
         if cell["cell_type"] == "markdown":
             source = "".join(cell["source"])
-            if LAST in source:
+            if source.startswith(LAST):
                 return
             yield source.partition("\n")[0]
         for one in shown:

@@ -156,7 +156,7 @@ def test_tables_sort_by_key_and_search_and_fold(wide):
     title.focus()
     wide.page.keyboard.press("Enter")
     assert table.locator("th[aria-sort=ascending]").inner_text() == "Worst"
-    names = table.locator("tbody tr td:nth-child(5)").all_inner_texts()
+    names = table.locator("tbody tr td:nth-child(4)").all_inner_texts()
     assert names == sorted(names, key=str.casefold)
     tools = table.locator("xpath=../preceding-sibling::p[1]")
     tools.locator("input").fill("files-02 balloon")

@@ -118,7 +118,7 @@ def _quiet(rules: Mapping[str, Rule], series: Series) -> Block:
     if not rows:
         return NOTHING
     columns = columns_of("host_health.quiet")
-    caption = f"Over a limit with too little activity to be judged: {len(rows)}"
+    caption = "Over a limit with too little activity to be judged"
     return table(pl.DataFrame(rows), columns, caption, look="folded")
 
 
