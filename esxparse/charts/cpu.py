@@ -13,9 +13,9 @@ import polars as pl
 
 from esxparse.charts import marks
 from esxparse.charts.captions import past_in_samples
+from esxparse.charts.heat import class_colour, class_of
 from esxparse.charts.marks import Levels
 from esxparse.charts.reduce import columns_below, kept, leaders, over_time, ranking, rounded, spoken, with_labels
-from esxparse.charts.theme import HEAT
 from esxparse.metrics.frames import completed
 
 _HOST_SERIES: Final = {"used_pct": "Used", "util_pct": "Util", "core_util_pct": "Core util"}
@@ -86,18 +86,16 @@ def pcpu_heat(pcpu: pl.LazyFrame | None, value: str = "util_pct") -> alt.Chart |
         f"{edges[-1]} % and more",
     ]
     high = f"{value}_max"
-    cells = reduced.frame.with_columns(
-        label=_binned(pl.col(high), edges, labels),
-    ).drop(f"{value}_min")
+    cells = reduced.frame.with_columns(until=pl.col("time") + pl.duration(seconds=step)).drop(f"{value}_min")
     chart: alt.Chart = (
         alt.Chart(rounded(cells), title=marks.heading("Each physical CPU, util", shown))
-        .transform_calculate(until=f"datum.time + {1000 * step}")
+        .transform_calculate(class_=class_of(high, edges, labels))
         .mark_rect()
         .encode(
             marks.time_x(cells["time"]),
-            alt.X2("until"),
+            alt.X2("until:T"),
             alt.Y("pcpu:O", title="Physical CPU", sort=None, axis=alt.Axis(labelOverlap=True)),
-            color=marks.series_colour(labels, palette=[shade.light for shade in HEAT]),
+            color=class_colour(labels),
             tooltip=[
                 alt.Tooltip("pcpu:O", title="PCPU"),
                 marks.time_tip(),
@@ -181,13 +179,6 @@ def used_ranked(vms: pl.LazyFrame | None) -> alt.LayerChart | None:
         unit="cores",
     )
     return marks.ranked(table, "mean", look)
-
-
-def _binned(value: pl.Expr, edges: list[int], labels: list[str]) -> pl.Expr:
-    label = pl.lit(labels[0])
-    for edge, name in zip(edges, labels[1:], strict=True):
-        label = pl.when(value >= edge).then(pl.lit(name)).otherwise(label)
-    return label
 
 
 def _kind(vms: pl.LazyFrame, wait: str) -> Wait:

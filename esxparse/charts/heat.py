@@ -194,17 +194,16 @@ def _drawn(drawing: _Drawing, title: str, peaks: pl.DataFrame, said: Sequence[st
     x = marks.time_x(cells["time"])
     if drawing.step >= _DAY:
         x = x.axis(format="%d %b", tickCount=6, labelSeparation=8)
-    # A page has thousands of cells: what follows from their numbers is not stored with each.
-    base = alt.Chart(rounded(cells.select("label", "time", "high"))).transform_calculate(
-        until=f"datum.time + {drawing.step * 1000}", class_=_class_of(drawing)
-    )
-    scale = alt.Scale(domain=drawing.classes, range=[shade.light for shade in HEAT])
+    # A page has thousands of cells: the class follows from the number and is not stored with each.
+    until = pl.col("time") + pl.duration(seconds=drawing.step)
+    data = rounded(cells.select("label", "time", "high", until=until))
+    base = alt.Chart(data).transform_calculate(class_=class_of("high", drawing.edges, drawing.classes))
     layers = [
         base.mark_rect().encode(
             x,
-            alt.X2("until"),
+            alt.X2("until:T"),
             y,
-            color=alt.Color("class_:N", title=None, scale=scale),
+            color=class_colour(drawing.classes),
             tooltip=[
                 alt.Tooltip("label:N", title=drawing.noun),
                 marks.time_tip(title="From (UTC)"),
@@ -222,10 +221,20 @@ def _drawn(drawing: _Drawing, title: str, peaks: pl.DataFrame, said: Sequence[st
     return marks.layered(layers, heading, words, _ROW * rows + _ABOVE)
 
 
-def _class_of(drawing: _Drawing) -> str:
-    """The class of a cell as an expression of its number."""
-    *others, last = drawing.classes
-    tests = [f"datum.high < {edge} ? '{name}'" for edge, name in zip(drawing.edges, others, strict=True)]
+def class_colour(classes: Sequence[str]) -> alt.Color:
+    """The colours of six classes, the lowest first, that `class_of` gave the field `class_`."""
+    scale = alt.Scale(domain=list(classes), range=[shade.light for shade in HEAT])
+    return alt.Color("class_:N", title=None, scale=scale)
+
+
+def class_of(field: str, edges: Sequence[float], classes: Sequence[str]) -> str:
+    """The class of a cell, as an expression of Vega; `field`, `edges` and `classes` are ours, no names of objects.
+
+    >>> class_of("high", [5, 10], ["under 5 %", "5 to 10 %", "10 % and more"])
+    "datum.high < 5 ? 'under 5 %' : datum.high < 10 ? '5 to 10 %' : '10 % and more'"
+    """
+    *others, last = classes
+    tests = [f"datum.{field} < {edge} ? '{name}'" for edge, name in zip(edges, others, strict=True)]
     return " : ".join([*tests, f"'{last}'"])
 
 
