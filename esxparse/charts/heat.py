@@ -171,16 +171,16 @@ def _beside(drawing: _Drawing) -> list[str]:
 
 
 def _missing(cells: pl.DataFrame, step: int) -> pl.DataFrame:
-    """Stretches of a row without a value: `label`, `time`, `until`."""
+    """Stretches of a row without a value: `label`, `time`, `end`."""
     first, last = cells["time"].min(), cells["time"].max()
     length = pl.duration(seconds=step)
-    ends = cells.with_columns(until=pl.col("time").shift(-1).over("label", order_by="time"))
-    between = ends.filter(pl.col("until") - pl.col("time") > length * _GAP)
-    between = between.select("label", pl.col("time") + length, "until")
+    ends = cells.with_columns(end=pl.col("time").shift(-1).over("label", order_by="time"))
+    between = ends.filter(pl.col("end") - pl.col("time") > length * _GAP)
+    between = between.select("label", pl.col("time") + length, "end")
     each = cells.group_by("label", maintain_order=True).agg(first=pl.col("time").min(), last=pl.col("time").max())
-    before = each.filter(pl.col("first") > first).select("label", time=pl.lit(first), until="first")
+    before = each.filter(pl.col("first") > first).select("label", time=pl.lit(first), end="first")
     after = each.filter(pl.col("last") < last).select(
-        "label", time=pl.col("last") + length, until=pl.lit(last) + length
+        "label", time=pl.col("last") + length, end=pl.lit(last) + length
     )
     return pl.concat([before, between, after]).sort("label", "time")
 
@@ -214,7 +214,7 @@ def _drawn(drawing: _Drawing, title: str, peaks: pl.DataFrame, said: Sequence[st
     missing = _missing(cells, drawing.step)
     if missing.height:
         line = alt.Chart(rounded(missing)).mark_rule(color=colour("rest"), strokeWidth=1)
-        layers.append(line.encode(x, alt.X2("until"), y))
+        layers.append(line.encode(x, alt.X2("end:T"), y))
     heading = marks.heading(f"{title}: {_finding(drawing, peaks)}", *said, *_beside(drawing))
     rows = len(drawing.chosen.chosen)
     words = f"{title} over time, {unit}: {counted(rows, drawing.noun)}, the worst first."
