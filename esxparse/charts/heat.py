@@ -179,9 +179,7 @@ def _missing(cells: pl.DataFrame, step: int) -> pl.DataFrame:
     between = between.select("label", pl.col("time") + length, "end")
     each = cells.group_by("label", maintain_order=True).agg(first=pl.col("time").min(), last=pl.col("time").max())
     before = each.filter(pl.col("first") > first).select("label", time=pl.lit(first), end="first")
-    after = each.filter(pl.col("last") < last).select(
-        "label", time=pl.col("last") + length, end=pl.lit(last) + length
-    )
+    after = each.filter(pl.col("last") < last).select("label", time=pl.col("last") + length, end=pl.lit(last) + length)
     return pl.concat([before, between, after]).sort("label", "time")
 
 
