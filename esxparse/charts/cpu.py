@@ -13,7 +13,7 @@ import polars as pl
 
 from esxparse.charts import marks
 from esxparse.charts.captions import past_in_samples
-from esxparse.charts.heat import class_colour, class_of
+from esxparse.charts.heat import class_colour, class_of, usual_step
 from esxparse.charts.marks import Levels
 from esxparse.charts.reduce import columns_below, kept, leaders, over_time, ranking, rounded, spoken, with_labels
 from esxparse.metrics.frames import completed
@@ -77,7 +77,7 @@ def pcpu_heat(pcpu: pl.LazyFrame | None, value: str = "util_pct") -> alt.Chart |
     reduced = over_time(single, [value], ["pcpu"], buckets=buckets)
     if reduced.frame.is_empty():
         return None
-    step = reduced.step_s or _median_step(reduced.frame)
+    step = reduced.step_s or usual_step(reduced.frame)
     shown = f"highest sample of {spoken(reduced.step_s)}" if reduced.step_s else "each sample"
     edges = [*_HEAT_EDGES]
     labels = [
@@ -201,9 +201,3 @@ def helpers(vms: pl.LazyFrame) -> str:
         return ""
     of = "" if grouped == each.height else f" of {grouped} of {each.height} VMs"
     return f"group's sum / vCPUs{of}, including waits of helper worlds"
-
-
-def _median_step(frame: pl.DataFrame) -> int:
-    gaps = frame["time"].unique().sort().diff().drop_nulls().dt.total_seconds()
-    middle = gaps.median()
-    return max(int(middle), 1) if isinstance(middle, (int, float)) else 1

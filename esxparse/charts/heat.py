@@ -82,7 +82,7 @@ def vms(vms: pl.LazyFrame | None, measure: str, levels: Levels | None = None) ->
     bins = min(_MOST_BINS, _CELLS // len(chosen.chosen))
     reduced = over_time(frame.filter(pl.col("label").is_in(chosen.chosen)), ["value"], ["label"], buckets=bins)
     cells = reduced.frame.select("label", "time", high="value_max").drop_nulls("high")
-    step = reduced.step_s or _usual_step(cells)
+    step = reduced.step_s or usual_step(cells)
     shown = f"cell: highest sample of {spoken(step)}" if reduced.step_s else "cell: one sample"
     peaks = frame.group_by("label").agg(high=pl.col("value").max()).drop_nulls().collect()
     drawing = _Drawing(cells, step, chosen, "VM", kind.unit, levels)
@@ -236,7 +236,7 @@ def class_of(field: str, edges: Sequence[float], classes: Sequence[str]) -> str:
     return " : ".join([*tests, f"'{last}'"])
 
 
-def _usual_step(cells: pl.DataFrame) -> int:
+def usual_step(cells: pl.DataFrame) -> int:
     """Seconds from one sample to the next."""
     gaps = cells["time"].unique().sort().diff().drop_nulls().dt.total_seconds()
     middle = gaps.median()
