@@ -13,9 +13,9 @@ import polars as pl
 
 from esxparse.charts import marks
 from esxparse.charts.captions import past_in_samples
+from esxparse.charts.heat import class_colour, class_of, usual_step
 from esxparse.charts.marks import Levels
 from esxparse.charts.reduce import columns_below, kept, leaders, over_time, ranking, rounded, spoken, with_labels
-from esxparse.charts.theme import HEAT
 from esxparse.metrics.frames import completed
 
 _HOST_SERIES: Final = {"used_pct": "Used", "util_pct": "Util", "core_util_pct": "Core util"}
@@ -77,7 +77,7 @@ def pcpu_heat(pcpu: pl.LazyFrame | None, value: str = "util_pct") -> alt.Chart |
     reduced = over_time(single, [value], ["pcpu"], buckets=buckets)
     if reduced.frame.is_empty():
         return None
-    step = reduced.step_s or _median_step(reduced.frame)
+    step = reduced.step_s or usual_step(reduced.frame)
     shown = f"highest sample of {spoken(reduced.step_s)}" if reduced.step_s else "each sample"
     edges = [*_HEAT_EDGES]
     labels = [
@@ -86,18 +86,16 @@ def pcpu_heat(pcpu: pl.LazyFrame | None, value: str = "util_pct") -> alt.Chart |
         f"{edges[-1]} % and more",
     ]
     high = f"{value}_max"
-    cells = reduced.frame.with_columns(
-        label=_binned(pl.col(high), edges, labels),
-    ).drop(f"{value}_min")
+    cells = reduced.frame.with_columns(until=pl.col("time") + pl.duration(seconds=step)).drop(f"{value}_min")
     chart: alt.Chart = (
         alt.Chart(rounded(cells), title=marks.heading("Each physical CPU, util", shown))
-        .transform_calculate(until=f"datum.time + {1000 * step}")
+        .transform_calculate(class_=class_of(high, edges, labels))
         .mark_rect()
         .encode(
             marks.time_x(cells["time"]),
-            alt.X2("until"),
+            alt.X2("until:T"),
             alt.Y("pcpu:O", title="Physical CPU", sort=None, axis=alt.Axis(labelOverlap=True)),
-            color=marks.series_colour(labels, palette=[shade.light for shade in HEAT]),
+            color=class_colour(labels),
             tooltip=[
                 alt.Tooltip("pcpu:O", title="PCPU"),
                 marks.time_tip(),
@@ -183,13 +181,6 @@ def used_ranked(vms: pl.LazyFrame | None) -> alt.LayerChart | None:
     return marks.ranked(table, "mean", look)
 
 
-def _binned(value: pl.Expr, edges: list[int], labels: list[str]) -> pl.Expr:
-    label = pl.lit(labels[0])
-    for edge, name in zip(edges, labels[1:], strict=True):
-        label = pl.when(value >= edge).then(pl.lit(name)).otherwise(label)
-    return label
-
-
 def _kind(vms: pl.LazyFrame, wait: str) -> Wait:
     """The wait as this capture can show it: without %MLMTD, ready time includes it."""
     kind = WAITS[wait]
@@ -210,9 +201,3 @@ def helpers(vms: pl.LazyFrame) -> str:
         return ""
     of = "" if grouped == each.height else f" of {grouped} of {each.height} VMs"
     return f"group's sum / vCPUs{of}, including waits of helper worlds"
-
-
-def _median_step(frame: pl.DataFrame) -> int:
-    gaps = frame["time"].unique().sort().diff().drop_nulls().dt.total_seconds()
-    middle = gaps.median()
-    return max(int(middle), 1) if isinstance(middle, (int, float)) else 1

@@ -26,6 +26,8 @@ _NARROW: Final = 18
 _RANGE: Final = {"change_pct": "geometric mean", "least_pct": "least", "most_pct": "most"}
 _EDGE: Final = 0.05
 """Share of a chart's width from an end within which a word is moved inwards."""
+_WITH_WORD: Final = {"left": 4, "right": 12, "top": 16, "bottom": 4}
+"""Pixels around a chart with a word above it."""
 _PEAKS: Final = 1.5
 _WHOLE: Final = 100
 _UNIT_IN_TITLES: Final = {"1/s": "/s", "commands": "", "count": "", "0 or 1": "", "0 to 255": "", "ratio": "", "": ""}
@@ -102,7 +104,9 @@ def spell(seen: Evidence) -> alt.LayerChart | None:
         .encode(marks.time_x(times), alt.X2("end:T"))
     )
     chart.layer.insert(0, shade)
-    chart.layer += _name_of_spell(begin, seen.end, times)
+    if word := _name_of_spell(begin, seen.end, times):
+        chart.layer += word
+        chart.padding = _WITH_WORD
     chart.usermeta = {"fault": fault, "level": seen.level}
     return chart
 

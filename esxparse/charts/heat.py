@@ -82,7 +82,7 @@ def vms(vms: pl.LazyFrame | None, measure: str, levels: Levels | None = None) ->
     bins = min(_MOST_BINS, _CELLS // len(chosen.chosen))
     reduced = over_time(frame.filter(pl.col("label").is_in(chosen.chosen)), ["value"], ["label"], buckets=bins)
     cells = reduced.frame.select("label", "time", high="value_max").drop_nulls("high")
-    step = reduced.step_s or _usual_step(cells)
+    step = reduced.step_s or usual_step(cells)
     shown = f"cell: highest sample of {spoken(step)}" if reduced.step_s else "cell: one sample"
     peaks = frame.group_by("label").agg(high=pl.col("value").max()).drop_nulls().collect()
     drawing = _Drawing(cells, step, chosen, "VM", kind.unit, levels)
@@ -171,17 +171,15 @@ def _beside(drawing: _Drawing) -> list[str]:
 
 
 def _missing(cells: pl.DataFrame, step: int) -> pl.DataFrame:
-    """Stretches of a row without a value: `label`, `time`, `until`."""
+    """Stretches of a row without a value: `label`, `time`, `end`."""
     first, last = cells["time"].min(), cells["time"].max()
     length = pl.duration(seconds=step)
-    ends = cells.with_columns(until=pl.col("time").shift(-1).over("label", order_by="time"))
-    between = ends.filter(pl.col("until") - pl.col("time") > length * _GAP)
-    between = between.select("label", pl.col("time") + length, "until")
+    ends = cells.with_columns(end=pl.col("time").shift(-1).over("label", order_by="time"))
+    between = ends.filter(pl.col("end") - pl.col("time") > length * _GAP)
+    between = between.select("label", pl.col("time") + length, "end")
     each = cells.group_by("label", maintain_order=True).agg(first=pl.col("time").min(), last=pl.col("time").max())
-    before = each.filter(pl.col("first") > first).select("label", time=pl.lit(first), until="first")
-    after = each.filter(pl.col("last") < last).select(
-        "label", time=pl.col("last") + length, until=pl.lit(last) + length
-    )
+    before = each.filter(pl.col("first") > first).select("label", time=pl.lit(first), end="first")
+    after = each.filter(pl.col("last") < last).select("label", time=pl.col("last") + length, end=pl.lit(last) + length)
     return pl.concat([before, between, after]).sort("label", "time")
 
 
@@ -194,17 +192,16 @@ def _drawn(drawing: _Drawing, title: str, peaks: pl.DataFrame, said: Sequence[st
     x = marks.time_x(cells["time"])
     if drawing.step >= _DAY:
         x = x.axis(format="%d %b", tickCount=6, labelSeparation=8)
-    # A page has thousands of cells: what follows from their numbers is not stored with each.
-    base = alt.Chart(rounded(cells.select("label", "time", "high"))).transform_calculate(
-        until=f"datum.time + {drawing.step * 1000}", class_=_class_of(drawing)
-    )
-    scale = alt.Scale(domain=drawing.classes, range=[shade.light for shade in HEAT])
+    # A page has thousands of cells: the class follows from the number and is not stored with each.
+    until = pl.col("time") + pl.duration(seconds=drawing.step)
+    data = rounded(cells.select("label", "time", "high", until=until))
+    base = alt.Chart(data).transform_calculate(class_=class_of("high", drawing.edges, drawing.classes))
     layers = [
         base.mark_rect().encode(
             x,
-            alt.X2("until"),
+            alt.X2("until:T"),
             y,
-            color=alt.Color("class_:N", title=None, scale=scale),
+            color=class_colour(drawing.classes),
             tooltip=[
                 alt.Tooltip("label:N", title=drawing.noun),
                 marks.time_tip(title="From (UTC)"),
@@ -215,21 +212,31 @@ def _drawn(drawing: _Drawing, title: str, peaks: pl.DataFrame, said: Sequence[st
     missing = _missing(cells, drawing.step)
     if missing.height:
         line = alt.Chart(rounded(missing)).mark_rule(color=colour("rest"), strokeWidth=1)
-        layers.append(line.encode(x, alt.X2("until"), y))
+        layers.append(line.encode(x, alt.X2("end:T"), y))
     heading = marks.heading(f"{title}: {_finding(drawing, peaks)}", *said, *_beside(drawing))
     rows = len(drawing.chosen.chosen)
     words = f"{title} over time, {unit}: {counted(rows, drawing.noun)}, the worst first."
     return marks.layered(layers, heading, words, _ROW * rows + _ABOVE)
 
 
-def _class_of(drawing: _Drawing) -> str:
-    """The class of a cell as an expression of its number."""
-    *others, last = drawing.classes
-    tests = [f"datum.high < {edge} ? '{name}'" for edge, name in zip(drawing.edges, others, strict=True)]
+def class_colour(classes: Sequence[str]) -> alt.Color:
+    """The colours of six classes, the lowest first, that `class_of` gave the field `class_`."""
+    scale = alt.Scale(domain=list(classes), range=[shade.light for shade in HEAT])
+    return alt.Color("class_:N", title=None, scale=scale)
+
+
+def class_of(field: str, edges: Sequence[float], classes: Sequence[str]) -> str:
+    """The class of a cell, as an expression of Vega; `field`, `edges` and `classes` are ours, no names of objects.
+
+    >>> class_of("high", [5, 10], ["under 5 %", "5 to 10 %", "10 % and more"])
+    "datum.high < 5 ? 'under 5 %' : datum.high < 10 ? '5 to 10 %' : '10 % and more'"
+    """
+    *others, last = classes
+    tests = [f"datum.{field} < {edge} ? '{name}'" for edge, name in zip(edges, others, strict=True)]
     return " : ".join([*tests, f"'{last}'"])
 
 
-def _usual_step(cells: pl.DataFrame) -> int:
+def usual_step(cells: pl.DataFrame) -> int:
     """Seconds from one sample to the next."""
     gaps = cells["time"].unique().sort().diff().drop_nulls().dt.total_seconds()
     middle = gaps.median()

@@ -88,7 +88,7 @@ def test_a_missing_value_is_a_line_and_not_a_cell_of_0():
     hole = (pl.col("instance") == "vm-002") & pl.col("time").is_in([times[4], times[5]])
     spec = heat.vms(rows.filter(~(late | hole)).lazy(), "ready", READY).to_dict()
     stamps = times.dt.epoch("ms").to_list()
-    assert {(row["label"], row["time"], row["until"]) for row in missing(spec)} == {
+    assert {(row["label"], row["time"], row["end"]) for row in missing(spec)} == {
         ("vm-001", stamps[0], stamps[3]),
         ("vm-002", stamps[4], stamps[6]),
     }

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import polars as pl
 import pytest
 
-from esxparse.charts import cpu, memory, network, power
+from esxparse.charts import cpu, memory, network, power, theme
+
+vl_convert = pytest.importorskip("vl_convert")
 
 START = datetime(2026, 3, 2, 8, tzinfo=UTC)
 
@@ -161,15 +164,11 @@ def test_a_physical_cpu_has_the_colour_of_its_highest_sample():
         timed(3, instance=[one] * 3, util_pct=values)
         for one, values in (("0", [0.0, 9.99, 10.0]), ("1", [100.0, 50.0, 89.0]))
     )
-    drawn = {(one, value): label for one, value, label in rows(cpu.pcpu_heat(pcpu), "pcpu", "util_pct_max", "label")}
-    edges = [int(word) for label in drawn.values() for word in label.split() if word.isdigit()]
-    assert {one for one, _ in drawn} == {0, 1}
-    for (_, value), label in drawn.items():
-        words = [int(word) for word in label.split() if word.isdigit()]
-        if label.startswith("under"):
-            assert value < words[0]
-        elif "more" in label:
-            assert value >= words[0]
-        else:
-            assert words[0] <= value < words[1]
-    assert edges
+    chart = cpu.pcpu_heat(pcpu)
+    theme.use()
+    svg = vl_convert.vegalite_to_svg(chart.properties(width=300).to_dict())
+    (drawn,) = re.findall(r'<g class="mark-rect role-mark.*?</g>', svg)
+    shades = [shade.light for shade in theme.HEAT]
+    fills = [shades.index(fill) for fill in re.findall(r'fill="([^"]+)"', drawn)]
+    values = [value for _, value in rows(chart, "pcpu", "util_pct_max")]
+    assert dict(zip(values, fills, strict=True)) == {0.0: 0, 9.99: 0, 10.0: 1, 100.0: 5, 50.0: 3, 89.0: 4}

@@ -179,7 +179,7 @@ def heat_map(title: str, points: dict[tuple, float], step: int) -> list[Rows]:
     cells = {key: {"high": high} for key, high in points.items()}
     pattern = f"{re.escape(title)}: .*"
     return [
-        Rows(pattern, ("label", "time", "until"), without_a_value(points, step), some=True, ordered=False),
+        Rows(pattern, ("label", "time", "end"), without_a_value(points, step), some=True, ordered=False),
         Rows(pattern, ("label", "time"), cells, some=True, ordered=False),
     ]
 
