@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from math import cos, floor, pi, sqrt
+from math import cos, pi, sqrt
 from statistics import mean
 
 import numpy as np
@@ -24,14 +24,13 @@ def error_of(values):
     alike = min(max((size * alike + 1) / (size - 3), 0), 0.98)
     raised = min(alike * (1 + 7 / size), 0.98)
     effective = size * (1 - raised) / (1 + raised)
-    cosines = max(floor(0.5 * effective ** (2 / 3)), 2)
     left = [other - alike * one for one, other in pairwise(off)]
     count = len(left)
     waves = [
         sum(one * sqrt(2 / count) * cos(pi * number * (place + 0.5) / count) for place, one in enumerate(left))
-        for number in range(1, cosines + 1)
+        for number in (1, 2)
     ]
-    return mean(one**2 for one in waves) / (1 - raised) ** 2 / size, max(min(cosines, effective - 1), 0.5)
+    return mean(one**2 for one in waves) / (1 - raised) ** 2 / size, max(min(2, effective - 1), 0.5)
 
 
 def interval(before, after, confidence):

@@ -51,15 +51,6 @@ def test_samples_that_are_alike_count_as_fewer():
     assert 6 < effective[2] < 16
 
 
-def test_more_independent_samples_give_more_degrees_of_freedom():
-    random = np.random.default_rng(9)
-    freedom = {phi: np.median(means(noise(random, phi, (240, 300))).freedom) for phi in (0, 0.5, 0.9)}
-    assert freedom[0] == 16
-    assert 6 < freedom[0.5] < 12
-    assert freedom[0.9] == 3
-    assert np.median(means(noise(random, 0, (24, 300))).freedom) < 5
-
-
 def test_the_error_of_independent_samples_is_the_textbook_one():
     random = np.random.default_rng(4)
     series = random.normal(size=(120, 3000))
@@ -116,18 +107,20 @@ def test_intervals_cover_what_they_say_or_there_is_none(phi, samples):
 
 
 @pytest.mark.search
+@pytest.mark.parametrize("samples", [24, 60, 120, 240])
+@pytest.mark.parametrize("phi", [0.8, 0.9, 0.95])
+def test_intervals_of_the_few_that_have_one_hold(phi, samples):
+    # Without caution 54 to 86 % of those of short series did.
+    found = pair(np.random.default_rng([samples, int(100 * phi)]), phi, (samples, 8000))
+    answered = ~found.too_few
+    covered = 1 - (answered & (found.p_value < 0.05)).sum() / answered.sum()
+    assert covered > (0.93 if (phi, samples) != (0.95, 24) else 0.88)
+
+
+@pytest.mark.search
 @pytest.mark.parametrize(
     ("phi", "samples", "change", "least"), [(0, 60, 1, 0.95), (0.5, 120, 1, 0.9), (0.8, 240, 2, 0.9)]
 )
 def test_changes_of_a_standard_deviation_are_found(phi, samples, change, least):
     found = pair(np.random.default_rng(8), phi, (samples, 1000), change)
     assert (np.nan_to_num(found.p_value, nan=1) < 0.05).mean() > least
-
-
-@pytest.mark.search
-@pytest.mark.parametrize(("phi", "samples", "least"), [(0, 60, 0.7), (0.5, 120, 0.4), (0.5, 240, 0.75)])
-def test_a_change_is_found_among_hundreds_of_series(phi, samples, least):
-    # With three cosines 20 % of changes of eight standard errors were.
-    error = np.sqrt(2 * (1 + phi) / (1 - phi) / samples)
-    found = pair(np.random.default_rng(10), phi, (samples, 1000), 8 * error)
-    assert (np.nan_to_num(found.p_value, nan=1) < 1e-4).mean() > least
