@@ -46,7 +46,7 @@ _SHORT: Final = 60
 _CAUTION: Final = 7.0
 """By which share a correlation is raised, times the samples; measured, so that intervals of short series hold.
 From _SHORT samples on the share falls faster than their number rises."""
-_CLEAR: Final = 0.6
+_CLEAR: Final = 0.7
 """Correlation up to which a series that is not short needs no caution."""
 
 
