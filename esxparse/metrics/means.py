@@ -4,8 +4,8 @@ The squared error of a mean is the long-run variance of its series over the numb
 steps. The correlation from one sample to the next, corrected for its bias in short series, takes out most of what
 neighbours share. Two or three cosines of the lowest frequencies measure what is left. Then the correlation is put back
 in, larger than it was estimated: in a short series it may be small by chance. So few cosines give Student's t few
-degrees of freedom, and wide intervals that hold. More of them would find more changes, but hosts move slowly: with as
-many as the source below proposes, a quarter of all pairs of hosts differ that should not.
+degrees of freedom, and wide intervals that hold. More of them would find more changes, but hosts move slowly: with
+half of the independent samples to the power of 2/3, a fifth of all pairs of hosts differ that should not.
 
 Noise on top of a slow movement hides it from neighbours. So the same is done with the means of some 24 blocks of
 samples, in which noise cancels out, and the larger error counts.
