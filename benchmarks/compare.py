@@ -2,7 +2,8 @@
 
 Coverage: pairs of AR(1) series of one mean. Frames: tables of such series, and pairs of simulated untidy hosts that
 differ in the seed of their noise only; a frame is wrong if any series is said to differ. Power: 75 changes planted into
-one of two such hosts. Speed: two captures of 92 MB, each time in a process of its own.
+one of two such hosts with 40 VMs, for several pairs of hosts. Speed: two captures of 92 MB, each time in a process of
+its own.
 Run: `python benchmarks/compare.py [--pairs 4000] [--hosts 12]`
 """
 
@@ -26,6 +27,7 @@ import sections
 from numpy.typing import NDArray
 
 import esxparse as ex
+import esxparse_simulator
 from esxparse.comparison.series import Gathered, gather
 from esxparse.comparison.sides import side
 from esxparse.comparison.table import Options, compared
@@ -40,11 +42,20 @@ Matrix = NDArray[np.float64]
 SAMPLES: Final = (24, 60, 120, 240)
 PHIS: Final = (0.0, 0.5, 0.8, 0.9, 0.95)
 HOSTS: Final = ("web", "database", "batch", "vdi", "storage")
+LARGE_HOSTS: Final = 8
+"""Hosts with 40 VMs, two for each pair that changes are planted into."""
 WIDTH: Final = 200
 """Series of a frame of noise."""
 PLAIN: Final = Options(0.95, {}, ())
 TIMES: Final = 5
 LARGE: Final = (17_000, 800)
+
+
+TWICE: Final = {
+    "count = 5": "count = 10",
+    "cores_per_socket = 6": "cores_per_socket = 12",
+    "memory_mb = 131072": "memory_mb = 262144",
+}
 
 
 def noise(random: np.random.Generator, phi: float, shape: tuple[int, int]) -> Matrix:
@@ -88,8 +99,22 @@ def frames(count: int) -> Iterator[str]:
 
 def host(name: str, seed: int, folder: Path) -> ex.Recording:
     """An untidy host without a trouble."""
+    text = f'base = "healthy-{name}"\nname = "{name}"\ntitle = "untidy"\nuntidy = 1.0\n'
+    return simulated(text, name, seed, folder)
+
+
+def large_host(seed: int, folder: Path) -> ex.Recording:
+    """An untidy host with the 20 desktops of healthy-vdi twice, and twice the cores and the memory."""
+    text = (Path(esxparse_simulator.__file__).parent / "scenarios" / "healthy-vdi.toml").read_text(encoding="utf-8")
+    for old, new in TWICE.items():
+        text = text.replace(old, new)
+    return simulated(f"untidy = 1.0\n{text}", "desktops", seed, folder)
+
+
+def simulated(text: str, name: str, seed: int, folder: Path) -> ex.Recording:
+    """The capture of a scenario."""
     scenario = folder / f"{name}.toml"
-    scenario.write_text(f'base = "healthy-{name}"\nname = "{name}"\ntitle = "untidy"\nuntidy = 1.0\n', encoding="utf-8")
+    scenario.write_text(text, encoding="utf-8")
     output = folder / f"{name}-{seed}"
     command = [sys.executable, "-m", "esxparse", "simulate", str(scenario), "--seed", str(seed), "--samples", "240"]
     subprocess.run([*command, "-q", "-o", str(output)], check=True)
@@ -153,21 +178,23 @@ WHERE: Final = (
 """Each change is planted into one object of each of these: one VM of all."""
 
 
-def planted(sides: dict[str, list[Gathered]]) -> Iterator[str]:
-    """How many of 75 changes are found, among all series and by their interval alone."""
-    before, after = sides["vdi"][:2]
-    yield "| into one object, of 20 VMs | sizes | differ among all | interval without 0 | others that differ |"
+def planted(hosts: list[Gathered]) -> Iterator[str]:
+    """How many of 75 changes are found in each pair of hosts: among all series and by their interval alone."""
+    pairs = list(zip(hosts[::2], hosts[1::2], strict=True))
+    tried = len(pairs) * len(WHERE)
+    yield f"| into one object, of 40 VMs | size | differ among all, of {tried} | interval without 0 | others differ |"
     yield "|---|---|---|---|---|"
+    whole = 0
     for kind, (make, sizes) in KINDS.items():
-        found, alone, others = [], [], 0
         for size in sizes:
-            rows = [_planted(before, after, place, make(size)) for place in WHERE]
-            found.append(str(sum(one for one, _, _ in rows)))
-            alone.append(str(sum(one for _, one, _ in rows)))
-            others += sum(one for _, _, one in rows)
-        unit = "times" if kind == "variance" else "%"
-        shown = ", ".join(f"{size:g}" if kind == "variance" else f"{100 * size:g}" for size in sizes)
-        yield f"| {kind} | {shown} {unit} | {', '.join(found)} of {len(WHERE)} | {', '.join(alone)} | {others} |"
+            rows = [_planted(*pair, place, make(size)) for pair in pairs for place in WHERE]
+            found, alone, others = (sum(one) for one in zip(*rows, strict=True))
+            whole += found
+            shown = f"{size:g} times" if kind == "variance" else f"{100 * size:g} %"
+            yield f"| {kind} | {shown} | {found} | {alone} | {others} |"
+    yield ""
+    mean = whole / len(pairs)
+    yield f"Of 75 changes {mean:.0f} are found among all series, on average over {len(pairs)} pairs of hosts."
 
 
 def _planted(
@@ -222,6 +249,7 @@ def main() -> None:
             name: [gather(side(host(name, 500 + seed, folder)), None) for seed in range(options.hosts)]
             for name in HOSTS
         }
+        large = [gather(side(large_host(700 + seed, folder)), None) for seed in range(LARGE_HOSTS)]
         lines = [
             "Pairs of series of one mean. Of each: the share with an interval (others: too few samples), how many of",
             "these intervals cover the truth, and false differences of all pairs.",
@@ -233,7 +261,7 @@ def main() -> None:
             *frames(200),
             *null_hosts(sides),
             "",
-            *planted(sides),
+            *planted(large),
             "",
             "A comparison of means finds no change of variance, and is not meant to.",
             "",

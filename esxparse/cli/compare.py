@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from esxparse.cli.output import FOUND, add_opening, given_opening, warn
 from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
+
+if TYPE_CHECKING:
+    from esxparse.lakes import Lake
 
 _TWO: Final = 2
 _OF_WINDOWS: Final = ("start", "end")
@@ -26,6 +29,10 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument("files", nargs="*", metavar="FILE", help="BEFORE and AFTER; one capture with --at or --window")
     parser.add_argument("--before", nargs="+", default=[], metavar="FILE", help="several captures before the change")
     parser.add_argument("--after", nargs="+", default=[], metavar="FILE", help="several captures after it")
+    parser.add_argument("--lake", metavar="URI", help="compare two times of a lake: a directory, or s3://bucket/prefix")
+    parser.add_argument(
+        "--host", action="append", default=[], metavar="NAME", help="only this host of the lake; may be repeated"
+    )
     parser.add_argument("--at", metavar="TIME", help="split one capture at this time (UTC, 2026-03-11T09:02)")
     parser.add_argument(
         "--window",
@@ -33,6 +40,9 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         default=[],
         metavar="START/END",
         help="time to compare (UTC); give it twice for the time before and the time after",
+    )
+    parser.add_argument(
+        "--last", metavar="LENGTH", help="compare the last 7d (12h, 30m) of the lake with as much time before"
     )
     parser.add_argument(
         "--vm", action="append", default=[], metavar="NAME", help="compare this VM only; may be repeated"
@@ -55,18 +65,20 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 def run(options: argparse.Namespace) -> int:
     """Compares, prints, and gives the exit code."""
-    before, after = _sides(options)
+    before, after = (_lake(options), None) if options.lake else _sides(options)
     windows = [_window(text) for text in options.window]
     rename = dict(_rule(text) for text in options.rename)
     from esxparse.comparison.compare import compare  # noqa: PLC0415  polars is not for --help
 
-    names = " and ".join(Path(one).name for one in (*before[:1], *(after or [])[:1]))
+    given = [options.lake] if options.lake else [*options.files, *options.before[:1], *options.after[:1]]
+    names = " and ".join(Path(one).name for one in given)
     with Progress(f"comparing {names}"):
         found = compare(
             before,
             after,
             at=options.at,
             windows=windows * _TWO if len(windows) == 1 else windows,
+            last=options.last,
             vms=options.vm,
             rename=rename,
             profile=options.profile,
@@ -80,9 +92,22 @@ def run(options: argparse.Namespace) -> int:
     return FOUND if options.fail_on and found.is_worse else 0
 
 
+def _lake(options: argparse.Namespace) -> Lake:
+    """The hosts of the lake."""
+    if options.files or options.before or options.after:
+        raise EsxparseError("give either captures or --lake: a lake is compared with itself at another time")
+    if options.at is None and options.last is None and len(options.window) != _TWO:
+        raise EsxparseError("--lake takes its two times from --last LENGTH, --at TIME or --window twice")
+    from esxparse.lakes import lake  # noqa: PLC0415
+
+    return lake(options.lake, **({"timeout": options.timeout} if options.timeout else {})).of(*options.host)
+
+
 def _sides(options: argparse.Namespace) -> tuple[list[str], list[str] | None]:
     """The captures of each side; None if one capture is compared with itself."""
     files, before, after = options.files, options.before, options.after
+    if options.host or options.last is not None:
+        raise EsxparseError(f"{'--host' if options.host else '--last'} is for lakes: name one with --lake")
     if before or after:
         if files or not (before and after):
             raise EsxparseError("give captures as BEFORE AFTER, or all of them with --before and --after")

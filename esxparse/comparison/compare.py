@@ -11,8 +11,9 @@ from esxparse.comparison.result import Comparison
 from esxparse.comparison.series import gather
 from esxparse.comparison.sides import Edge, Given, Window, side
 from esxparse.comparison.table import Options, compared
+from esxparse.comparison.windows import apart, windows_of
 from esxparse.errors import EsxparseError, choose_from
-from esxparse.formats.opening import Opening, moment
+from esxparse.formats.opening import Opening
 from esxparse.formats.opening import Options as OpeningOptions
 from esxparse.metrics.interval import check_confidence, needs_scipy
 
@@ -23,6 +24,7 @@ def compare(
     *,
     at: Edge = None,
     windows: Sequence[Window | None] = (),
+    last: str | timedelta | None = None,
     vms: Sequence[str] = (),
     rename: Mapping[str, str] | None = None,
     tables: Sequence[str] | None = None,
@@ -38,9 +40,11 @@ def compare(
 
     Args:
         before: A path, a recording, a lake (`ex.lake(...).of(host, since=..., until=...)`), or a list of these.
-        after: The same, after the change; by default `before` itself, split by `at` or `windows`.
+        after: The same, after the change; by default `before` itself, split by `at`, `windows` or `last`.
         at: When the change was, in UTC: `before` ends there, and `after` begins.
         windows: The time of each side: two pairs of times in UTC, such as ("2026-03-11T09:00", "2026-03-11T09:30").
+            If both are of `before`, they may not overlap; a moment where they meet is in the later one.
+        last: Of a lake, how long each side is: "7d" compares the last 7 days of the lake with the 7 days before.
         vms: Names of VMs: only these and the host are compared.
         rename: What objects were called before (a regular expression for the whole name), and what they are called
             after: {"web-(.*)": r"www-\1"}.
@@ -61,7 +65,8 @@ def compare(
         same direction. Null stands for what is unknown.
 
     Raises:
-        EsxparseError: A capture cannot be read, a window holds no sample, a time or rule is wrong, or scipy is missing.
+        EsxparseError: A capture cannot be read, a window holds no sample, windows overlap, a time or rule is wrong, or
+            scipy is missing.
 
     >>> import esxparse as ex
     >>> file = ex.datasets_dir() / "busy-host" / "busy-host.csv"
@@ -71,10 +76,14 @@ def compare(
     """
     needs_scipy()
     check_confidence(confidence)
-    first, second = _windows(at, windows)
+    first, second = windows_of(before, at, windows, last)
     how = Opening.of(opening)
-    if after is None and first is None and second is None:
-        raise EsxparseError("there is nothing to compare with: give a second capture, a time (at) or two windows")
+    if after is None:
+        if first is None and second is None:
+            raise EsxparseError("there is nothing to compare with: give a second capture, a time (at) or two windows")
+        first, second = apart(first, second)
+    elif last is not None:
+        raise EsxparseError("last splits one lake: leave out the second side")
     # Captures are read and computed without the interpreter's lock.
     with ThreadPoolExecutor(2) as pool:
         jobs = [
@@ -89,17 +98,3 @@ def compare(
             raise EsxparseError(f"no capture has a VM {name!r}: {choose_from(name, there)}")
     frame, unmatched = compared(sides[0], sides[1], options)
     return Comparison(frame, unmatched, sides[0], sides[1], profile, options.renamed)
-
-
-def _windows(at: Edge, windows: Sequence[Window | None]) -> tuple[Window | None, Window | None]:
-    """The window of each side."""
-    if at is not None and windows:
-        raise EsxparseError("give either at or windows, not both")
-    time = moment(at, "at")
-    if time is not None:
-        return (None, time - timedelta(microseconds=1)), (time, None)
-    if not windows:
-        return None, None
-    if len(windows) != 2:  # noqa: PLR2004
-        raise EsxparseError(f"windows has {len(windows)} entries: give two, one for each side")
-    return windows[0], windows[1]

@@ -44,21 +44,42 @@ def side(given: Given | Sequence[Given], window: Window | None = None, opening: 
 
     Raises EsxparseError: A capture cannot be read, a window holds no sample, or there is nothing to compare.
     """
-    start, end = (moment(edge, "window") for edge in window or (None, None))
-    if start and end and end < start:
-        raise EsxparseError(f"the window ends before it begins ({start:%F %T} to {end:%F %T}): exchange its times")
+    start, end = edges(window)
     things = [given] if isinstance(given, (str, os.PathLike, Recording, Lake)) else list(given)
     options = replace(opening or Opening(), start=start, end=end) if window else opening or Opening()
     recordings = [rec for thing in things for rec in _opened(thing, options, start, end)]
     if not recordings:
-        raise EsxparseError("nothing to compare: a side has no capture of the time that is asked for")
+        raise EsxparseError("nothing to compare: a side has no capture")
+    if all(isinstance(thing, Lake) for thing in things):
+        return Side(_label_of_lake(recordings), tuple(recordings))
     names = list(dict.fromkeys(printable(Path(one.source).name) for one in recordings))
     label = names[0] if len(names) == 1 else f"{names[0]} and {counted(len(names) - 1, 'other')}"
-    span = f", {_span(start, end)}" if start or end else ""
+    span = f", {words(start, end)}" if start or end else ""
     return Side(f"{label}{span}", tuple(recordings))
 
 
-def _span(start: datetime | None, end: datetime | None) -> str:
+def _label_of_lake(recordings: Sequence[Recording]) -> str:
+    """Hosts, captures, and the times of the first and the last sample."""
+    hosts = list(dict.fromkeys(str(one.meta["host"]) for one in recordings))
+    whose = hosts[0] if len(hosts) == 1 else counted(len(hosts), "host")
+    firsts, lasts = ([time for one in recordings if (time := one.meta.get(edge))] for edge in ("start", "end"))
+    span = f", {words(min(firsts), max(lasts))}" if firsts and lasts else ""
+    return f"{whose}, {counted(len(recordings), 'capture')}{span}"
+
+
+def edges(window: Window | None) -> tuple[datetime | None, datetime | None]:
+    """The times of a window in UTC; None stands for the beginning or the end of the capture.
+
+    Raises EsxparseError: A time cannot be read, or the window ends before it begins.
+    """
+    start, end = (moment(edge, "window") for edge in window or (None, None))
+    if start and end and end < start:
+        raise EsxparseError(f"the window ends before it begins ({start:%F %T} to {end:%F %T}): exchange its times")
+    return start, end
+
+
+def words(start: datetime | None, end: datetime | None) -> str:
+    """A window for people."""
     return f"{_edge(start, 'its start')} to {_edge(end, 'its end')}"
 
 
@@ -75,8 +96,21 @@ def _opened(thing: Given, opening: Opening, start: datetime | None, end: datetim
         until = thing.until - _MOMENT if thing.until else None
         last = min((one for one in (end, until) if one), default=None)
         part = thing.of(since=first, until=last + _MOMENT if last else None)
-        return [within(part.recorded(one), first, last) for one in part.captures]
+        cut = [_cut(part.recorded(one), first, last) for one in part.captures]
+        found = [one for one in cut if one is not None]
+        if not found:
+            raise _nothing_in(thing, first, last)
+        return found
     return [open_recording(thing, opening)]
+
+
+def _nothing_in(lake: Lake, start: datetime | None, end: datetime | None) -> EsxparseError:
+    """A lake without a sample in a window: what it has instead."""
+    of = f" of {', '.join(lake.hosts)}" if lake.hosts else ""
+    has = lake.whole.of(*lake.hosts).captures
+    firsts, lasts = ([time for one in has if (time := one.span[place])] for place in (0, 1))
+    there = f"; it has samples from {words(min(firsts), max(lasts))}" if firsts and lasts else ""
+    return EsxparseError(f"lake {lake.store.uri} has no sample{of} from {words(start, end)} (UTC){there}")
 
 
 def within(rec: Recording, start: datetime | None, end: datetime | None) -> Recording:
@@ -84,6 +118,16 @@ def within(rec: Recording, start: datetime | None, end: datetime | None) -> Reco
 
     Raises EsxparseError: There is no such sample.
     """
+    found = _cut(rec, start, end)
+    if found is None:
+        raise EsxparseError(
+            f"{rec.source} has no sample from {words(start, end)} (UTC): give a window inside of the capture"
+        )
+    return found
+
+
+def _cut(rec: Recording, start: datetime | None, end: datetime | None) -> Recording | None:
+    """The samples from `start` to `end`; None if there are none."""
     if start is None and end is None:
         return rec
     inside = pl.col("time").is_between(start or pl.col("time"), end or pl.col("time"))
@@ -95,8 +139,6 @@ def within(rec: Recording, start: datetime | None, end: datetime | None) -> Reco
     ]
     found = pl.concat(times).unique().sort() if times else pl.Series("time", [])
     if not len(found):
-        raise EsxparseError(
-            f"{rec.source} has no sample from {_span(start, end)} (UTC): give a window inside of the capture"
-        )
+        return None
     meta = {**rec.meta, "start": found[0], "end": found[-1], "samples": len(found)}
     return replace(rec, tables=tables, meta=meta)

@@ -9,6 +9,7 @@ A counter's column has its `unit`, esxtop's name (`counter`) and the name on the
 from __future__ import annotations
 
 from esxparse.lakes.conversion import Converted, convert
+from esxparse.lakes.entries import is_lake
 from esxparse.lakes.query import Lake, lake
 
-__all__ = ["Converted", "Lake", "convert", "lake"]
+__all__ = ["Converted", "Lake", "convert", "is_lake", "lake"]

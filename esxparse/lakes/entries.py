@@ -9,6 +9,7 @@ is written last, in one step and only where there is none; readers take the file
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -178,6 +179,14 @@ def find(store: Store, key: str) -> Entry | None:
 def listed(store: Store) -> list[str]:
     """Paths of the entries there are; none where there is no lake."""
     return [one.path for one in store.files(f"{FOLDER}/") if _FILE.fullmatch(one.path)] if store.is_there() else []
+
+
+def is_lake(uri: str | os.PathLike[str]) -> bool:
+    """Whether a path or URL is a lake that has captures."""
+    try:
+        return bool(listed(Store.of(uri)))
+    except EsxparseError:
+        return False
 
 
 def chosen(ids: Iterable[str], key: str, uri: str) -> str:

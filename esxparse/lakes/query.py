@@ -86,6 +86,11 @@ class Lake:
     def _stand_ins(self) -> Mapping[str, Sequence[Merged]]:
         return merged.by_table(merged.load(self.store)) if self.stand_ins is None else self.stand_ins
 
+    @property
+    def whole(self) -> Lake:
+        """The lake that this is a part of: all hosts and times."""
+        return Lake(self.store, held=self._all)
+
     def _has(self, entry: Entry) -> bool:
         start, end = entry.span
         return (
@@ -102,7 +107,9 @@ class Lake:
         """
         there = {one.host for one in self.captures}
         if unknown := [one for one in hosts if one not in there]:
-            raise EsxparseError(f"lake {self.store.uri} has no host {unknown[0]!r}")
+            raise EsxparseError(
+                f"lake {self.store.uri} has no host {unknown[0]!r}: {choose_from(unknown[0], sorted(there))}"
+            )
         begin, end = moment(since, "since") or self.since, moment(until, "until") or self.until
         if begin and end and end <= begin:
             raise EsxparseError(f"the time ends before it begins ({begin} to {end}): change since or until")
@@ -278,7 +285,7 @@ class Lake:
         for url in _QUOTED_URL.findall(query):
             public(url)
         # What no row of the time asked for is in is an empty table.
-        whole = Lake(self.store, held=self._all)
+        whole = self.whole
         # SQL does not tell capitals from small letters.
         words = set(re.findall(r"\w+(?:\.\w+)?", query.replace('"', "").lower()))
         with duckdb.connect(config=_DUCKDB) as base:
@@ -312,8 +319,7 @@ class Lake:
     def _wrong(self, error: Exception) -> EsxparseError:
         """What DuckDB refuses, and what to do about it."""
         if unknown := _UNKNOWN.search(str(error)):
-            whole = Lake(self.store, held=self._all)
-            tables = ["catalogue", *(f'"{one}"' if "." in one else one for one in whole), *whole.derived]
+            tables = ["catalogue", *(f'"{one}"' if "." in one else one for one in self.whole), *self.whole.derived]
             return MissingTableError(f"no table {unknown[1]!r}: {choose_from(unknown[1], tables)}")
         if broken := servers.network_error(self.store.uri, str(error)):
             return broken

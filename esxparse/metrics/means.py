@@ -3,13 +3,16 @@
 The squared error of a mean is the long-run variance of its series over the number of samples. It is estimated in three
 steps. The correlation from one sample to the next, corrected for its bias in short series, takes out most of what
 neighbours share. Two or three cosines of the lowest frequencies measure what is left. Then the correlation is put back
-in. So few cosines give Student's t few degrees of freedom, and wide intervals that hold.
+in, larger than it was estimated: in a short series it may be small by chance. So few cosines give Student's t few
+degrees of freedom, and wide intervals that hold. More of them would find more changes, but hosts move slowly: with
+half of the independent samples to the power of 2/3, a fifth of all pairs of hosts differ that should not.
 
 Noise on top of a slow movement hides it from neighbours. So the same is done with the means of some 24 blocks of
 samples, in which noise cancels out, and the larger error counts.
 
 A series counts as n (1 - r) / (1 + r) independent samples. With fewer than 3 on a side there is no interval: r cannot
-be estimated from so few. `benchmarks/compare.py` measures coverage, false alarms and power.
+be estimated from so few. A higher limit would not make the other intervals hold: of series that correlate much it
+leaves those whose r came out too small. `benchmarks/compare.py` measures coverage, false alarms and power.
 
 Source: M. G. Kendall 1954, the bias of r; E. Lazarus, D. Lewis, J. Stock and M. Watson 2018, "HAR Inference", cosines
 of equal weight and their t; D. Andrews and J. Monahan 1992, taking r out first; B. L. Welch 1947, two variances;
@@ -40,6 +43,11 @@ _SLOW: Final = 0.5
 """Correlation of neighbouring blocks from which they are what counts: below it may be chance."""
 _SHORT: Final = 60
 """Samples below which two cosines measure a series; from here on there are three."""
+_CAUTION: Final = 7.0
+"""By which share a correlation is raised, times the samples; measured, so that intervals of short series hold.
+From _SHORT samples on the share falls faster than their number rises."""
+_CLEAR: Final = 0.7
+"""Correlation up to which a series that is not short needs no caution."""
 
 
 class Means(NamedTuple):
@@ -98,32 +106,29 @@ def means(series: Matrix, weights: Matrix | None = None) -> Means:
         nothing = np.full(series.shape[1], np.nan)
         return Means(mean, nothing, np.ones_like(mean), np.zeros_like(mean), known)
     off = np.where(moves, off, 0.0)
-    square, alike = _error(off, known, samples)
-    effective = known * (1 - alike) / (1 + alike)
+    alike = _alike(off, known)
+    share = _CAUTION / np.maximum(known, 1) / np.sqrt(np.maximum(known / _SHORT, 1))
+    in_doubt = (known < _SHORT) | (alike > _CLEAR)
+    raised = np.minimum(alike * np.where(in_doubt, 1 + share, 1), _MOST_ALIKE)
+    count = _cosines(samples)
+    square = _long_run(off, alike, raised, count) / samples
+    effective, surely = (known * (1 - one) / (1 + one) for one in (alike, raised))
     length = samples // _BLOCKS
     if length > 1:
         # The oldest samples that fill no block are left out.
         blocks = off[samples % length :].reshape(samples // length, length, -1).mean(axis=1)
-        square_of_blocks, block_alike = _error(blocks - blocks.mean(axis=0), known / length, samples)
-        square = np.maximum(square, square_of_blocks)
+        blocks -= blocks.mean(axis=0)
+        block_alike = _alike(blocks, known / length)
+        square = np.maximum(square, _long_run(blocks, block_alike, block_alike, count) / len(blocks))
         slow = known / length * (1 - block_alike) / (1 + block_alike)
-        effective = np.where(block_alike > _SLOW, np.minimum(effective, slow), effective)
+        effective, surely = (np.where(block_alike > _SLOW, np.minimum(one, slow), one) for one in (effective, surely))
     square = np.where((known >= FEWEST) & (total > 0), square, np.nan)
-    freedom = np.clip(np.minimum(_cosines(samples), effective - 1), 0.5, None)
+    freedom = np.clip(np.minimum(count, surely - 1), 0.5, None)
     return Means(mean, square, freedom, effective, known)
 
 
 def _cosines(samples: int) -> int:
     return 2 if samples < _SHORT else 3
-
-
-def _error(off: Matrix, known: Numbers, samples: int) -> tuple[Numbers, Numbers]:
-    """Squared error of the mean of series around 0, and their correlation from one to the next.
-
-    `samples`: of the capture, whose blocks `off` may be.
-    """
-    alike = _alike(off, known)
-    return _long_run(off, alike, _cosines(samples)) / len(off), alike
 
 
 def _alike(off: Matrix, known: Numbers) -> Numbers:
@@ -136,13 +141,16 @@ def _alike(off: Matrix, known: Numbers) -> Numbers:
     return np.where(squares > 0, corrected, 0.0)
 
 
-def _long_run(off: Matrix, alike: Numbers, count: int) -> Numbers:
-    """Long-run variance of series around 0."""
+def _long_run(off: Matrix, alike: Numbers, raised: Numbers, count: int) -> Numbers:
+    """Long-run variance of series around 0, by `count` cosines.
+
+    `alike`: the correlation to take out. `raised`: the one to put back in.
+    """
     left = off[1:] - alike * off[:-1]
     rows = len(left)
     places = (np.arange(rows) + 0.5) / rows
     waves = np.sqrt(2 / rows) * np.cos(np.pi * np.outer(np.arange(1, count + 1), places))
-    found: Numbers = ((waves @ left) ** 2).mean(axis=0) / (1 - alike) ** 2
+    found: Numbers = ((waves @ left) ** 2).mean(axis=0) / (1 - raised) ** 2
     return found
 
 

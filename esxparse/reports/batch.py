@@ -80,7 +80,8 @@ def batch(
     batch that was killed goes on where it was.
 
     Args:
-        inputs: Recordings, directories of them, studies, or manifests of batches (`batch_items`).
+        inputs: Recordings, directories of them, studies, or manifests of batches (`batch_items`). Of a lake the
+            template `before_after` makes a page for each host.
         output: Directory; it is made if it is not there.
         jobs: Reports at a time; as many as there are processors unless told.
         on: A Dask cluster that makes them, `dask://scheduler:8786`; its workers see the same paths.

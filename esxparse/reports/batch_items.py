@@ -26,6 +26,7 @@ from esxparse.errors import EsxparseError, UnknownFormatError
 from esxparse.formats.directory import natural
 from esxparse.formats.names import STANDARD_INPUT, recording_name
 from esxparse.formats.opening import Options
+from esxparse.lakes import is_lake, lake
 from esxparse.locations import is_url, public
 from esxparse.reports.library import find
 from esxparse.reports.pick import AUTO, STUDY, format_of, reading, template_for
@@ -78,7 +79,8 @@ def plan(
     """The items of a batch.
 
     Args:
-        inputs: Files, directories (looked through) and manifests.
+        inputs: Files, directories (looked through), manifests, and lakes for a template with a parameter `host`, which
+            makes a page for each host.
         template: For items that name none; "auto" goes by the inputs.
         parameters: Of every item.
         options: Those of `esxparse.open`.
@@ -98,6 +100,8 @@ def plan(
                 _refuse_code(found, where)
             shared = found.template or template
             items += [_item(entry, Path(where), shared, parameters, options) for entry in found.item]
+        elif template != AUTO and find(template).has("host") and is_lake(where):
+            items += _of_hosts(where, template, parameters)
         elif not Path(where).is_dir():
             files.append(where)
         else:
@@ -108,6 +112,13 @@ def plan(
         raise EsxparseError(f"{', '.join(map(str, inputs))}: there is nothing to report on")
     unique = {one.key: one for one in items}
     return Plan(tuple(_named(list(unique.values()), known)), tuple(left_out))
+
+
+def _of_hosts(uri: str, template: str, parameters: Mapping[str, Any]) -> Iterator[Item]:
+    """An item for each host of a lake, or for the host that the parameters name."""
+    hosts = dict.fromkeys(one.host for one in lake(uri).captures)
+    for host in [parameters["host"]] if parameters.get("host") else hosts:
+        yield Item((uri,), template, {**parameters, "host": host}, name=host)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from esxparse.lakes import is_lake
+from esxparse.lakes.entries import FOLDER as FOLDER_OF_ENTRIES
 from esxparse.whole import sha256
 
 FOLDER = ".esxparse-batch"
@@ -18,7 +20,7 @@ FOLDER = ".esxparse-batch"
 def fingerprints(inputs: Iterable[str]) -> dict[str, list[Any]]:
     """The files of inputs: path to size in bytes, time of change in ns, and hash. Inputs that are no files have none.
 
-    A study is all that lies beside its manifest.
+    A study is all that lies beside its manifest, a lake its catalogue: an entry has the content's hash.
     """
     return {str(path): [*_stamp(path), sha256(path)] for path in _files(inputs)}
 
@@ -33,6 +35,9 @@ def _files(inputs: Iterable[str]) -> Iterator[Path]:
         path = Path(one)
         if path.is_file() and path.suffix != ".toml":
             yield path
+            continue
+        if path.is_dir() and is_lake(one):
+            yield from sorted((path / FOLDER_OF_ENTRIES).glob("*.json"))
             continue
         for where, below, names in os.walk(path.parent if path.is_file() else path):
             # Pages of a batch beside the study are none of its inputs.

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
+from esxparse.comparison.result import MIXED, Comparison
+from esxparse.comparison.table import TOO_FEW, WORSE
 from esxparse.diagnosis import cases, rules
 from esxparse.diagnosis.areas import AREAS, area_of
 from esxparse.diagnosis.findings import SEVERITIES, Findings
@@ -38,7 +40,7 @@ def kept(notebook: NotebookNode) -> dict[str, Any]:
 
 
 def facts(values: Any) -> dict[str, Any]:
-    """What the findings and the recording among some values tell.
+    """What the findings, the comparison and the recording among some values tell.
 
     Returns:
         host       its name, if a recording tells it
@@ -60,9 +62,25 @@ def facts(values: Any) -> dict[str, Any]:
         told["notes"] = sum(note.severity == "warning" for note in recs[0].notes)
         told["losses"] = [loss for rec in recs for loss in rec.losses()]
         told["cpu_pct"] = _line(recs[0])
+    compared = next((one for one in every if isinstance(one, Comparison)), None)
+    if compared is not None:
+        told |= _of_comparison(compared)
     if found is not None:
         told |= {"verdict": found.summary, "findings": [one.as_dict() for one in found], "areas": _areas(found)}
     return told
+
+
+def _of_comparison(found: Comparison) -> dict[str, Any]:
+    """The facts of two sides: an area with something worse warns."""
+    recs = {id(rec): rec for side in (found.before, found.after) for rec in side.side.recordings}.values()
+    level = {WORSE: "warning", MIXED: "warning", TOO_FEW: "none"}
+    return {
+        "host": ", ".join(dict.fromkeys((*found.before.side.hosts, *found.after.side.hosts))),
+        "notes": sum(note.severity == "warning" for rec in recs for note in rec.notes),
+        "losses": list(dict.fromkeys(loss for rec in recs for loss in rec.losses())),
+        "verdict": found.verdict,
+        "areas": {area: level.get(answer, "ok") for area, answer in found.areas.select("area", "answer").rows()},
+    }
 
 
 def _areas(found: Findings) -> dict[str, str]:

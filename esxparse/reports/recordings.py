@@ -49,10 +49,8 @@ class Inputs:
 
     def parameter(self, template: Template) -> dict[str, Any]:
         """The recordings, the study or the lake, as the parameter of a template."""
-        one = next((name for name in ("study", "lake") if template.has(name)), None)
-        if one is not None:
-            return {one: self.paths[0]}
-        return {"captures": self.paths} if template.has("captures") else {"capture": self.paths[0]}
+        name = input_of(template, self.paths[0])
+        return {name: self.paths if name == "captures" else self.paths[0]}
 
     def _named(self, given: str, held: ExitStack) -> str:
         if given == STANDARD_INPUT:
@@ -77,6 +75,24 @@ class Inputs:
             msg = f"standard input cannot be stored in {copy.parent.parent}: {error.strerror or error}; set TMPDIR"
             raise EsxparseError(msg) from None
         return str(copy)
+
+
+def input_of(template: Template, path: str) -> str:
+    """The parameter of a template that takes its inputs: study, lake, captures or capture.
+
+    A template that takes captures or a lake is given a lake if the path is one.
+    """
+    if template.has("study"):
+        return "study"
+    if template.has("lake") and (not template.has("captures") or _is_lake(path)):
+        return "lake"
+    return "captures" if template.has("captures") else "capture"
+
+
+def _is_lake(path: str) -> bool:
+    from esxparse.lakes import is_lake  # noqa: PLC0415  few reports are on lakes
+
+    return is_lake(path)
 
 
 def _is_text(name: str) -> bool:

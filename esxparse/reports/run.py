@@ -177,12 +177,15 @@ def _steps(progress: Callable[[int, int, str], None] | None) -> Callable[[int, i
 def _check(template: Template, paths: Sequence[str], asked: Opening, values: Mapping[str, Any]) -> None:
     """Refuse what the template would fail on, before any of it runs."""
     from esxparse.diagnosis import rules  # noqa: PLC0415
-    from esxparse.reports.recordings import opened_all  # noqa: PLC0415
+    from esxparse.reports.recordings import input_of, opened_all  # noqa: PLC0415
 
-    if len(paths) > 1 and not template.has("captures"):
+    name = input_of(template, paths[0])
+    if len(paths) > 1 and name == "lake":
+        raise EsxparseError(f"a report is on one lake, but {len(paths)} inputs were given: run it once per lake")
+    if len(paths) > 1 and name != "captures":
         msg = f"template {template.name!r} takes one capture, but {len(paths)} were given: run it once per capture"
         raise EsxparseError(msg)
-    if template.has("study"):
+    if name == "study":
         from esxparse.studies.study_file import load  # noqa: PLC0415
 
         manifest = load(paths[0])
@@ -192,12 +195,11 @@ def _check(template: Template, paths: Sequence[str], asked: Opening, values: Map
             runs = expand(manifest, outside=bool(values.get("outside")))
             needs.check(template.name, template.study, manifest, runs, needs_of_studies())
         return
-    if template.has("lake"):
+    if name == "lake":
         from esxparse.lakes import lake  # noqa: PLC0415
 
         _ = lake(paths[0]).captures
-        return
-    for rec in opened_all(paths, options=asked.texts()):  # type: ignore[arg-type]
+    for rec in () if name == "lake" else opened_all(paths, options=asked.texts()):  # type: ignore[arg-type]
         if template.formats and rec.format not in template.formats:
             fitting = reading({rec.format})
             hint = f": take {fitting}" if fitting else ""

@@ -22,21 +22,22 @@ def error_of(values):
     size, off = len(values), [one - mean(values) for one in values]
     alike = sum(one * other for one, other in pairwise(off)) / sum(one * one for one in off)
     alike = min(max((size * alike + 1) / (size - 3), 0), 0.98)
+    raised = min(alike * (1 + 7 / size), 0.98)
+    effective = size * (1 - raised) / (1 + raised)
     left = [other - alike * one for one, other in pairwise(off)]
     count = len(left)
     waves = [
         sum(one * sqrt(2 / count) * cos(pi * number * (place + 0.5) / count) for place, one in enumerate(left))
         for number in (1, 2)
     ]
-    return mean(one**2 for one in waves) / (1 - alike) ** 2 / size, size * (1 - alike) / (1 + alike)
+    return mean(one**2 for one in waves) / (1 - raised) ** 2 / size, max(min(2, effective - 1), 0.5)
 
 
 def interval(before, after, confidence):
     """Change, its interval and p."""
-    (first, count), (second, other) = error_of(before), error_of(after)
-    freedoms = [max(min(2, one - 1), 0.5) for one in (count, other)]
+    (first, freedom), (second, other) = error_of(before), error_of(after)
     square = first + second
-    spread = scipy.stats.t(max(square**2 / (first**2 / freedoms[0] + second**2 / freedoms[1]), 1))
+    spread = scipy.stats.t(max(square**2 / (first**2 / freedom + second**2 / other), 1))
     change, error = mean(after) - mean(before), sqrt(square)
     reach = spread.ppf((1 + confidence) / 2) * error
     return change, change - reach, change + reach, 2 * spread.cdf(-abs(change) / error)
