@@ -20,10 +20,8 @@ from esxparse.reports.blocks import (
     Figure,
     Header,
     Section,
-    Verdict,
     facts,
     headline,
-    listed,
     missing,
     moment,
     number,
@@ -31,6 +29,7 @@ from esxparse.reports.blocks import (
     stack,
     tiles,
 )
+from esxparse.reports.cards import Verdict, listed
 from esxparse.reports.columns import columns_of
 from esxparse.reports.page import given, show, some, together
 

@@ -19,15 +19,13 @@ from esxparse.reports.blocks import (
     ABSENT,
     NOTHING,
     Block,
-    Verdict,
     anchor,
-    card,
     headline,
-    listed,
     note,
     stack,
     table,
 )
+from esxparse.reports.cards import Verdict, card, listed
 from esxparse.reports.columns import columns_of
 
 if TYPE_CHECKING:

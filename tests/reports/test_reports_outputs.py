@@ -23,7 +23,8 @@ from esxparse.reports.blocks import VEGALITE_MIME
 CELLS = """
 import altair as alt, polars as pl
 from esxparse.reports import page
-from esxparse.reports.blocks import Column, Header, card, facts, table
+from esxparse.reports.blocks import Column, Header, facts, table
+from esxparse.reports.cards import card
 page.prepare()
 rows = pl.DataFrame({"vm": ["db|01", "<script>alert(1)</script>", "[x](http://x.example)"], "ms": [1.0, 2.5, 4.0]})
 chart = alt.Chart(rows, title="Latency by VM", description="Latency of three VMs", width="container")

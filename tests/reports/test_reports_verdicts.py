@@ -14,7 +14,7 @@ from templated import alone, shown
 
 import esxparse as ex
 import esxparse_simulator as simulate
-from esxparse.reports import blocks, report, verdicts
+from esxparse.reports import blocks, cards, report, verdicts
 from esxparse.reports.host_health import verdict
 
 
@@ -48,7 +48,7 @@ def test_numbers_of_findings_leave_out_what_is_harmless_and_charts_bear_the_anch
 
 def test_a_card_holds_for_and_against_and_no_name_can_break_it():
     sure = "weak", 'Confidence "0.4"'
-    made = blocks.card("<b>", "finding-1", "It waits.", "warning", [("for", "<script>"), ("next", "look")], sure)
+    made = cards.card("<b>", "finding-1", "It waits.", "warning", [("for", "<script>"), ("next", "look")], sure)
     assert 'id="finding-1">&lt;b&gt;</h3>' in made.html
     assert "<script>" not in made.html
     assert 'It waits. <span class="ex-hint" title="Confidence &quot;0.4&quot;">weak</span>' in made.html

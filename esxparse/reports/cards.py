@@ -1,0 +1,58 @@
+"""Verdicts of a report, as lines of its opening and as cards with evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from esxparse.reports.blocks import Block, anchor, escape, known_level
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One line of what a report opens with: how bad, when, what, what to do next, and the section that shows it."""
+
+    level: str
+    when: str
+    text: str
+    next: str
+    section: str = ""
+    sure: tuple[str, str] = ("", "")
+    """How sure it is, in a word, and the tooltip of that word."""
+
+
+def listed(verdicts: Iterable[Verdict]) -> Block:
+    """Verdicts one below the other."""
+    items, lines = [], []
+    for one in verdicts:
+        level, said = known_level(one.level), hinted(one.text, *one.sure)
+        link = f' <a href="#{anchor(one.section)}">{escape(one.section)}</a>' if one.section else ""
+        items.append(
+            f'<li class="ex-{level}"><p><span class="ex-badge ex-{level}">{escape(one.level)}</span> '
+            f"<strong>{escape(one.when)}</strong></p><p>{said.html}{link}</p>"
+            f"<p><strong>Next</strong> {escape(one.next)}</p></li>"
+        )
+        lines.append(f"{one.when}: {said.text}")
+    return Block(f'<ol class="ex-verdicts">{"".join(items)}</ol>', "\n".join(lines))
+
+
+def hinted(text: str, word: str, hint: str) -> Block:
+    """A sentence with a word behind it, whose tooltip is a hint; the sentence alone without a word."""
+    mark = f' <span class="ex-hint" title="{escape(hint)}">{escape(word)}</span>'
+    return Block(f"{escape(text)}{mark}", f"{text} ({word})") if word else Block(escape(text), text)
+
+
+def card(
+    title: str, ident: str, text: str, level: str, said: Iterable[tuple[str, str]], sure: tuple[str, str] = ("", "")
+) -> Block:
+    """A finding: a title that links lead to, its verdict in a box, and points below it, each under a word.
+
+    `ident`: the name of the place in links. `said`: (word, text), such as ("against", "PCPUs were 20 % busy"). `sure`:
+    how sure it is, in a word, and the tooltip of that word.
+    """
+    entries = list(said)
+    items = "".join(f"<li><b>{escape(word)}</b> {escape(more)}</li>" for word, more in entries)
+    verdict = hinted(text, *sure)
+    html = f'<h3 class="ex-card" id="{escape(ident)}">{escape(title)}</h3>'
+    html += f'<p class="ex-note ex-{known_level(level)}">{verdict.html}</p><ul class="ex-points">{items}</ul>'
+    return Block(html, "\n".join([title, verdict.text, *(f"{word}: {more}" for word, more in entries)]))
