@@ -340,7 +340,7 @@ def test_a_followed_file_that_grows_while_it_is_read_is_read_again(tmp_path, mon
     path = tmp_path / "growing.csv"
     path.write_text("".join(lines[:11]), encoding="utf-8")
     module = import_module("esxparse.explorer.app")
-    read = module.opened
+    read = module.as_recording
 
     def slow(file):
         found = read(file)
@@ -350,7 +350,7 @@ def test_a_followed_file_that_grows_while_it_is_read_is_read_again(tmp_path, mon
         return found
 
     with monkeypatch.context() as patched:
-        patched.setattr(module, "opened", slow)
+        patched.setattr(module, "as_recording", slow)
         app = ex.follow(path)
     assert app.about["samples"] == 10
     assert app._grown()
