@@ -111,7 +111,7 @@ def ready_by_host(vcpu: pl.LazyFrame, *, limited: bool = True) -> pl.LazyFrame:
     [('esx-01', 3.0)]
     """
     return (
-        _vcpus(vcpu, limited=limited)
+        _vcpus(finite(vcpu), limited=limited)
         .group_by("date", *VM)
         .agg(p95_pct=over_time.quantile(pl.col("pct_ready"), 0.95))
         .group_by("host", "date")

@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT / "fuzz"))
 import strangers
 
 SOURCE = (ROOT / "esxparse" / "formats" / "registry.py").read_text().splitlines()
-MANUAL = [line for line in (ROOT / "README.md").read_text().splitlines() if line and "|" not in line]
+MANUAL = [line for line in (ROOT / "docs" / "python.md").read_text().splitlines() if line and "|" not in line]
 SCRIPT = """#!/bin/bash
 # Runs the benchmark on each host and keeps what it printed.
 set -euo pipefail

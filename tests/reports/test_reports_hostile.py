@@ -228,7 +228,7 @@ def test_the_page_holds_the_runtime_once_and_names_no_address(hostile):
     html = hostile[0].read_text(encoding="utf-8")
     parser.feed(html)
     running = [text for kind, text in parser.scripts if kind != "application/json"]
-    assert len(running) == 4
+    assert len(running) == 5
     assert sum("vegaEmbed=" in text for text in running) == 1
     assert [address for address in parser.addresses if not address.startswith("#")] == []
     assert "cdn." not in html
@@ -240,7 +240,7 @@ def test_the_policy_forbids_every_request_and_every_other_script(hostile):
     assert policy.startswith("default-src 'none'")
     assert "unsafe-eval" not in policy
     scripts = next(part for part in policy.split(";") if "script-src" in part)
-    assert scripts.count("sha256-") == 4
+    assert scripts.count("sha256-") == 5
     assert "unsafe-inline" not in scripts
 
 

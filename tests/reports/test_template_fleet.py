@@ -354,8 +354,8 @@ def test_a_host_whose_capture_cannot_be_believed_is_not_said_to_be_well(tmp_path
 
 def test_what_is_wrong_with_captures_of_several_hosts_is_said_once(tmp_path):
     where = tmp_path / "lake"
-    files = [hosts.capture(tmp_path, host, (5, -1, 5)) for host in ("esx-01", "esx-02")]
-    ex.lake(where).add([*files, hosts.capture(tmp_path, "esx-03")])
+    files = [hosts.capture(tmp_path, host, (*(5,) * 6, -1, *(5,) * 6)) for host in ("esx-01", "esx-02")]
+    ex.lake(where).add([*files, hosts.capture(tmp_path, "esx-03", tuple(range(1, 14)))])
     judging.judge(ex.lake(where))
     _, _, *rows = shown("fleet", "fleet.checks", found=gather.gather(str(where))).text.splitlines()
     assert [len([row for row in rows if word in row]) for word in ("negative", "esx-03")] == [1, 0]
