@@ -22,7 +22,15 @@ sys.path.insert(0, str(ROOT / "fuzz"))
 import strangers
 
 SOURCE = (ROOT / "esxparse" / "formats" / "registry.py").read_text().splitlines()
-MANUAL = [line for line in (ROOT / "docs" / "python.md").read_text().splitlines() if line and "|" not in line]
+
+
+def prose(name):
+    """The lines of a document of ours, without tables."""
+    return [line for line in (ROOT / name).read_text().splitlines() if line and "|" not in line]
+
+
+MANUAL = prose("docs/python.md")
+PICTURED = prose("README.md")
 SCRIPT = """#!/bin/bash
 # Runs the benchmark on each host and keeps what it printed.
 set -euo pipefail
@@ -76,6 +84,7 @@ QUOTING = {
     "source": (SOURCE, 'SAMPLE = """', '"""', ""),
     "manual": (MANUAL, "```", "```", ""),
     "indented": (MANUAL, "", "", "    "),
+    "pictured": (PICTURED, "", "", "    "),
     "script": (SCRIPT, "cat <<'EOF'", "EOF", ""),
     "test": (TEST, "const sample = `", "`", ""),
     "comment": (C_SOURCE, "/*", "*/", " * "),
