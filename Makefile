@@ -5,8 +5,6 @@ OUTPUT  ?= reports/busy-host.html
 FUZZ_SECONDS ?= 600
 # Processes that share the tests. Each reads and imports for itself, so that more of them cost more in all.
 WORKERS ?= 2
-# Many of the long searches wait for programs that they have started.
-SEARCHERS ?= 3
 FUZZ_FILES ?= 50000
 MUTANT_MINUTES ?= 60
 
@@ -55,7 +53,7 @@ test: $(SYNCED) ## The tests: Python, doctests, notebooks, and the Rust crate wh
 	else echo "skipped: tests of the native crate (no cargo)"; fi
 
 search: $(SYNCED) ## What takes minutes: long searches for counter-examples, datasets made again, each notebook on its own
-	ESXPARSE_SEARCH=1 $(TEST) -n $(SEARCHERS) --dist worksteal -m "search or hypothesis" tests simulator/tests
+	ESXPARSE_SEARCH=1 $(TEST) --dist worksteal -m "search or hypothesis" tests simulator/tests
 	$(TEST) --dist loadfile --nbval --nbval-current-env notebooks
 
 lint: $(SYNCED) ## Style, types, the one-way rule for imports; clippy and rustfmt where cargo is there
