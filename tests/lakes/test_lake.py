@@ -105,7 +105,7 @@ def test_two_writers_of_one_capture_leave_one_copy(where, tmp_path):
     ("whats", "rounds"),
     [
         ("force add rm rm", 10),
-        *(pytest.param(one, 200, marks=pytest.mark.search) for one in ("add rm", "force force rm", "force add rm rm")),
+        *(pytest.param(one, 100, marks=pytest.mark.search) for one in ("add rm", "force force rm", "force add rm rm")),
     ],
 )
 def test_whoever_adds_and_takes_out_one_capture_at_once_it_is_there_whole_or_not_at_all(where, tmp_path, whats, rounds):
