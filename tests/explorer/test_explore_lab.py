@@ -25,6 +25,7 @@ AXES = """all => all.map(one =>
     [...one.querySelectorAll('.role-axis-label text')].slice(0, 3).map(text => text.textContent).join())"""
 
 
+ALL_DRAWN = "[...document.querySelectorAll('.ex-panel')].every(one => one.dataset.drawn)"
 SWATCHES = """all => all.map(one => [one.childNodes[1].textContent.trim(), one.querySelector('i').style.background])"""
 
 
@@ -51,6 +52,7 @@ def add_a_panel_by_keys(page):
         assert name in page.evaluate("document.activeElement.textContent")
     page.keyboard.press("Enter")
     page.wait_for_function(f"document.querySelectorAll('.ex-panel').length == {before + 1}", timeout=WAIT_MS)
+    page.wait_for_function(ALL_DRAWN, timeout=WAIT_MS)
     assert "DAVG" in page.locator(".ex-panel").last.inner_text()
 
 
@@ -134,7 +136,7 @@ def test_mistakes_are_told_where_they_are_and_the_pointer_may_leave_the_chart(tm
         page.locator(".ex-below .ex-hit", has_text="backup-proxy moved").first.press("Enter")
         page.wait_for_function(FOLLOWED, arg=before, timeout=WAIT_MS)
         assert "UTC" in page.locator(".ex-said").inner_text()
-        assert "DAVG" in panels.first.inner_text()
+        panels.first.get_by_text("DAVG").first.wait_for(timeout=WAIT_MS)
         before = drawn()
         page.get_by_role("button", name="Whole time").click()
         page.wait_for_function(FOLLOWED, arg=before, timeout=WAIT_MS)

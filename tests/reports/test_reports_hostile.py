@@ -208,11 +208,9 @@ def test_names_like_keys_of_objects_are_drawn_as_others(chromium, tmp_path):
         page = report(hostile_capture(tmp_path / kind, names), output=tmp_path / kind / "report.html")
         with browser.opened(chromium, page) as seen:
             assert seen.problems == []
-            # Charts of findings name a VM; of equal ones the first in the alphabet.
-            marks[kind] = [
-                (next((title.replace(name, "a VM", 1) for name in names if title.startswith(name)), title), count)
-                for title, count in marks_drawn(seen)
-            ]
+            # Titles of findings and of heat maps name a VM; of equal ones the first in the alphabet.
+            whole = re.compile("|".join(f"(?:^|(?<=highest )){re.escape(name)}" for name in names))
+            marks[kind] = [(whole.sub("a VM", title, count=1), count) for title, count in marks_drawn(seen)]
             # Of names with equal values another may be left out, by its place in the alphabet: never more of them.
             many[kind], drawn = names_drawn(seen, names)
             assert drawn == set(names)

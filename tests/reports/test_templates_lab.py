@@ -54,7 +54,7 @@ def test_a_copied_template_with_a_cell_of_ones_own_runs_cell_by_cell(tmp_path):
         made = outputs(path, page)
         assert [one["evalue"] for one in made if one["output_type"] == "error"] == []
         pages = [one["data"] for one in made if "data" in one]
-        assert sum("application/vnd.vegalite.v6+json" in one for one in pages) == 9
+        assert sum("application/vnd.vegalite.v6+json" in one for one in pages) == 12
         assert sum("Run, highest" in "".join(one.get("text/html", "")) for one in pages) == 1
         assert CAPTURE.name in str(pages[-1])
         assert problems == []
