@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import cells
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import esxparse as ex
 from esxparse import charts
@@ -67,7 +68,8 @@ def test_the_series_of_a_diagnosis_have_the_same_tables(busy_host):
         told = busy_host[name].collect()
         unknown = pl.all_horizontal(pl.col(*told.columns[2:]).is_null())
         known = series.table(name).select(told.columns).filter(~unknown).collect()
-        assert known.equals(told), name
+        # Polars adds up a group in whatever order its parts come: a sum of interrupts differs in its last bit.
+        assert_frame_equal(known, told, rel_tol=1e-12, abs_tol=0)
     assert series.table("vsan") is None
 
 
