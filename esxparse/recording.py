@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Severity = Literal["info", "warning"]
 
 _VMS_SHOWN = 20
+_WHOLE_FROM = 100
 """VMs named in a summary; `meta["vms"]` has them all."""
 
 
@@ -79,6 +80,15 @@ def counted(count: int, thing: str) -> str:
     ('1 row', '1,200 rows')
     """
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def figure(value: float) -> str:
+    """A number with three digits, or with all of those before the point.
+
+    >>> figure(0.01234), figure(-1677.4)
+    ('0.0123', '-1,677')
+    """
+    return f"{value:,.0f}" if abs(value) >= _WHOLE_FROM else f"{value:.3g}"
 
 
 class Notes(tuple[Note, ...]):

@@ -17,6 +17,7 @@ from esxparse.charts import marks
 from esxparse.charts.reduce import MAX_RANKED, MAX_SERIES, drawable, rounded, with_labels
 from esxparse.charts.theme import colour
 from esxparse.metrics.frames import weighted_mean
+from esxparse.recording import figure
 
 MAX_PANELS: Final = 8
 """Most charts of rates over time."""
@@ -30,7 +31,6 @@ _SOLID: Final = alt.Legend(symbolOpacity=1)
 _LOG_FROM: Final = 20.0
 _LABEL_WIDTH: Final = 24
 _DOTS_BELOW: Final = 40
-_WHOLE_FROM: Final = 100
 
 
 def panels(means: Sequence[tuple[str, float]]) -> list[list[str]]:
@@ -169,8 +169,7 @@ def spread(counts: pl.LazyFrame, event: str, subject: str = "") -> alt.LayerChar
     shown = ranked.head(MAX_RANKED)
     unit = f"{size} of {table['unit'][0]}" if size else str(table["unit"][0])
     left_out = f"the highest {MAX_RANKED} of {ranked.height}" if ranked.height > MAX_RANKED else ""
-    middle = f"{median:,.0f}" if median >= _WHOLE_FROM else f"{median:.3g}"
-    said = f"tick: median of all {ranked.height}, {middle}"
+    said = f"tick: median of all {ranked.height}, {figure(median)}"
     heading = marks.heading(event, f"recording: {subject}" if subject else "", left_out, said)
     look = marks.Look(title=heading, said=f"{event} on each CPU, {unit}.", axis=unit, noun="On", unit=unit)
     return marks.ranked(shown, "value", look, "median", "median")

@@ -14,6 +14,7 @@ from esxparse.charts import marks, reduce
 from esxparse.charts.names import shorten
 from esxparse.charts.theme import colour, colours
 from esxparse.metrics import over_time
+from esxparse.recording import figure
 
 MAX_OTHERS: Final = 6
 """Most objects that are drawn in grey beside those at fault."""
@@ -29,7 +30,6 @@ _EDGE: Final = 0.05
 _WITH_WORD: Final = {"left": 4, "right": 12, "top": 16, "bottom": 4}
 """Pixels around a chart with a word above it."""
 _PEAKS: Final = 1.5
-_WHOLE: Final = 100
 _UNIT_IN_TITLES: Final = {"1/s": "/s", "commands": "", "count": "", "0 or 1": "", "0 to 255": "", "ratio": "", "": ""}
 
 
@@ -230,15 +230,11 @@ def _change(seen: Evidence, table: pl.DataFrame, name: str) -> str:
     unit = _UNIT_IN_TITLES.get(seen.unit, f" {seen.unit}")
     if seen.unit.startswith("%"):
         unit = " %"
-    told = f"{seen.words} {_short(then)}{unit}"
+    told = f"{seen.words} {figure(then)}{unit}"
     if else_ is not None:
-        return f"{told} on average in the spell, median {_short(else_)} outside"
-    peak = mine["value"].max()
-    return f"{told} on average" + (f", up to {_short(peak)}" if peak > _PEAKS * then else "")
-
-
-def _short(value: object) -> str:
-    return f"{value:,.0f}" if abs(value) >= _WHOLE else f"{value:.3g}"  # type: ignore[arg-type]
+        return f"{told} on average in the spell, median {figure(else_)} outside"
+    peak = mine.select(value.max()).item()
+    return f"{told} on average" + (f", up to {figure(peak)}" if peak > _PEAKS * then else "")
 
 
 def _capital(text: str) -> str:

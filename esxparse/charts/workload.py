@@ -273,7 +273,7 @@ def tests(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
             marks.number_tip(value, f"{name}, {unit}"),
         ],
     )
-    # Words of a bar that reaches the end of the axis stand in it.
+    # A bar that reaches the end of the axis has its value inside.
     near = alt.datum[value] > (1 - _ROOM) * end
     inside, outside = base.transform_filter(near), base.transform_filter(~near)
     text = alt.Text(f"{value}:Q", format=",.3~s" if end >= _LARGE else ",.3~r")

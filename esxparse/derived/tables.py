@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from esxparse.counters.catalogue import lookup
+from esxparse.counters.model import Counter
 from esxparse.derived import devices, hosts, ports, vms
 from esxparse.derived.capture import KEYS, VIEWS, Capture, View
 from esxparse.derived.catalogue import COLUMNS, TABLES, Column
@@ -36,6 +37,11 @@ def declared() -> Mapping[str, Mapping[str, Column]]:
     for one in COLUMNS:
         found[one.table][one.column] = replace(one, meaning=one.meaning or _meaning(one))
     return found
+
+
+def described(table: str, column: str) -> Column | Counter | None:
+    """What a catalogue says of a column of any table: of a derived one, else the counter that it holds."""
+    return declared().get(table, {}).get(column) or lookup(table, column)
 
 
 def _meaning(column: Column) -> str:

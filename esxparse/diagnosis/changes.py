@@ -15,23 +15,21 @@ import polars as pl
 from numpy.typing import NDArray
 
 from esxparse import sortable
-from esxparse.counters.catalogue import lookup
 from esxparse.counters.series import series_name
 from esxparse.derived.panels import panel
-from esxparse.derived.tables import declared
+from esxparse.derived.tables import described
 from esxparse.errors import EsxparseError
 from esxparse.formats.opening import moment
 from esxparse.metrics import change_points
 from esxparse.metrics.change_points import Matrix, Numbers
 from esxparse.reading import Capture, as_recording
-from esxparse.recording import Recording, as_html, counted
+from esxparse.recording import Recording, as_html, counted, figure
 
 Places = NDArray[np.int64]
 Marks = NDArray[np.bool_]
 
 _ROWS: Final = 12
 """Rows of a notebook's table."""
-_WHOLE: Final = 100
 FEWEST: Final = 12
 """Samples below which nothing is said of changes."""
 SURE: Final = 2.0
@@ -74,7 +72,7 @@ class Changes:
             (
                 as_html(_screen_name(one["table"], one["counter"])),
                 as_html(one["instance"] or ""),
-                *(_figure(one[column]) for column in ("before", "after", "beyond")),
+                *(figure(one[column]) for column in ("before", "after", "beyond")),
                 f"{one['onset']:%H:%M:%S}" if one["onset"] else "",
             )
             for one in self.series.head(_ROWS).iter_rows(named=True)
@@ -83,14 +81,9 @@ class Changes:
         return f"<p><b>{self.series.height:,} series, largest change first, {when}</b></p>{sortable.table(heads, rows)}"
 
 
-def _figure(value: float) -> str:
-    """Three digits, or all of those before the point."""
-    return f"{value:,.0f}" if abs(value) >= _WHOLE else f"{value:.3g}"
-
-
 def _screen_name(name: str, column: str) -> str:
     """What esxtop's screen calls a counter, and its unit; the column if no catalogue has it."""
-    known = declared().get(name, {}).get(column) or lookup(name, column)
+    known = described(name, column)
     return f"{known.screen or known.name}, {known.unit}" if known else f"{name}.{column}"
 
 

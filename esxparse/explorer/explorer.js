@@ -277,15 +277,15 @@ function render({ model, el }) {
         named = { answer, values: [], when: element("span", { className: "ex-muted" }) };
         // Names of lines that lie on each other at 0 say nothing each.
         const zeros = answer.series.filter(isZero);
-        const folded = zeros.length > 2 ? new Set(zeros) : new Set();
-        const items = labels(answer).filter(([, , one]) => !folded.has(one)).map(([label, hue, one]) => {
+        const folded = zeros.length > 2 ? zeros : [];
+        const items = labels(answer).filter(([, , one]) => !folded.includes(one)).map(([label, hue, one]) => {
           const swatch = element("i", { className: "ex-swatch" });
           swatch.style.background = hue;
           const value = element("b");
           named.values.push([value, one]);
           return element("button", { type: "button", title: `What moved like ${one.full}`, onclick: () => showSimilar(answer, one) }, swatch, `${label} `, value);
         });
-        const rest = folded.size ? [element("span", { className: "ex-muted", title: zeros.map((one) => one.full).join(", ") }, `${folded.size} others at 0`)] : [];
+        const rest = folded.length ? [element("span", { className: "ex-muted", title: folded.map((one) => one.full).join(", ") }, `${folded.length} others at 0`)] : [];
         legend.replaceChildren(...items, ...rest, named.when);
       }
       for (const [value, one] of named.values) value.textContent = short(at === null ? one.ranked : nearest(one, at));
@@ -302,7 +302,8 @@ function render({ model, el }) {
     const taken = new Map();
     for (const name of new Set(answer.series.map((one) => one.label))) {
       const used = [...taken.values()];
-      const free = HUES.find((one) => !used.includes(one) && ![...hues.values()].includes(one)) ?? HUES.find((one) => !used.includes(one)) ?? HUES[used.length % HUES.length];
+      const without = (busy) => HUES.find((one) => !busy.includes(one));
+      const free = without([...used, ...hues.values()]) ?? without(used) ?? HUES[used.length % HUES.length];
       if (!hues.has(name)) hues.set(name, free);
       taken.set(name, used.includes(hues.get(name)) ? free : hues.get(name));
     }

@@ -7,8 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from esxparse.counters.catalogue import lookup
-from esxparse.derived.tables import declared
+from esxparse.derived.tables import described
 from esxparse.recording import counted, printable
 from esxparse.sortable import table
 
@@ -35,8 +34,7 @@ def shown(name: str, frame: pl.LazyFrame) -> pl.LazyFrame:
 def page(name: str, frame: pl.LazyFrame) -> str:
     """The first rows; above them the columns, what the screen calls them, and their units."""
     head = frame.head(_ROWS).collect()
-    own = declared().get(name, {})
-    known = [own.get(column) or lookup(name, column) for column in head.columns]
+    known = [described(name, column) for column in head.columns]
     heads = [
         f"{html.escape(printable(column))}<br><small>"
         f"{html.escape(', '.join(filter(None, (one.screen, one.unit))) if one else _kind(kind))}</small>"

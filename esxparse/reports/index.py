@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader
 
+from esxparse import clock
 from esxparse.charts.theme import palette
 from esxparse.diagnosis import confidence
 from esxparse.diagnosis.areas import AREAS
@@ -120,7 +121,7 @@ def _standing(finding: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
     if not all(spell):
         return False
     since, first, last, until = (datetime.fromisoformat(str(one)) for one in spell)
-    return since <= first and until >= last
+    return clock.always(since, until, (first, last))
 
 
 def _sure(findings: Sequence[Mapping[str, Any]]) -> tuple[str, str]:

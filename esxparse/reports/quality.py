@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import polars as pl
 
@@ -14,7 +15,8 @@ from esxparse.recording import Recording, counted
 from esxparse.reports.blocks import Block, note, stack, table
 from esxparse.reports.columns import columns_of
 
-_LEVELS = {"fail": "critical", "warn": "warning"}
+LEVELS: Final = {"fail": "critical", "warn": "warning", "pass": "ok", "not judged": "info"}
+"""Badges of statuses."""
 _NAMES = ("file", "level", "what", "where", "time", "value", "expected", "means", "also")
 
 
@@ -52,7 +54,7 @@ def _row(name: str, cause: Cause) -> dict[str, str | None]:
     one = cause.expectation
     return {
         "file": name,
-        "level": _LEVELS[cause.status],
+        "level": LEVELS[cause.status],
         "what": f"{one.table}: {one.name}",
         "where": one.entity or None,
         "time": f"{one.time:%Y-%m-%d %H:%M:%S}" if one.time else None,

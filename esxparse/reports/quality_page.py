@@ -12,10 +12,9 @@ from esxparse.quality.results import STATUSES, Quality
 from esxparse.recording import counted, printable
 from esxparse.reports import export
 from esxparse.reports.blocks import Block, facts, note
-from esxparse.reports.quality import faults
+from esxparse.reports.quality import LEVELS, faults
 from esxparse.version import __version__
 
-_LEVELS: Final = {"fail": "critical", "warn": "warning", "pass": "ok", "not judged": "info"}
 _ADVICE: Final = {
     "fail": "No sound recording does this: find out why before you use numbers of this file.",
     "warn": "Look at these rows before you believe the numbers.",
@@ -57,7 +56,7 @@ def _section(ident: str, quality: Quality) -> export.Section:
 def _verdict(quality: Quality) -> Block:
     if quality.failed or quality.warned:
         return faults([(_name(quality), quality)])
-    return note(quality.verdict, _LEVELS[quality.status if quality.of("pass") else "not judged"])
+    return note(quality.verdict, LEVELS[quality.status if quality.of("pass") else "not judged"])
 
 
 def _name(quality: Quality) -> str:

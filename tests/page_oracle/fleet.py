@@ -29,7 +29,7 @@ MOST, NAMED, HALF, LIKELY = 6, 4, 0.5, 0.8
 """Troubles in the verdict, hosts that are named, and the share of rules below which no host is well."""
 FEWEST_ROWS, DAY = 4, 86_400_000
 MANY = 10
-"""From how many on a share of them is told in percent."""
+"""Number of hosts from which a share is shown as a percentage."""
 OUTSIDE = {"storage", "network", "clock", "power"}
 SETTINGS = {"power.c_states", "power.p_states", "storage.misaligned", "storage.misaligned_nfs", "storage.iops_limit"}
 LOCAL = re.compile(r"(mpx\.)?vmhba\d")
