@@ -224,7 +224,7 @@ def test_runs_that_lack_something_are_told_before_the_answer(tmp_path):
         ('[[report.answer]]\nsql = "SELECT 1"\ntext = 3\n', "toml:3: text is 3; write text"),
         ('[[report.answer]]\nsql = "SELECT 1"\ntext = "{}"\n', 'toml:3: text is "{}"; write columns as'),
         ('[report]\nsweep = "vmz"\n', "'vmz' of \\[report\\] is no label of the runs"),
-        ('[report]\nvalues = ["iopz"]\n', "'iopz' is no numeric column"),
+        ('[report]\nvalues = ["iopz"]\n', "no run has a number in column 'iopz'"),
     ],
 )
 def test_a_mistake_in_what_is_asked_is_one_clear_error(tmp_path, head, message):

@@ -83,6 +83,14 @@ def test_a_study_of_another_shape_is_one_error_that_names_what_fits(tmp_path, na
     assert "\n" not in text
 
 
+def test_files_that_cannot_be_used_are_the_reason_and_no_template_is_suggested(tmp_path):
+    (tmp_path / "study").mkdir()
+    manifest = load(made(tmp_path / "study", [({"esxtop": "../away.csv"}, {})], '[report]\nshape = "baseline"\n'))
+    with pytest.raises(EsxparseError, match=r"needs files of .*; run 1: .*away\.csv is outside .*study") as caught:
+        needs.check("baseline", NEEDS["baseline"], manifest, expand(manifest), NEEDS)
+    assert "fits" not in str(caught.value)
+
+
 def test_a_manifest_names_templates_and_never_a_notebook(tmp_path):
     folder = made(tmp_path, SWEEP, '[report]\nshape = "../evil.ipynb"\n')
     with pytest.raises(EsxparseError, match=r'toml:2: shape is "\.\./evil\.ipynb"; write the name of a template'):

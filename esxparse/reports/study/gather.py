@@ -153,11 +153,12 @@ def gather(
     asked = tuple(values) or found.asked.values
     with_figures = found.results is not None and len(found.baseline) == 1 and not asked
     about = asked or _main(found, runs, covered=with_figures)
+    columns = "`esxparse study columns` lists the columns"
     for name in about:
         if name in found.labels or not runs.schema.get(name, pl.Null()).is_numeric():
-            raise EsxparseError(f"{name!r} is no numeric column of the runs: esxparse study columns lists them")
+            raise EsxparseError(f"{found.path}: no run has a number in column {name!r}; {_first_gap(runs, columns)}")
     if not about:
-        msg = f"{found.path}: no run has a number to report on; {_first_gap(runs)}"
+        msg = f"{found.path}: no run has a number to report on; {_first_gap(runs, 'name files of results in study.toml')}"
         raise EsxparseError(msg)
     compared, figures = {}, None
     if found.baseline:
@@ -210,6 +211,6 @@ def _sweep(found: Study, runs: pl.DataFrame) -> str | None:
     return max(numbers, key=lambda name: (name in found.axis, runs[name].n_unique()), default=None)
 
 
-def _first_gap(runs: pl.DataFrame) -> str:
-    gaps = runs["gap"].drop_nulls()
-    return f"run 1: {gaps[0]}" if gaps.len() else "name files of results in study.toml"
+def _first_gap(runs: pl.DataFrame, otherwise: str) -> str:
+    gaps = runs.filter(pl.col("gap").is_not_null()).select("run", "gap").rows()
+    return f"run {gaps[0][0]}: {gaps[0][1]}" if gaps else otherwise

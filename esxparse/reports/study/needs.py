@@ -137,8 +137,13 @@ def check(name: str, wanted: Needs, manifest: Manifest, runs: Sequence[Run], eve
     if what := lacks(wanted.needs, manifest, runs):
         labels = ", ".join(runs[0].labels) if runs else ""
         told = f"its labels are {labels}" if labels else "its runs have no labels"
+        # Runs without any file say nothing about the template that fits.
+        empty = [run for run in runs if not (run.files or run.values)]
+        if reasons := [f"{run}: {problem.message}" for run in empty for problem in run.problems]:
+            raise EsxparseError(f"{manifest.path}: template {name!r} needs {what}; {reasons[0]}")
         fits = fitting(manifest, runs, every)
-        raise EsxparseError(f"{manifest.path}: template {name!r} needs {what}; {told}. Template {fits!r} fits")
+        ending = f". Template {fits!r} fits" if fits != name else ""
+        raise EsxparseError(f"{manifest.path}: template {name!r} needs {what}; {told}{ending}")
 
 
 def fitting(manifest: Manifest, runs: Sequence[Run], every: Mapping[str, Needs]) -> str:
