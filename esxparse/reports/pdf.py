@@ -31,8 +31,13 @@ def browser() -> str:
     return found
 
 
+def _paper() -> str:
+    """A4, or Letter if the environment variable `PAPERSIZE` says so, as other programs that print read it."""
+    return "Letter" if os.environ.get("PAPERSIZE", "").strip().lower() == "letter" else "A4"
+
+
 def printed(page: str) -> bytes:
-    """The page as PDF, its charts drawn.
+    """The page as PDF on A4, its charts drawn; `PAPERSIZE=letter` in the environment makes it Letter.
 
     Raises EsxparseError: The browser did not print it.
     """
@@ -40,7 +45,9 @@ def printed(page: str) -> bytes:
     with Scratch() as folder:
         source, made = folder / "report.html", folder / "report.pdf"
         # Charts and their legends take the width of the paper from the start.
-        source.write_text(page.replace("<html ", '<html class="ex-printing" ', 1), encoding="utf-8")
+        page = page.replace("<html ", '<html class="ex-printing" ', 1)
+        page = page.replace("</head>", f"<style>@page{{size:{_paper()}}}</style></head>", 1)
+        source.write_text(page, encoding="utf-8")
         command = [
             program,
             "--headless",

@@ -115,6 +115,16 @@ def test_a_pdf_has_the_text_and_the_charts(tmp_path, small, busy_host_file):
     assert b".0706 .2039 .3373 rg" in drawn
 
 
+@pytest.mark.needs("chromium")
+@pytest.mark.parametrize(("set_to", "points"), [(None, (595, 842)), ("Letter\n", (612, 792)), ("a3", (595, 842))])
+def test_a_pdf_has_the_size_of_the_paper(monkeypatch, set_to, points):
+    if set_to:
+        monkeypatch.setenv("PAPERSIZE", set_to)
+    made = pdf.printed("<html lang='en'><head></head><body>A page</body></html>")
+    (size,) = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", made)
+    assert tuple(round(float(side)) for side in size) == points
+
+
 def test_without_a_browser_a_pdf_is_refused_before_anything_runs(tmp_path, small, busy_host_file):
     with pytest.raises(ex.EsxparseError, match="a PDF is printed by Chromium or Chrome, and none is on the PATH"):
         ex.report(busy_host_file, small, tmp_path / "report.pdf")
