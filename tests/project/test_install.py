@@ -112,6 +112,7 @@ def test_the_wheel_holds_the_scanner_only_where_rust_was(wheels):
     for rust, wheel in wheels.items():
         with zipfile.ZipFile(wheel) as packed:
             assert any("_native" in name and name.endswith((".so", ".pyd")) for name in packed.namelist()) is rust
+        assert "-cp311-abi3-" in wheel.name
 
 
 @pytest.mark.parametrize("rust", [True, False], ids=["rust", "no-rust"])
