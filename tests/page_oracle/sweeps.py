@@ -218,7 +218,7 @@ def protocols(study, found: Expected) -> None:
             listed(
                 f"{name} against {base}, geometric mean over {sweep}: ",
                 [
-                    (*_spread(series, [ratio for ratio, _ in each]), " %, shown in ",
+                    (*_change(series, [ratio for ratio, _ in each]), " % (shown in ",
                      float(sum(shown for _, shown in each)), " of ", float(len(each)), ")")
                     for series, each in own.items()
                 ],
@@ -227,14 +227,13 @@ def protocols(study, found: Expected) -> None:
         found.texts.append(
             listed(
                 f"{name} against {first['protocol']}, geometric mean over {sweep}: ",
-                [(*_spread(series, each), " %)") for series, each in others.items()],
+                [(*_change(series, each), " %") for series, each in others.items()],
             )
         )
         title = re.escape(f"{name}, ratio to {first['protocol']}")
         found.charts.append(Rows(title, ("place", "label"), points, ordered=False))
 
 
-def _spread(series: tuple, ratios: list[float]) -> tuple:
-    """A series, the geometric mean of its ratios in percent, and the smallest and the largest."""
-    changes = [100 * (one - 1) for one in (math.exp(mean(map(math.log, ratios))), min(ratios), max(ratios))]
-    return f"{', '.join(series)}: ", changes[0], " % (", changes[1], " to ", changes[2]
+def _change(series: tuple, ratios: list[float]) -> tuple:
+    """A series, and the geometric mean of its ratios in percent."""
+    return f"{', '.join(series)}: ", 100 * (math.exp(mean(map(math.log, ratios))) - 1)

@@ -37,6 +37,8 @@ class Found:
     runs: pl.DataFrame
     values: tuple[str, ...]
     """Columns of `runs`, in the order in which the report tells them."""
+    unmeasured: tuple[str, ...]
+    """Columns that were asked for and that have no number in any run."""
     compared: Mapping[str, pl.DataFrame]
     """By value the ratios to the baseline, without the baseline's own rows; empty without a baseline."""
     figures: pl.DataFrame | None
@@ -152,14 +154,14 @@ def gather(
     runs = found.runs.collect()
     asked = tuple(values) or found.asked.values
     with_figures = found.results is not None and len(found.baseline) == 1 and not asked
-    about = asked or _main(found, runs, covered=with_figures)
-    columns = "`esxparse study columns` lists the columns"
-    for name in about:
-        if name in found.labels or not runs.schema.get(name, pl.Null()).is_numeric():
-            raise EsxparseError(f"{found.path}: no run has a number in column {name!r}; {_first_gap(runs, columns)}")
-    if not about:
-        msg = f"{found.path}: no run has a number to report on; {_first_gap(runs, 'name files of results in study.toml')}"
+    about = tuple(name for name in asked if _numbers(found, runs, name))
+    unmeasured = tuple(name for name in asked if name not in about)
+    if unmeasured and not (about and COLUMNS.keys() >= set(unmeasured)):
+        msg = f"{found.path}: no run has a number in column {unmeasured[0]!r}; {_why(runs, unmeasured[0])}"
         raise EsxparseError(msg)
+    about = about or _main(found, runs, covered=with_figures)
+    if not about:
+        raise EsxparseError(f"{found.path}: no run has a number to report on; {_why(runs)}")
     compared, figures = {}, None
     if found.baseline:
         found = found.answering(about, figures=with_figures)
@@ -173,7 +175,8 @@ def gather(
     if sweep and sweep not in found.labels:
         raise EsxparseError(f"{found.path}: {sweep!r} of [report] is no label of the runs: {', '.join(found.labels)}")
     loads = _loads(found, sweep)
-    return Found(found, runs, about, compared, figures, sweep or None, *loads, found.published(), asked_of_user)
+    beside = found.published()
+    return Found(found, runs, about, unmeasured, compared, figures, sweep or None, *loads, beside, asked_of_user)
 
 
 def _loads(found: Study, sweep: str | None) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
@@ -211,6 +214,17 @@ def _sweep(found: Study, runs: pl.DataFrame) -> str | None:
     return max(numbers, key=lambda name: (name in found.axis, runs[name].n_unique()), default=None)
 
 
-def _first_gap(runs: pl.DataFrame, otherwise: str) -> str:
+def _numbers(found: Study, runs: pl.DataFrame, name: str) -> bool:
+    """Whether a column, which is no label, has a number in some run."""
+    numeric = name not in found.labels and runs.schema.get(name, pl.Null()).is_numeric()
+    return numeric and runs[name].null_count() < runs.height
+
+
+def _why(runs: pl.DataFrame, column: str = "") -> str:
+    """The first thing that a run lacks, or else the file that gives the column."""
     gaps = runs.filter(pl.col("gap").is_not_null()).select("run", "gap").rows()
-    return f"run {gaps[0][0]}: {gaps[0][1]}" if gaps else otherwise
+    if gaps:
+        return f"run {gaps[0][0]}: {gaps[0][1]}"
+    if column in COLUMNS and COLUMNS[column].needs:
+        return f"it comes from files of {COLUMNS[column].needs}"
+    return "`esxparse study columns` lists the columns" if column else "name files of results in study.toml"

@@ -56,6 +56,9 @@ def answer(found: Found, sentences: Sequence[str] = (), *, each_value: bool = Tr
     if lacking:
         text = f"{lacking} of {counted(found.runs.height, 'run')} with something missing: see"
         warned = [note(text, "warning", section="Data quality")]
+    if found.unmeasured:
+        missed = ", ".join(found.named(name).name for name in found.unmeasured)
+        warned.append(note(f"No run has a number for: {missed}", "warning"))
     if refusal := inputs.refusal(found.inputs):
         warned.append(note(refusal, "warning"))
     said = [*inputs.origins(found.inputs), words.comparisons(found), *beside.sentences(found.published)]

@@ -47,9 +47,14 @@ def largest_loads(found: Found) -> list[str]:
     for row in found.tolerated.iter_rows(named=True) if found.tolerated is not None else ():
         unit = named(found.study, row["tolerance"]).unit
         limit = f"{name_of(found, row['tolerance'])} of at most {row['limit']:g} {unit}".rstrip()
-        load = row["largest_load"]
-        told = f"the largest {number} is {rounded(load)}" if load is not None else f"no {number} keeps it"
-        made.append(f"{_where(row, others)}at {limit}, {told} ({row['status']}).")
+        load = "" if row["largest_load"] is None else rounded(row["largest_load"])
+        status = row["status"]
+        told = {
+            "no values": f"the largest {number} is not known: no run has a value",
+            "beyond from the start": f"no {number} keeps it",
+            "not reached": f"the largest {number} is at least {load}, the most tried",
+        }.get(status, f"the largest {number} is {load} ({status})")
+        made.append(f"{_where(row, others)}at {limit}, {told}.")
     for row in found.peaks.iter_rows(named=True) if found.peaks is not None else ():
         at = f"; {row['fails_at']:,g} break {_names(found, row['failed_rules'])}" if row["fails_at"] is not None else ""
         peak = row["peak_load"]
