@@ -26,6 +26,11 @@ def word(confidence: float) -> str:
     return next((name for name, least in WORDS if confidence >= least), "") if confidence else ""
 
 
+def rank(confidence: float) -> int:
+    """Return the place of its word: 0 for likely, 1 for possible and so on."""
+    return next(place for place, (_, least) in enumerate(WORDS) if confidence >= least)
+
+
 def basis(confidence: float, *, of_study: bool = False) -> str:
     """Return the number in a sentence on what it was calibrated on, for tooltips; empty for 0.
 

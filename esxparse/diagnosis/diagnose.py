@@ -101,13 +101,13 @@ def series_of(rec: Recording, times: Sequence[datetime] | None = None) -> Series
     )
 
 
-def _place(one: Finding, times: Sequence[datetime]) -> tuple[int, bool]:
-    """Return what decides the order of findings: the severity, and whether the finding lasts the whole recording.
+def _place(one: Finding, times: Sequence[datetime]) -> tuple[int, int, bool]:
+    """Return what decides the order of findings: severity, likelihood, and whether it lasts the whole recording.
 
-    Such a finding may be how the host always is.
+    Such a finding may be how the host always is. But a weak one that began meanwhile explains less than a likely one.
     """
     standing = one.start is not None and one.end is not None and clock.always(one.start, one.end, times)
-    return SEVERITIES.index(one.severity), standing
+    return SEVERITIES.index(one.severity), confidence.rank(one.confidence), standing
 
 
 def _findings(

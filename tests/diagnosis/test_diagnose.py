@@ -18,7 +18,7 @@ from esxparse.cli import main
 from esxparse.derived.panels import Panel
 from esxparse.derived.tables import sample_times
 from esxparse.diagnosis import cases, engine, rules
-from esxparse.diagnosis.diagnose import series_of
+from esxparse.diagnosis.diagnose import _place, series_of
 from esxparse.diagnosis.series import Series
 from esxparse.diagnosis.symptoms import symptoms, values
 from esxparse.diagnosis.wording import said
@@ -54,6 +54,16 @@ def test_the_first_line_says_who_waited_for_what_and_how_much(limited):
         r"logs-01 was held back by a CPU limit: ready \d+ % of each vCPU, of which %MLMTD \d+ %", limited.verdict
     )
     assert limited.text().splitlines()[0] == limited.verdict
+
+
+def test_a_likely_trouble_comes_before_a_weak_one_and_one_that_began_before_one_that_stands(limited):
+    times = limited.times
+    whole = {"start": times[0], "end": times[-1], "severity": "critical"}
+    began = {**whole, "start": times[5]}
+    kinds = {"weak": (0.3, began), "stands": (0.97, whole), "began": (0.83, began), "warned": (0.99, began)}
+    ones = {name: replace(limited[0], confidence=sure, **span) for name, (sure, span) in kinds.items()}
+    ones["warned"] = replace(ones["warned"], severity="warning")
+    assert sorted(ones, key=lambda name: _place(ones[name], times)) == ["began", "stands", "weak", "warned"]
 
 
 CALM = {"Physical Cpu(0)\\% Util Time": 20.0, "Group Cpu(11:web)\\% Ready": 1.0}
