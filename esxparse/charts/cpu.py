@@ -21,7 +21,8 @@ from esxparse.metrics.frames import completed
 _HOST_SERIES: Final = {"used_pct": "Used", "util_pct": "Util", "core_util_pct": "Core util"}
 _HEAT_EDGES: Final = (10, 25, 50, 75, 90)
 _HEAT_BUCKETS: Final = 90
-_HEAT_CELLS: Final = 6000
+_HEAT_CELLS: Final = 4800
+"""Altair refuses to draw more than 5,000 rows."""
 
 
 class Wait(NamedTuple):
@@ -73,7 +74,7 @@ def pcpu_heat(pcpu: pl.LazyFrame | None, value: str = "util_pct") -> alt.Chart |
     known = completed(pcpu, value).filter(pl.col(value).is_not_null())
     single = known.with_columns(pcpu=pl.col("instance").cast(pl.Int64))
     count = single.select(pl.col("pcpu").n_unique()).collect().item()
-    buckets = min(_HEAT_BUCKETS, max(_HEAT_CELLS // max(count, 1), 24))
+    buckets = min(_HEAT_BUCKETS, max(_HEAT_CELLS // max(count, 1), 1))
     reduced = over_time(single, [value], ["pcpu"], buckets=buckets)
     if reduced.frame.is_empty():
         return None

@@ -159,6 +159,13 @@ def test_waits_are_ranked_by_their_95th_percentile_and_say_whose_they_are():
     assert cpu.helpers(waits(0.0)) == ""
 
 
+@pytest.mark.parametrize("count", [56, 64, 210, 512])
+def test_hosts_of_many_physical_cpus_are_drawn(count):
+    pcpu = pl.concat(timed(120, instance=[str(one)] * 120, util_pct=[float(one % 100)] * 120) for one in range(count))
+    # Altair refuses more than 5,000 rows.
+    assert {name for name, _ in rows(cpu.pcpu_heat(pcpu), "pcpu", "util_pct_max")} == set(range(count))
+
+
 def test_a_physical_cpu_has_the_colour_of_its_highest_sample():
     pcpu = pl.concat(
         timed(3, instance=[one] * 3, util_pct=values)
