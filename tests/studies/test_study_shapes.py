@@ -371,3 +371,35 @@ def test_a_label_is_swept_if_all_its_values_are_numbers(tmp_path, loads, swept):
     assert needs.sweeps(runs) == swept
     # A run without the label does not count.
     assert needs.sweeps([*runs, dataclasses.replace(runs[0], labels={"load": None})]) == swept
+
+
+TOLERANCE = 'axis = "vms"\nbaseline = { mode = "default" }\n[report]\ntolerances = { read_p95_ms = 100 }\n'
+
+
+def loads(default, dense):
+    return [
+        ({"mode": mode, "vms": vms}, {"read_p95_ms": value, "iops": 10.0 * vms})
+        for mode, values in (("default", default), ("dense", dense))
+        for vms, value in zip((100, 200, 300), values, strict=True)
+    ]
+
+
+def test_a_tolerance_that_no_load_passed_gives_a_lower_bound_and_no_percentage(tmp_path):
+    answers = told(made(tmp_path, loads((20.0, 30.0, 150.0), (20.0, 30.0, 40.0)), TOLERANCE), "consolidation")
+    text = " ".join(answers)
+    assert "dense: Read p95 of at most 100 ms: at least 300 VMs, the most tried." in text
+    assert "against" not in text
+    (tmp_path / "both").mkdir()
+    passed = told(made(tmp_path / "both", loads((20.0, 50.0, 150.0), (20.0, 75.0, 125.0)), TOLERANCE), "consolidation")
+    assert "dense: Read p95 of at most 100 ms: 250 VMs against 250 of default, +0 %." in passed
+
+
+def test_columns_without_numbers_are_named_and_the_others_reported(tmp_path):
+    head = 'baseline = { mode = "default" }\n[report]\nvalues = ["iops", "ready_pct"]\n'
+    runs = [({"mode": mode}, {"iops": iops}) for mode, iops in (("default", 100.0), ("dense", 90.0))]
+    page = ran("comparison", made(tmp_path, runs, head)).answer.text
+    assert page.startswith("No run has a number for: Ready per vCPU")
+    assert "IOPS" in page
+    (tmp_path / "none").mkdir()
+    with pytest.raises(EsxparseError, match="no run has a number in column 'ready_pct'; it comes from files of esxtop"):
+        told(made(tmp_path / "none", runs, head.replace('"iops", ', "")), "comparison")
