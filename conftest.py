@@ -11,7 +11,7 @@ import needs
 import pytest
 from filelock import FileLock
 from hypothesis import Phase, settings
-from search import LARGE_STUDIES, examples
+from search import LARGE_STUDIES, examples, is_routine
 from sheet import Sheet
 
 import esxparse as ex
@@ -45,8 +45,14 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of a file, and tests of a dataset, stay in one process: what they share is made once."""
+    """Tests of a file, and tests of a dataset, stay in one process: what they share is made once.
+
+    Of a test with many parameters `make test` runs a few.
+    """
+    parameters: dict[str, list[pytest.Item]] = {}
     for item in items:
+        if hasattr(item, "callspec"):
+            parameters.setdefault(item.nodeid.partition("[")[0], []).append(item)
         name = item.path.stem.removeprefix("test_dataset_").replace("_", "-")
         if name in {"test-datasets", "test-absolute"} and hasattr(item, "callspec"):
             name = item.callspec.params.get("name", name)
@@ -57,6 +63,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.xdist_group(name))
         if name in LARGE_STUDIES:
             item.add_marker(pytest.mark.search)
+    for same in parameters.values():
+        for place, item in enumerate(same):
+            if not is_routine(place, len(same)):
+                item.add_marker(pytest.mark.search)
 
 
 @pytest.hookimpl(tryfirst=True)

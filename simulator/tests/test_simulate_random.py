@@ -145,6 +145,7 @@ def test_no_spell_is_told_that_no_sample_falls_into() -> None:
             assert first[0] == round(truth["start"], 1)
 
 
+@pytest.mark.search
 def test_what_does_not_show_is_said_to_be_invisible(tmp_path: Path) -> None:
     found = [recorded(tmp_path, seed, troubles=["cpu.interrupts"], severity=0.0)[1]["truth"][0] for seed in (1, 2, 3)]
     assert any("visible" not in row and row["spreads"] < 2.0 for row in found)

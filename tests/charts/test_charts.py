@@ -154,6 +154,7 @@ def test_latency_of_a_device_with_bursts_of_commands_ends_with_each():
     assert found == dict.fromkeys([0, 1, 2], 0) | dict.fromkeys([9, 10, 11], 1) | {15: 2, 19: 3}
 
 
+@pytest.mark.search
 def test_every_colour_of_a_chart_has_a_dark_face():
     known = set(theme.css_variables())
     for build in EVERY_CHART.values():

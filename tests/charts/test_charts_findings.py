@@ -87,6 +87,7 @@ def test_two_limits_close_together_share_a_label():
     assert said == {"", "warn 1, critical 2 %", "spell"}
 
 
+@pytest.mark.search
 @pytest.mark.parametrize(
     ("fault", "words", "who", "unit", "limit"),
     [

@@ -31,6 +31,7 @@ def run(*arguments):
     return SimpleNamespace(returncode=code, stdout=out.getvalue(), stderr=err.getvalue())
 
 
+@pytest.mark.search
 def test_a_command_is_a_program(busy_host_file):
     command = [sys.executable, "-m", "esxparse", "info", busy_host_file]
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
@@ -114,6 +115,7 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
     assert "is not a regular file" in done.stderr
 
 
+@pytest.mark.search
 def test_names_a_terminal_cannot_show_are_shown_in_another_way(tmp_path):
     file = compose.write(tmp_path, compose.text([("Vcpu(1:日本語:2:vmx-vcpu-0:日本語)", "% Used")], [["1"]]))
     done = subprocess.run(
@@ -126,6 +128,7 @@ def test_names_a_terminal_cannot_show_are_shown_in_another_way(tmp_path):
     assert b"\\u65e5" in done.stdout
 
 
+@pytest.mark.search
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_output_that_cannot_be_written_is_one_line(busy_host_file):
     with Path("/dev/full").open("w") as full:
@@ -235,6 +238,7 @@ def test_every_command_has_help():
         assert all(action.help for action in parser._actions)
 
 
+@pytest.mark.search
 def test_one_thing_is_told_as_one(tmp_path, busy_host_file, monkeypatch):
     """Whatever is told of a capture with one sample, in a lake with one capture and a study with one run."""
     monkeypatch.chdir(tmp_path)

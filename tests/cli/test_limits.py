@@ -178,6 +178,7 @@ def small_disk(tmp_path):
 BUSY = ROOT / "datasets/busy-host/busy-host.csv"
 
 
+@pytest.mark.search
 @pytest.mark.needs("unshare", "obstore")
 def test_a_full_disk_for_temporary_files_is_named(small_disk, tmp_path):
     done = with_small_disk(small_disk, "lake", "add", BUSY, "--lake", tmp_path / "lake", temporary=True)
@@ -186,6 +187,7 @@ def test_a_full_disk_for_temporary_files_is_named(small_disk, tmp_path):
     assert not list((tmp_path / "lake").rglob("*.parquet"))
 
 
+@pytest.mark.search
 @pytest.mark.needs("unshare", "obstore")
 @pytest.mark.parametrize(
     "words",

@@ -54,6 +54,7 @@ def test_dates_are_told_to_every_function_and_mean_the_same(tmp_path, stamps, op
     assert times(tmp_path / "part.csv") == WANTED[:6]
 
 
+@pytest.mark.search
 @pytest.mark.parametrize(
     ("stamps", "flags"), [(DAY_FIRST, ["--date-order", "dmy"]), (CLOCKS, ["--date", "2026-04-12"])]
 )

@@ -71,6 +71,7 @@ def test_readings_that_change_are_polled_into_a_recording(tmp_path):
     assert not [note for note in rec.notes if note.severity == "warning"]
 
 
+@pytest.mark.search
 @pytest.mark.needs("openssl")
 def test_a_certificate_is_verified_unless_told_otherwise(tmp_path):
     write_mockup(tmp_path / "mock", documents())
@@ -385,6 +386,7 @@ sys.exit(options.run(options))
 """
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_command_with_every_line_whole(tmp_path, number):
     output = tmp_path / "p.jsonl"

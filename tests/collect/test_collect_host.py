@@ -142,6 +142,7 @@ def test_an_esxtop_that_ends_is_started_again(esx, tmp_path):
     assert any("esxtop ended (exit code 0)" in text for text in run.said)
 
 
+@pytest.mark.search
 def test_ctrl_c_ends_the_command_with_a_summary(esx, tmp_path):
     command = [sys.executable, "-m", "esxparse", "collect", "host", "esx", "-o", "out", "-F", esx.config]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=dict(os.environ)) as run:
@@ -157,6 +158,7 @@ def test_ctrl_c_ends_the_command_with_a_summary(esx, tmp_path):
     assert again.stderr == "esxparse: out has a capture already (collected.jsonl): give another directory\n"
 
 
+@pytest.mark.search
 def test_a_bmc_that_is_lost_is_told_in_the_last_line(esx, tmp_path):
     gone = threading.Event()
     with server(lambda handler: send(handler, {}, 503) if gone.is_set() else serve(handler)) as url:
@@ -182,6 +184,7 @@ def refused(esx, folder, *, target="esx", **options):
     return str(caught.value)
 
 
+@pytest.mark.search
 def test_what_is_wrong_on_the_other_side_is_one_clear_error(esx, tmp_path, pair):
     out = tmp_path / "out"
     with server(lambda handler: send(handler, {}, 500)) as url:

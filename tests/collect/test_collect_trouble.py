@@ -139,6 +139,7 @@ def test_words_of_the_program_are_no_refused_login(esx, tmp_path):
     assert not any("refused" in text for text in run.said)
 
 
+@pytest.mark.search
 def test_ssh_never_sees_the_password_of_the_bmc(esx, tmp_path, monkeypatch):
     monkeypatch.setenv("ESXPARSE_BMC_PASSWORD", "hunter2")
     seen = tmp_path / "seen"
@@ -180,6 +181,7 @@ def test_a_port_is_no_part_of_a_target(target):
         Login.of(target)
 
 
+@pytest.mark.search
 def test_a_command_that_hangs_costs_its_own_answer_and_does_not_stay(esx, tmp_path):
     esx.install(
         "vim-cmd",

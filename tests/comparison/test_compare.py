@@ -68,6 +68,7 @@ def moment_of(rec, place):
     return rec["host"].select("time").collect()["time"][place]
 
 
+@pytest.mark.search
 def test_samples_that_are_like_their_neighbours_count_less():
     random = np.random.default_rng(6)
     wrong = 0
@@ -171,6 +172,7 @@ def test_several_captures_are_one_side(noise):
     assert set(both.frame.filter(table="device")["instance"]) >= {"esx-1: naa.1", "esx-2: naa.1"}
 
 
+@pytest.mark.search
 def test_a_lake_is_a_side(busy_host_file, tmp_path):
     lake = ex.lake(tmp_path / "lake")
     lake.add([busy_host_file], host="esx-a")
@@ -182,6 +184,7 @@ def test_a_lake_is_a_side(busy_host_file, tmp_path):
     assert (both["change"] - both["change_right"]).abs().max() < 1e-9
 
 
+@pytest.mark.search
 def test_findings_come_and_go(busy_host_file):
     found = ex.compare(busy_host_file, at="2026-03-11T09:05").findings
     by_trouble = dict(found.select("trouble", "what").rows())
@@ -215,6 +218,7 @@ def files(tmp_path_factory):
     return made
 
 
+@pytest.mark.search
 def test_the_command_says_what_got_worse_and_fails_on_it(files, capsys):
     assert main(["compare", files["fast"], files["slow"], "--fail-on", "worse"]) == 3
     assert "Worse: Storage" in capsys.readouterr().out

@@ -38,6 +38,7 @@ def where(tmp_path_factory):
     return str(folder / "lake")
 
 
+@pytest.mark.search
 def test_the_last_week_is_compared_with_the_week_before(where):
     found = ex.compare(ex.lake(where).of("esx-1"), last="7d")
     assert found.verdict.startswith("Better: Storage.")
@@ -75,6 +76,7 @@ def test_a_moment_where_windows_meet_is_in_the_later_one(where):
     assert (other.before.samples, other.after.samples) == (25, 24)
 
 
+@pytest.mark.search
 def test_the_command_compares_two_times_of_a_lake(where, capsys):
     assert main(["compare", "--lake", where, "--host", "esx-2", "--last", "7d", "--fail-on", "worse"]) == 3
     assert "Worse: Storage." in capsys.readouterr().out
@@ -118,6 +120,7 @@ def test_last_is_of_a_lake_alone(where, busy_host):
         ex.compare(ex.lake(where), busy_host, last="7d")
 
 
+@pytest.mark.search
 def test_a_batch_has_a_page_for_each_host(where, tmp_path, capsys):
     folder = tmp_path / "pages"
     command = ["batch", where, "-t", "before_after", "-p", "last=7d", "-o", str(folder), "--to", "md", "--jobs", "1"]
@@ -139,6 +142,7 @@ def test_a_batch_has_a_page_for_each_host(where, tmp_path, capsys):
     assert (one.items, one.reused) == (1, 1)
 
 
+@pytest.mark.search
 def test_a_report_is_on_one_host_or_all(where, tmp_path):
     page = ex.report(where, "before_after", tmp_path / "r.md", {"last": "7d", "host": "esx-2"}).read_text("utf-8")
     assert "Worse: Storage." in page

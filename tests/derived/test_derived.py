@@ -212,6 +212,7 @@ def test_a_column_that_the_capture_cannot_give_is_refused_with_the_reason(busy_h
         table(poor, "vm", ["costop_pct"])
 
 
+@pytest.mark.search
 def test_changes_and_likeness_take_derived_tables(busy_host):
     plain, more = ex.changes(busy_host), ex.changes(busy_host, derived=["vm"])
     assert "vm" not in set(plain.series["table"])
@@ -289,6 +290,7 @@ def test_findings_do_not_depend_on_the_order_of_rows(busy_host, order):
     assert told(in_order(busy_host, order, 7)) == told(busy_host)
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("order", ORDERS)
 def test_derived_tables_do_not_depend_on_the_order_of_rows(busy_host, order):
     other = in_order(busy_host, order, 3)

@@ -48,6 +48,7 @@ def test_no_finding_below_the_limit_warns_and_all_lists_follow(busy):
     assert all(busy[place].confidence >= 0.3 for place in verdicts.worst(busy, None).values())
 
 
+@pytest.mark.search
 def test_a_host_with_unlikely_findings_alone_is_no_reason_to_fail(busy, monkeypatch, capsys):
     """The limit is where findings are made, so that exit codes and areas of a batch follow it."""
     monkeypatch.setattr(confidence, "WARNS_FROM", 1.1)

@@ -299,6 +299,7 @@ def test_a_diagnosis_needs_a_capture_of_esxtop():
         ex.diagnose(ex.open(sheet))
 
 
+@pytest.mark.search
 def test_the_command_prints_three_ways_and_fails_where_it_is_told_to(busy_host_file, capsys, tmp_path):
     assert main(["diagnose", str(busy_host_file), "--format", "json"]) == 0
     jsonschema.validate(json.loads(capsys.readouterr().out), SCHEMA)
@@ -335,6 +336,7 @@ def test_rules_are_listed_shown_and_checked(capsys, tmp_path):
     assert main(["rules", "show", "cpu.none"]) == 1
 
 
+@pytest.mark.search
 def test_of_a_real_host_it_says_what_an_expert_would():
     """Six VMs on 8 GB, four of them ballooned to the last: short of memory and not hurt; nothing else is wrong."""
     found = ex.diagnose(ex.open(real_data("esxtop", "esxi65_all_counters.csv")))

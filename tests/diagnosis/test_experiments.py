@@ -112,6 +112,7 @@ def like(folder: Path, one: str, other: str):
         shutil.copy(path, folder / path.name.replace(other, one))
 
 
+@pytest.mark.search
 def test_reads_that_only_a_cache_makes_fast_natively_too_are_the_arrays(lun):
     found = diagnosed(lun, read_ahead(captures=True))
     (one,) = found
@@ -130,6 +131,7 @@ def test_reads_that_only_a_cache_makes_fast_natively_too_are_the_arrays(lun):
     assert answers["Is it slow with the array's read-ahead off?"] == "not known"
 
 
+@pytest.mark.search
 def test_a_cached_run_as_slow_takes_the_cache_out_of_the_verdict(lun):
     like(lun, "esx-cached", "esx-lun")
     (one,) = diagnosed(lun, read_ahead())
@@ -144,6 +146,7 @@ def test_without_a_cached_run_the_array_is_slow_and_the_run_is_asked_for(lun):
     assert "cached" in {one["id"] for one in found.not_judged}
 
 
+@pytest.mark.search
 def test_a_native_run_that_is_fast_points_at_esx_and_not_at_the_array(lun):
     like(lun, "native-lun", "esx-cached")
     (one,) = diagnosed(lun, read_ahead())
@@ -151,6 +154,7 @@ def test_a_native_run_that_is_fast_points_at_esx_and_not_at_the_array(lun):
     assert "in the guest or in ESX" in one.verdict
 
 
+@pytest.mark.search
 def test_random_writes_off_their_boundaries_are_the_guests_partition(vmdk):
     found = diagnosed(vmdk, alignment())
     (one,) = found
@@ -160,12 +164,14 @@ def test_random_writes_off_their_boundaries_are_the_guests_partition(vmdk):
     assert any("the other direction is not slow (op = read" in text for text in one.evidence)
 
 
+@pytest.mark.search
 def test_a_native_run_equally_slow_acquits_the_partition(vmdk):
     for path in vmdk.glob("native-*.iometer.csv"):
         shutil.copy(vmdk / path.name.replace("native", "esx"), path)
     assert diagnosed(vmdk, alignment())[0].trouble == "storage.array_slow"
 
 
+@pytest.mark.search
 def test_aligned_offsets_acquit_the_partition(vmdk):
     for path in vmdk.glob("esx-large-*.tshark.tsv"):
         head, *lines = path.read_text().splitlines()
@@ -180,6 +186,7 @@ def test_aligned_offsets_acquit_the_partition(vmdk):
     assert "0 % of the requests are off a multiple of their own size: they are aligned" in one.evidence
 
 
+@pytest.mark.search
 def test_a_study_names_what_its_labels_do_not_say(vmdk):
     text = alignment().replace('disk = "cached"', 'disk = "small"').replace("{disk}-{repetition}.iometer", "X")
     text = text.replace('file = "{machine}-X.csv"', 'file = "{machine}-{disk}-{repetition}.iometer.csv"')
@@ -312,6 +319,7 @@ def test_figures_of_benchmarks_are_compared_each_by_itself():
     assert "With release = 6.7 instead of release = 6.5: vcbench powerOn throughput is 101 % higher" in found.verdict
 
 
+@pytest.mark.search
 def test_a_trouble_in_the_hosts_capture_of_slow_runs_alone_is_told_and_what_fast_ones_have_too_is_not():
     """The bundled host's queue is full from 09:07 on; a CPU limit holds one of its VMs back all the time."""
     day = datetime(2026, 3, 11, 9, tzinfo=UTC)
@@ -366,6 +374,7 @@ def test_a_vm_slower_than_the_native_baseline_is_a_symptom_itself(tmp_path):
     assert "50 % less than with platform native" in one.verdict
 
 
+@pytest.mark.search
 def test_read_ahead_switched_off_settles_it(lun):
     like(lun, "esx-off", "esx-cached")
     text = read_ahead() + ON_ESX.format(disk="off", sizes="128, 256, 512")

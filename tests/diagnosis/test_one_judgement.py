@@ -165,6 +165,7 @@ def test_the_fleet_calls_a_vm_what_its_host_report_calls_it(tmp_path, waits, lev
     assert found["verdict"].to_list()[0].replace("peaks", "ok") == level
 
 
+@pytest.mark.search
 def test_the_chart_of_a_finding_says_how_bad_its_series_is():
     found = ex.diagnose(seen("cpu-limit").recording)
     (chart,) = found.charts(0)

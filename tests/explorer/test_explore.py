@@ -230,6 +230,7 @@ def test_a_view_may_say_less_than_all(rec):
     assert ex.explore(rec, view={"smooth": 3}).view["panels"] == ex.explore(rec).view["panels"]
 
 
+@pytest.mark.search
 @pytest.mark.needs("anywidget")
 def test_the_widget_answers_and_says_what_is_wrong(rec):
     app = ex.explore(rec)
@@ -357,6 +358,7 @@ def test_a_followed_file_that_grows_while_it_is_read_is_read_again(tmp_path, mon
     assert app.about["samples"] == 11
 
 
+@pytest.mark.search
 @pytest.mark.needs("anywidget")
 def test_a_followed_file_that_is_replaced_removed_or_goes_on_elsewhere(tmp_path):
     lines = BUSY.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -382,6 +384,7 @@ def test_a_followed_file_that_is_replaced_removed_or_goes_on_elsewhere(tmp_path)
         app._grown()
 
 
+@pytest.mark.search
 @pytest.mark.needs("anywidget")
 def test_what_has_no_times_is_shown_as_charts_and_tables(rec):
     formats = ex.datasets_dir() / "formats"
@@ -439,6 +442,7 @@ def test_a_file_is_told_by_its_beginning_before_it_is_opened(tmp_path):
     assert kind(tmp_path / "sweep.toml") == "study"
 
 
+@pytest.mark.search
 @pytest.mark.needs("jupyterlab")
 def test_the_lab_starts_on_its_notebook_with_options_of_jupyterlabs_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -450,6 +454,7 @@ def test_the_lab_starts_on_its_notebook_with_options_of_jupyterlabs_own(tmp_path
         assert "ex.explore(" in answer.read().decode()
 
 
+@pytest.mark.search
 @pytest.mark.needs("anywidget")
 def test_a_notebook_for_the_lab_runs_and_is_not_written_over(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -505,6 +510,7 @@ def test_what_no_notebook_can_be_made_of_is_one_line(tmp_path, monkeypatch, caps
     assert [path.name for path in tmp_path.iterdir()] == ["x.csv"]
 
 
+@pytest.mark.search
 @pytest.mark.needs("anywidget")
 def test_a_study_has_a_notebook_too(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

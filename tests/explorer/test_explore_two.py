@@ -115,6 +115,7 @@ def restarted(tmp_path):
     return ex.open(path)
 
 
+@pytest.mark.search
 @pytest.mark.needs("anywidget")
 @pytest.mark.parametrize(
     ("counter", "table"),

@@ -66,6 +66,7 @@ def test_what_one_item_raises_stops_no_other(crew):
     assert found[3].why == "RuntimeError: 3 breaks it"
 
 
+@pytest.mark.search
 def test_a_process_that_is_killed_costs_a_repetition_and_a_deadly_item_its_own_answer(tmp_path):
     jobs = [(str(tmp_path), number) for number in range(5)]
     found = {one.place: one for one in fleet.run(fleet_work.deadly, jobs, Crew(jobs=2, retries=1))}
@@ -139,6 +140,7 @@ def begun(folder: Path, count: int) -> list[int]:
     return [int(one.name.split("-")[2]) for one in folder.glob("begun-*")]
 
 
+@pytest.mark.search
 @pytest.mark.needs("distributed")
 def test_a_worker_that_is_killed_loses_nothing(tmp_path):
     with cluster(tmp_path / "dask", path=SEARCHED) as made:
@@ -237,6 +239,7 @@ def test_a_cluster_that_is_not_there_is_said(monkeypatch):
         list(fleet.run(fleet_work.square, [1], Crew(on="dask://127.0.0.1:9")))
 
 
+@pytest.mark.search
 @pytest.mark.needs("distributed", "openssl")
 def test_a_cluster_that_wants_certificates_works_with_them_and_says_that_it_wants_them(tmp_path):
     pytest.importorskip("distributed")  # which has settings of its own
@@ -286,6 +289,7 @@ def test_a_cluster_whose_workers_are_all_gone_is_said(tmp_path, monkeypatch):
             list(fleet.run(fleet_work.deadly, jobs, Crew(on=made.on)))
 
 
+@pytest.mark.search
 @pytest.mark.needs("distributed")
 @pytest.mark.parametrize(
     ("module", "has"),
@@ -300,6 +304,7 @@ def test_a_scheduler_without_this_esxparse_is_said_once(tmp_path, module, has):
         list(fleet.run(fleet_work.square, [1, 2], Crew(on=made.on)))
 
 
+@pytest.mark.search
 @pytest.mark.needs("distributed")
 @pytest.mark.parametrize(
     ("module", "have"),
@@ -331,6 +336,7 @@ def small_study(folder: Path) -> Path:
     return folder / "study.toml"
 
 
+@pytest.mark.search
 @pytest.mark.needs("distributed")
 def test_a_study_is_the_same_computed_elsewhere(dask, tmp_path):
     manifest = small_study(tmp_path)
@@ -339,6 +345,7 @@ def test_a_study_is_the_same_computed_elsewhere(dask, tmp_path):
     assert there.runs.collect()["measured_s"].to_list() == [15, 15]
 
 
+@pytest.mark.search
 @pytest.mark.needs("distributed")
 def test_commands_say_the_same_with_a_cluster(dask, tmp_path, capsys, monkeypatch):
     files = [str(hosts.capture(tmp_path, host, (1, 2, 3))) for host in ("esx-01", "esx-02")]

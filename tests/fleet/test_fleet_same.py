@@ -107,6 +107,7 @@ def written(out: Path) -> dict[str, str]:
     return found
 
 
+@pytest.mark.search
 @pytest.mark.needs("distributed", "obstore")
 @pytest.mark.parametrize("command", routine_of(COMMANDS, {"lake add"}))
 def test_whoever_works_says_and_writes_the_same(command, inputs, dask, tmp_path, capsys):

@@ -136,6 +136,7 @@ def test_captures_in_other_clothes(busy_host, busy_host_file, tmp_path, packed):
     )
 
 
+@pytest.mark.search
 def test_standard_input_is_converted(busy_host, busy_host_file, tmp_path):
     program = Path(sys.executable).parent / "esxparse"
     command = [program, "convert", "-", "-o", tmp_path / "lake", "--name", "night"]

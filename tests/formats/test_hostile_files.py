@@ -144,6 +144,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)
 """
 
 
+@pytest.mark.search
 @pytest.mark.parametrize(
     ("packed", "part"),
     [("plain", b',"\\\\h\\Vcpu(1:a:1:b)\\x"'), ("gzip", b"1" * 32), ("http", b',"\\\\h\\Vcpu(1:a:1:b)\\x"')],

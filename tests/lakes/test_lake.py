@@ -50,6 +50,7 @@ def state(uri):
     return [(one.id, one.host) for one in ex.lake(uri).captures], files
 
 
+@pytest.mark.search
 def test_tables_of_several_hosts_are_one(where, tmp_path):
     made = ex.lake(where).add([hosts.capture(tmp_path, "esx-01"), hosts.capture(tmp_path, "esx-02", (5, 6))])
     assert [(one.host, one.skipped) for one in made] == [("esx-01", False), ("esx-02", False)]
@@ -67,6 +68,7 @@ def test_tables_of_several_hosts_are_one(where, tmp_path):
     assert lake.sql("SELECT count(*) FROM catalogue").item() == 2
 
 
+@pytest.mark.search
 def test_a_capture_comes_back_as_it_was(where, busy_host, busy_host_file):
     ex.lake(where).add([busy_host_file])
     lake = ex.lake(where)
@@ -101,6 +103,7 @@ def test_two_writers_of_one_capture_leave_one_copy(where, tmp_path):
     assert not upkeep.verify(Store.of(where)).left
 
 
+@pytest.mark.search
 @pytest.mark.parametrize(
     ("whats", "rounds"),
     [
@@ -177,6 +180,7 @@ def test_other_engines_read_it_as_plain_parquet(tmp_path):
     assert plain.select(pl.col("pct_costop").count(), pl.col("host").n_unique()).collect().row(0) == (2, 2)
 
 
+@pytest.mark.search
 @pytest.mark.needs("moto")
 def test_only_the_columns_and_partitions_of_a_query_are_read(server, monkeypatch, tmp_path):
     for name, value in server.env.items():
@@ -200,6 +204,7 @@ def test_only_the_columns_and_partitions_of_a_query_are_read(server, monkeypatch
     assert sum(size for _, size in columns) < whole / len(files) / 6
 
 
+@pytest.mark.search
 def test_writers_that_were_killed_leave_nothing_that_counts(where, tmp_path, monkeypatch):
     file = hosts.capture(tmp_path)
 
@@ -262,6 +267,7 @@ def test_what_is_taken_out_is_gone(where, tmp_path):
     assert len(lake.captures) == 2, "a lake that is open stays as it was"
 
 
+@pytest.mark.search
 def test_captures_of_one_time_are_one_warning_however_many(tmp_path, capsys):
     where = str(tmp_path / "lake")
     first = hosts.capture(tmp_path, "localhost").read_text()
@@ -378,6 +384,7 @@ def test_queries_that_cannot_be_answered_are_one_line(tmp_path, capsys):
         ex.lake(where)["vcpus"]
 
 
+@pytest.mark.search
 def test_captures_are_judged_once(tmp_path, capsys):
     where = str(tmp_path / "lake")
     ex.lake(where).add([hosts.capture(tmp_path, "esx-01", (40,) * 30), hosts.capture(tmp_path, "esx-02")])
@@ -402,6 +409,7 @@ def test_what_was_said_of_another_reading_counts_no_more(tmp_path, other):
     assert [one["host"] for one in judging.judge(ex.lake(where))] == [other.get("host", "esx-01")]
 
 
+@pytest.mark.search
 def test_a_lake_is_the_same_made_by_processes(tmp_path):
     files = [hosts.capture(tmp_path, f"esx-0{place}", (place,) * 4) for place in range(4)]
     ex.lake(tmp_path / "one").add(files)

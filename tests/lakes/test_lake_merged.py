@@ -159,6 +159,7 @@ def test_a_list_of_merged_files_that_cannot_be_read_costs_no_answer(small):
     assert len(upkeep.compact(Store.of(small))) == 2
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("rounds", [8, pytest.param(75, marks=pytest.mark.search)])
 def test_whoever_merges_while_captures_come_and_go_answers_are_right(small, tmp_path, rounds):
     file = str(tmp_path / "esx-01-0.csv")

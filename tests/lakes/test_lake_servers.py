@@ -80,6 +80,7 @@ def test_an_address_that_is_not_a_url_is_one_line_that_does_not_repeat_it(monkey
     assert capfd.readouterr().err == f"esxparse: lake s3://captures/lake: {wrong}\n"
 
 
+@pytest.mark.search
 @pytest.mark.needs("moto")
 def test_a_server_that_is_busy_now_and_then_is_asked_again(server, monkeypatch, tmp_path):
     where = f"s3://lake/{tmp_path.name}"
@@ -139,6 +140,7 @@ def test_content_is_read_without_asking_for_sizes_again(server, tmp_path):
     assert len([path for _, path in server.asked if path.endswith(".parquet")]) == 2
 
 
+@pytest.mark.search
 @pytest.mark.needs("moto", "duckdb")
 def test_of_merged_captures_one_file_is_fetched(server, tmp_path):
     where = f"s3://lake/{tmp_path.name}"
@@ -181,6 +183,7 @@ def test_a_request_that_breaks_once_is_sent_again(between, tmp_path, action, req
     assert (state.captures, state.damaged) == (1, ())
 
 
+@pytest.mark.search
 @pytest.mark.needs("moto", "duckdb", "fsspec")
 @pytest.mark.parametrize("action", routine_of(["reset", "cut", "stall"], {"reset"}))
 def test_a_connection_that_always_breaks_is_one_line_in_time(between, tmp_path, capsys, action):

@@ -328,6 +328,7 @@ def test_a_flipped_byte_is_found_by_content_and_mended_by_force(tmp_path, capsys
     assert main(["lake", "verify", "--content", "--lake", str(where)]) == 0
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("how", ["missing", "cut"])
 def test_a_file_that_cannot_be_read_stops_no_other_capture_and_is_said(tmp_path, capsys, how):
     where = tmp_path / "lake"

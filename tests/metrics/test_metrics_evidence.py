@@ -127,6 +127,7 @@ def studied(random, effects, runs=3, shared=True):
     return table.filter(~pl.col("is_baseline"))
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("shared", [True, False])
 def test_twenty_comparisons_without_a_difference_seldom_show_one(shared):
     """It was 52 % of such studies."""
@@ -139,6 +140,7 @@ def test_twenty_comparisons_without_a_difference_seldom_show_one(shared):
     assert wrong / studies <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / studies)
 
 
+@pytest.mark.search
 def test_true_differences_are_shown_and_few_others():
     random = np.random.default_rng(18)
     false, found = [], []

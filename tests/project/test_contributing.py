@@ -96,6 +96,7 @@ def test_a_reader_a_metric_a_rule_a_derived_column_one_of_studies_and_a_template
     assert "Free memory" in (copy / "report.html").read_text()
 
 
+@pytest.mark.search
 def test_the_metric_works_in_a_module_of_its_own_with_the_imports_that_the_guide_names(copy):
     guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     paragraph = guide[guide.index("**A metric**") : guide.index("```diff", guide.index("**A metric**"))]

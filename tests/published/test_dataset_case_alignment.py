@@ -44,6 +44,7 @@ def mean(column: str, pattern: str, **labels: str) -> float:
     return runs().filter(pattern=pattern, **labels)[column].mean()
 
 
+@pytest.mark.search
 def test_the_diagnosis_is_the_published_one():
     (found,) = ex.diagnose(study())
     assert found.trouble == "storage.misaligned"

@@ -74,6 +74,7 @@ def test_within_both_tolerances_the_cpu_decides():
     ]
 
 
+@pytest.mark.search
 def test_none_of_the_published_percentages_over_their_own_counts_reaches_ten():
     published = dict(ex.datasets.published("dense").select("figure", pl.coalesce("value", "least")).iter_rows())
     for name in ("medium_p95", "medium_cpu", "high_p95", "high_cpu"):

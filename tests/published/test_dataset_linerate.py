@@ -59,6 +59,7 @@ def test_all_runs_are_computed_and_only_small_loads_are_noisy():
     assert runs().filter(pl.col("host_util_pct") > 5)["steady"].unique().to_list() == ["steady"]
 
 
+@pytest.mark.search
 @pytest.mark.parametrize(("way", "least"), [("send", 99.5), ("receive", 95)])
 def test_every_port_is_at_its_line_however_many_there_are(way, least):
     mine = ports().filter(way=way)

@@ -51,6 +51,7 @@ def test_findings_and_quality_of_a_capture_of_a_study(name):
     kept.check("diagnosis", f"study-{name}", of_recording(ex.open(CAPTURES[name])))
 
 
+@pytest.mark.search
 def test_findings_quality_and_changes_of_the_busy_host(busy_host):
     kept.check("diagnosis", "busy-host", of_recording(busy_host))
     kept.check("diagnosis", "busy-host-changes", of_changes(ex.changes(busy_host)))

@@ -55,6 +55,7 @@ def test_the_report_of_a_study(name, study_page):
     check(name, study_page(name))
 
 
+@pytest.mark.search
 @pytest.mark.needs("obstore")
 def test_the_report_of_a_lake(tmp_path):
     captures = [DATA / "busy-host" / "busy-host.csv", *sorted((DATA / "power").glob("*.csv.bz2"))]

@@ -58,12 +58,14 @@ def test_a_host_with_a_fault(name, tmp_path):
     check(f"{name}-troubles", "troubleshooting", capture=path)
 
 
+@pytest.mark.search
 def test_a_host_of_more_vms_and_devices_than_a_chart_draws(tmp_path):
     path = written(simulate.large_host(30_000, samples=6, interval=25.0), tmp_path / "large.csv")
     check("large-health", "host_health", capture=path)
     check("large-power", "power_profile", captures=[path])
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("seed", [3, 8, 21])
 def test_a_random_host(seed, tmp_path):
     (run,) = simulate.random_experiment(seed, samples=20, interval=30.0, background=2).runs
@@ -80,6 +82,7 @@ HOSTS = {
 }
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("name", HOSTS)
 def test_a_capture(name):
     check(f"{name}-health", "host_health", **HOSTS[name])
@@ -129,6 +132,7 @@ def test_power(name, tmp_path):
     check(f"power-{name}", "power_profile", captures=captures, price_per_kwh=0.31)
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("offset", ["-90s", "2h", "soon"])
 def test_power_with_an_offset(offset):
     captures = some(POWER / "dynamic-3.csv.bz2", POWER / "dynamic-3.ilo.xml")
@@ -178,6 +182,7 @@ def test_hardware_events(name):
     check(f"events-{name}", "hardware_events", captures=some(*(FORMATS / file for file in EVENTS[name])))
 
 
+@pytest.mark.search
 @pytest.mark.needs("obstore")
 def test_a_fleet(tmp_path):
     lake = ex.lake(tmp_path / "lake")

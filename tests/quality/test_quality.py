@@ -178,6 +178,7 @@ def test_a_profile_tells_each_counter_and_class():
     assert clock.select("min", "max", "rows").row(0) == (5.0, 5.0, 120)
 
 
+@pytest.mark.search
 def test_a_large_capture_is_profiled_span_by_span(monkeypatch):
     rec = ex.open(BUSY)
     whole = profile(rec)
@@ -194,6 +195,7 @@ def test_a_large_capture_is_profiled_span_by_span(monkeypatch):
     assert ex.check(ex.open(BUSY)).status == "pass"
 
 
+@pytest.mark.search
 def test_it_does_not_matter_how_many_numbers_are_looked_at_together(monkeypatch, tmp_path, rows):
     """A counter that stands still is followed from one part of its numbers to the next."""
     place = cells(rows, r"vmx-vcpu-0.*% Run$")[0]
@@ -325,6 +327,7 @@ def test_a_suite_that_is_none_is_refused_in_a_sentence(tmp_path, text, said):
         ex.check(ex.open(BUSY), path)
 
 
+@pytest.mark.search
 def test_the_command(tmp_path, rows, capsys):
     assert cli.main(["check", str(BUSY), "--fail-on", "warn"]) == 0
     assert "expectations are met" in capsys.readouterr().out
@@ -337,6 +340,7 @@ def test_the_command(tmp_path, rows, capsys):
     assert cli.main(["check", str(tmp_path / "none.csv")]) == 1
 
 
+@pytest.mark.search
 def test_a_check_imports_neither_pandas_nor_great_expectations():
     code = (
         "import sys, esxparse as ex; ex.check(ex.open(sys.argv[1])); "

@@ -73,6 +73,7 @@ def test_a_warning_that_a_failure_causes_is_told_with_it(tmp_path):
     )
 
 
+@pytest.mark.search
 def test_each_fault_is_one_row_of_the_page(one_disk, capsys):
     assert cli.main(["check", str(BUSY), str(one_disk), "--format", "html"]) == 0
     page = capsys.readouterr().out

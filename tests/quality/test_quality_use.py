@@ -51,6 +51,7 @@ def study(tmp_path):
     return tmp_path / "study.toml"
 
 
+@pytest.mark.search
 def test_a_study_refuses_to_compare_runs_whose_files_fail(study):
     found = ex.study(study)
     assert found.runs.collect().height == 2
@@ -131,6 +132,7 @@ def test_a_doubt_reaches_the_finding_on_that_counter_of_that_object(tmp_path, de
         assert any("gavg" in text for text in texts)
 
 
+@pytest.mark.search
 def test_a_doubt_about_waits_of_a_vm_reaches_no_other_vm_and_no_device(tmp_path):
     found = ex.diagnose(ex.open(off(tmp_path / "vm.csv", ":report-batch:")))
     told = {one.trouble: one for one in found if any(text.startswith("in doubt") for text in one.against)}

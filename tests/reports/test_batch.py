@@ -242,6 +242,7 @@ def test_a_job_past_its_time_is_killed_with_all_below_it(tmp_path):
     assert ended(int(pid.read_text()))
 
 
+@pytest.mark.search
 @pytest.mark.skipif(not forks.FORKS, reason="a job of a test module needs fork")
 def test_a_job_past_its_memory_is_killed():
     held = batch_queue._resident(os.getpid(), "pss")
@@ -352,6 +353,7 @@ def test_what_is_present_comes_before_what_stands_and_critical_before_both():
     assert re.findall(r'\.html">(\w)</a>', page) == ["d", "c", "b", "a"]
 
 
+@pytest.mark.search
 def test_the_index_searches_and_sorts_and_asks_for_nothing(tmp_path, chromium):
     (tmp_path / "index.html").write_text(drawn())
     with browser.opened(chromium, tmp_path / "index.html") as seen:
@@ -383,6 +385,7 @@ def marks(tmp_path):
     return tmp_path / "marks.ipynb"
 
 
+@pytest.mark.search
 def test_a_batch_with_a_poisoned_input(night, tmp_path, marks, capsys):
     out = tmp_path / "new" / "out"
     command = ["batch", str(night), "-o", str(out), "--jobs", "1", "-t", str(marks)]
@@ -419,6 +422,7 @@ def test_a_batch_with_a_poisoned_input(night, tmp_path, marks, capsys):
     assert {path.name: path.stat().st_mtime_ns for path in out.glob("*-*.html")} == before
 
 
+@pytest.mark.search
 @pytest.mark.skipif(os.name == "nt", reason="file names are bytes on other systems")
 def test_file_names_that_are_not_utf_8_have_a_row_and_a_page(tmp_path, marks, busy_host_file):
     folder = tmp_path / "night"
@@ -491,6 +495,7 @@ def test_a_batch_that_is_killed_goes_on_where_it_was(night, tmp_path):
     assert sorted(path.name for path in out.iterdir()) == sorted(path.name for path in whole.iterdir())
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("shared", [True, False])
 def test_a_manifest_runs_no_notebook_unless_it_is_trusted(tmp_path, capsys, shared):
     mark = tmp_path / "ran"

@@ -40,6 +40,7 @@ def test_no_import_runs_polars():
     assert threads(_EVERY) == "[]"
 
 
+@pytest.mark.search
 def test_a_batch_has_not_run_polars_when_it_forks():
     notebooks = sorted(ex.templates_dir().glob("*.ipynb"))
     assert notebooks

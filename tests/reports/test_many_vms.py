@@ -29,6 +29,7 @@ def test_a_page_on_300_vms_is_under_3_mb_and_shows_the_worst_40(tmp_path, chromi
         assert seen.page.locator("h2#all-vms-over-time").count() == 1
 
 
+@pytest.mark.search
 def test_a_host_of_three_vms_has_no_section_of_heat_maps(tmp_path):
     source = ex.datasets_dir() / "busy-host" / "busy-host.csv"
     wanted = ["--vm", "ledger-db", "files-02", "print-old", "--keep-host"]

@@ -23,6 +23,7 @@ def test_a_golden_page_has_no_such_words(path):
     assert wrong_words(found) == []
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("name", routine_of(["docker", "mmu", "power", "replication", "vdi"], {"replication"}))
 def test_a_page_by_the_template_of_any_study_has_no_such_words(name, tmp_path):
     output = ex.report(ex.datasets.folder(name) / "study.toml", "study", tmp_path / "page.html")

@@ -15,6 +15,7 @@ from esxparse.reports.quality_page import page
 AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
 
 
+@pytest.mark.search
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
 def test_the_page_fits_its_window_and_hinders_nobody(tmp_path, chromium, width, scheme):
     wrong = Expectation(

@@ -52,6 +52,7 @@ def total(event):
     return sum(map(sum, COUNTS[event].values()))
 
 
+@pytest.mark.search
 def test_an_event_is_summed_over_cpus_and_intervals_and_its_share_is_one_of_the_time(tmp_path):
     found = gather.gather([recorded(tmp_path / "a.csv")])
     rows = {words[0]: words[1:] for words in lines(shown("hardware_events", "hardware_events.listed", found=found))}

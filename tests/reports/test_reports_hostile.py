@@ -134,12 +134,14 @@ def hostile(tmp_path_factory):
     return made, steps
 
 
+@pytest.mark.search
 def test_the_reader_took_the_names_as_they_are(hostile):
     rec = ex.open(hostile[0].parent / "capture.csv")
     assert sorted(rec.meta["vms"]) == sorted(HOSTILE)
     assert rec.meta["host"] == HOST
 
 
+@pytest.mark.search
 def test_names_are_text_and_run_nothing(hostile, chromium):
     with browser.opened(chromium, hostile[0]) as seen:
         assert seen.requests == [hostile[0].as_uri()]
@@ -172,6 +174,7 @@ def names_in_tooltips(seen, title):
     return said
 
 
+@pytest.mark.search
 def test_tooltips_hold_names_as_text(hostile, chromium):
     with browser.opened(chromium, hostile[0]) as seen:
         assert names_in_tooltips(seen, "Ready per vCPU") == set(HOSTILE)
@@ -242,6 +245,7 @@ def test_the_policy_forbids_every_request_and_every_other_script(hostile):
     assert "unsafe-inline" not in scripts
 
 
+@pytest.mark.search
 def test_a_script_that_got_in_would_not_run(hostile, chromium, tmp_path):
     poisoned = tmp_path / "poisoned.html"
     html = hostile[0].read_text(encoding="utf-8")
@@ -266,6 +270,7 @@ def test_nothing_is_left_beside_the_report(hostile):
 UNPRINTABLE = ["bell\x07", "escape\x1b[31m", "null\x01", "delete\x7f", "last\ufffe", "none\uffff", "right\u202eleft"]
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("form", routine_of(["html", "md", "ipynb"], {"html"}))
 def test_no_page_holds_control_characters_of_a_name(tmp_path, form):
     page = ex.report(hostile_capture(tmp_path, UNPRINTABLE), output=tmp_path / f"page.{form}")

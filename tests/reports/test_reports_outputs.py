@@ -56,6 +56,7 @@ def written(tmp_path_factory, small, busy_host_file):
     return {form: ex.report(busy_host_file, small, folder / f"a report.{form}") for form in ("md", "ipynb")}
 
 
+@pytest.mark.search
 def test_markdown_has_tables_and_the_charts_as_files_beside_it(written):
     text = written["md"].read_text()
     assert "# Small report\n\nof three VMs" in text
@@ -105,6 +106,7 @@ def _inflated(stream: bytes) -> bytes:
         return b""
 
 
+@pytest.mark.search
 @pytest.mark.needs("chromium")
 def test_a_pdf_has_the_text_and_the_charts(tmp_path, small, busy_host_file):
     made = ex.report(busy_host_file, small, tmp_path / "report.pdf").read_bytes()
@@ -195,6 +197,7 @@ def test_a_batch_writes_the_form_that_is_asked_for(tmp_path, small, busy_host_fi
     assert ex.batch(busy_host_file, tmp_path / "out", template=small, to="ipynb", jobs=1).reused == 1
 
 
+@pytest.mark.search
 def test_power_without_watts_is_refused_and_writes_nothing(tmp_path):
     capture = ex.datasets_dir() / "vaio" / "default-1x01vm-128oio-1.csv.bz2"
     with pytest.raises(ex.EsxparseError, match="no power readings above 0 W"):

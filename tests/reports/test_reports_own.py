@@ -24,6 +24,7 @@ def begun(tmp_path_factory):
     return folder / "night-shift.ipynb"
 
 
+@pytest.mark.search
 def test_a_new_template_makes_a_report_at_once(begun, tmp_path, busy_host_file):
     asked = {"limit_pct": "50"}
     page = ex.report(busy_host_file, begun, tmp_path / "report.html", asked).read_text()

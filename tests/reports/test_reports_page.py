@@ -99,6 +99,7 @@ def test_pointing_at_a_chart_tells_every_series_and_draws_a_line_through_all_cha
     assert max(shares) - min(shares) < 0.01
 
 
+@pytest.mark.search
 def test_a_zoom_holds_in_all_charts_until_it_is_reset(wide):
     other = figure(wide, "Host CPU, used and util")
     labels = "svg .role-axis-label text"
@@ -167,12 +168,14 @@ def test_tables_sort_by_key_and_search_and_fold(wide):
     wide.page.click("summary:has-text('Thresholds exceeded')")
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("scheme", routine_of(["light", "dark"], {"light"}))
 def test_nothing_hinders_readers_with_assistive_technology(wide, scheme):
     with in_scheme(wide, scheme):
         assert violations(wide) == []
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("width", [1440, 390])
 def test_every_chart_is_drawn_and_nothing_is_wider_than_the_window(busy_host_report, chromium, wide, width):
     with nullcontext(wide) if width == 1440 else browser.opened(chromium, busy_host_report, width) as seen:
@@ -221,6 +224,7 @@ def test_times_are_utc_for_a_reader_in_tokyo(wide, busy_host):
     assert first in labels
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("paper", ["A4", "Letter"])
 def test_it_prints_on_few_pages_with_the_verdict_on_the_first(wide, tmp_path, paper):
     with in_scheme(wide, "dark"):
@@ -233,6 +237,7 @@ def test_it_prints_on_few_pages_with_the_verdict_on_the_first(wide, tmp_path, pa
         assert first < PAPER[paper]
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("paper", ["A4", "Letter"])
 def test_paper_cuts_no_legend_and_leaves_nothing_out(wide, paper):
     """Charts that were drawn for a wide window are not drawn again for paper, only fitted to its width."""
@@ -251,6 +256,7 @@ def phone(busy_host_report, chromium):
         yield seen
 
 
+@pytest.mark.search
 def test_a_phone_shows_the_findings_and_closes_the_other_sections(phone):
     """All of the page was 21,500 pixels high there."""
     height = phone.page.evaluate("document.documentElement.scrollHeight")
@@ -296,6 +302,7 @@ def test_on_a_phone_tables_scroll_beside_a_fixed_column_and_evidence_is_cards(ph
     phone.page.click("#cpu button")
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("scheme", routine_of(["light", "dark"], {"light"}))
 def test_nothing_hinders_readers_with_assistive_technology_on_a_phone(phone, scheme):
     with in_scheme(phone, scheme):

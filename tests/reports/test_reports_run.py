@@ -56,6 +56,7 @@ def test_a_foreign_python3_kernel_is_not_used_and_nothing_is_printed(tmp_path, b
     assert "what it adds up to: 2" in out.read_text()
 
 
+@pytest.mark.search
 def test_a_failing_cell_is_one_clear_line_and_leaves_the_old_report_alone(tmp_path, busy_host_file):
     notebook = nbformat.v4.new_notebook(
         cells=[
@@ -74,6 +75,7 @@ def test_a_failing_cell_is_one_clear_line_and_leaves_the_old_report_alone(tmp_pa
     assert {entry.name for entry in tmp_path.iterdir()} == {"broken.ipynb", "report.html"}
 
 
+@pytest.mark.search
 def test_a_kernel_that_dies_is_one_clear_line(tmp_path, busy_host_file):
     cells = [
         nbformat.v4.new_code_cell('capture: str = ""  # path', metadata={"tags": ["parameters"]}),
@@ -104,6 +106,7 @@ def test_it_runs_where_an_event_loop_runs_already_as_in_a_notebook(tmp_path, bus
     assert out.is_file()
 
 
+@pytest.mark.search
 def test_a_notebook_of_ones_own_with_a_plain_altair_chart_and_an_image_works(tmp_path, busy_host_file, chromium):
     cells = [
         nbformat.v4.new_code_cell('capture: str = ""  # path', metadata={"tags": ["parameters"]}),

@@ -51,6 +51,7 @@ def test_a_table_without_rows_may_say_that_something_is_missing(said, missing):
     assert (blocks.MISSING_MIME in shown._repr_mimebundle_()) == missing
 
 
+@pytest.mark.search
 def test_a_report_on_one_power_reading_has_no_empty_sections(tmp_path):
     reading = ex.datasets_dir() / "formats" / "redfish-ilo5-power.json"
     page = ex.report(reading, template="power_profile", output=tmp_path / "x.html").read_text(encoding="utf-8")

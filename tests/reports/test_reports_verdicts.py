@@ -23,6 +23,7 @@ def limited():
     return ex.diagnose(seen("cpu-limit").recording)
 
 
+@pytest.mark.search
 def test_the_report_opens_with_the_verdicts_and_never_says_that_all_is_well(limited):
     sick = verdicts.sentences(limited)
     assert sick.text.startswith("1 trouble: 1 critical\n")
@@ -121,6 +122,7 @@ def test_a_capture_too_short_for_changes_says_so_and_others_name_the_first_mover
     assert "When counters changed together" in changes(rec).text
 
 
+@pytest.mark.search
 def test_the_troubleshooting_report_leads_from_its_first_screen_to_charts(busy_host_file, tmp_path):
     page = report(busy_host_file, "troubleshooting", tmp_path / "r.html").read_text(encoding="utf-8")
     for number in (1, 2):

@@ -28,6 +28,7 @@ def text_of(folder, *captures, **parameters):
     return ex.report(list(captures), "before_after", folder / "r.md", parameters).read_text(encoding="utf-8")
 
 
+@pytest.mark.search
 def test_a_faster_array_is_said_to_be_better(captures, tmp_path):
     text = text_of(tmp_path, *captures)
     first_screen, _, rest = text.partition("## The largest changes")
@@ -38,6 +39,7 @@ def test_a_faster_array_is_said_to_be_better(captures, tmp_path):
     assert len(list((tmp_path / "r_files").glob("*.svg"))) >= 2
 
 
+@pytest.mark.search
 def test_one_capture_is_split_at_a_time(busy_host_file, tmp_path):
     text = text_of(tmp_path, busy_host_file, at="2026-03-11T09:05:00")
     assert "No difference shown: CPU, Memory, Storage, Network, Power." in text

@@ -129,6 +129,7 @@ def test_a_vm_has_one_level_and_its_host_is_no_better(found):
             assert order.index(hosts_of[host]) <= order.index(level)
 
 
+@pytest.mark.search
 def test_vms_are_ranked_by_what_no_limit_withheld(tmp_path):
     ex.lake(tmp_path / "lake").add([hosts.capture(tmp_path, "esx-01", (5, 6), more="% Max Limited")])
     found = gather.gather(str(tmp_path / "lake"))
@@ -144,6 +145,7 @@ def test_vms_are_ranked_by_what_no_limit_withheld(tmp_path):
     assert "Captures of esx-02 lack %MLMTD: there a CPU limit counts as ready time." in text
 
 
+@pytest.mark.search
 def test_a_host_without_a_capture_to_diagnose_is_not_said_to_be_well(tmp_path):
     readings = ROOT / "datasets" / "formats" / "ipmi-sensor-loop.txt"
     lake = ex.lake(tmp_path / "lake")
@@ -155,6 +157,7 @@ def test_a_host_without_a_capture_to_diagnose_is_not_said_to_be_well(tmp_path):
     assert "1 without an esxtop capture, not diagnosed" in shown("fleet", "## Verdict", found=found).text
 
 
+@pytest.mark.search
 def test_a_host_is_not_said_to_be_well_by_the_few_rules_that_its_capture_lets_judge(tmp_path):
     where = tmp_path / "lake"
     ex.lake(where).add([healthy(tmp_path, "esx-01"), hosts.capture(tmp_path, "esx-02", (1, 1, 1))])
@@ -179,6 +182,7 @@ def test_a_capture_that_is_not_judged_is_not_hidden_by_one_that_warns(tmp_path):
     assert "not judged" in shown("fleet", "fleet.hosts", found=found).text
 
 
+@pytest.mark.search
 def test_a_trouble_in_several_captures_of_a_host_is_one(tmp_path):
     where = tmp_path / "lake"
     days = ("03/02/2026", "03/03/2026", "03/04/2026")
@@ -304,6 +308,7 @@ def test_what_hosts_share_is_found_by_object_and_by_time():
     ]
 
 
+@pytest.mark.search
 def test_a_lake_without_vcpus_has_a_report(tmp_path):
     text = "time,watts\n2026-03-02T08:00:00,100\n2026-03-02T08:00:05,101\n"
     (tmp_path / "meter.csv").write_text(text)
@@ -323,6 +328,7 @@ def test_a_lake_without_vcpus_has_a_report(tmp_path):
         assert shown("fleet", f"## {section}", found=found).text
 
 
+@pytest.mark.search
 def test_the_command_writes_the_page(lake, tmp_path, capsys):
     page = tmp_path / "fleet.html"
     assert main(["lake", "report", "--lake", lake, "-o", str(page), "--host", "esx-01", "--host", "esx-02"]) == 0
@@ -352,6 +358,7 @@ def test_a_host_whose_capture_cannot_be_believed_is_not_said_to_be_well(tmp_path
     assert [(row[0], row[1]) for row in rows] == [("ok", "esx-02"), ("unknown", "esx-01")]
 
 
+@pytest.mark.search
 def test_what_is_wrong_with_captures_of_several_hosts_is_said_once(tmp_path):
     where = tmp_path / "lake"
     files = [hosts.capture(tmp_path, host, (*(5,) * 6, -1, *(5,) * 6)) for host in ("esx-01", "esx-02")]

@@ -77,6 +77,7 @@ def test_three_recordings_stand_against_the_first_that_counted_an_event():
     assert [f"{count / counts[0]:.3f}" in line for count, line in zip(counts, lines, strict=True)] == [True] * 3
 
 
+@pytest.mark.search
 def test_one_recording_tells_rates_shares_and_what_was_not_counted(tmp_path):
     page = text_of(report(FORMATS / "perf-plain.txt", "hardware_events", tmp_path / "report.html"))
     rows = {row["event"]: row for row in ex.open(FORMATS / "perf-plain.txt")["events"].collect().rows(named=True)}

@@ -97,6 +97,7 @@ def test_a_meter_beside_the_capture_with_a_gap_and_a_price(busy_host_file, sampl
     assert "seems" not in page
 
 
+@pytest.mark.search
 def test_a_wrong_clock_is_said_first_and_can_be_mended(busy_host_file, samples, tmp_path):
     meter, points = meter_file(tmp_path, samples, shift=timedelta(hours=2))
     page = text_of(report([busy_host_file, meter], "power_profile", tmp_path / "report.html"))
@@ -118,6 +119,7 @@ def test_a_clock_that_is_off_by_seconds_is_said_where_times_are_shared(busy_host
     assert "ex-warning" in shown("power_profile", "mend =", found=found).html
 
 
+@pytest.mark.search
 def test_every_kind_of_meter_in_one_report(tmp_path):
     names = ("redfish-collected.jsonl", "redfish-ilo5-fast-power-meter.json", "ipmi-sensor-loop.txt")
     more = ("power-pdu-export.csv", "ribcl-power-readings.xml", "redfish-ilo5-power.json")

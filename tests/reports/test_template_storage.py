@@ -146,6 +146,7 @@ def test_fine_bins_are_put_together_and_no_share_is_lost():
     assert sum(row["share_pct"] for row in rows) == pytest.approx(100)
 
 
+@pytest.mark.search
 def test_the_report_on_several_recordings_is_one_page_with_their_numbers(tmp_path, capsys):
     files = [SAMPLES / name for name in ("fio-json-plus.json", "iometer-1.1.0.csv", "vscsistats-web.csv")]
     output = tmp_path / "storage.html"

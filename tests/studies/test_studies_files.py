@@ -88,6 +88,7 @@ def test_a_line_for_each_io_is_counted_and_has_percentiles(tmp_path):
     assert row["write_iops"] is None
 
 
+@pytest.mark.search
 def test_logs_are_cut_by_the_window_of_the_capture_and_go_before_the_output_of_the_whole_run(tmp_path):
     studies.write_capture(tmp_path / "c.csv", samples=31, interval=10)
     studies.write_fio(tmp_path / "fio.json")
@@ -162,6 +163,7 @@ def test_a_packet_trace_tells_response_times_and_alignment_in_the_window(tmp_pat
     assert one(tmp_path, '[[run]]\npackets = "aligned.pcap"\n')["wire_write_misaligned_pct"] == 0
 
 
+@pytest.mark.search
 @pytest.mark.needs("tshark")
 def test_a_packet_trace_is_cut_by_the_window_of_the_capture(tmp_path):
     trace(tmp_path)

@@ -210,6 +210,7 @@ def test_the_first_screen_makes_the_point_of_the_document(name):
     assert "geometric mean of" not in first
 
 
+@pytest.mark.search
 def test_an_answer_is_short_and_begins_with_the_point_of_the_document():
     told = ran("virtual_to_native", ex.datasets.folder("docker")).answers
     assert told[0].startswith("A round trip of netperf, against native: vm: +15.0 us")

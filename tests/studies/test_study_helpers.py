@@ -160,6 +160,7 @@ def documented(words):
     return next(one for one in re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL) if words in one)
 
 
+@pytest.mark.search
 def test_a_copy_of_scaling_with_one_changed_cell_is_a_report_of_ones_own(tmp_path, capsys):
     folder = made(tmp_path, [(one, {**more, "host_util_pct": 50.0}) for one, more in SWEEP], 'axis = "hosts"')
     assert main(["templates", "copy", "scaling", "our_scaling", "-o", str(tmp_path)]) == 0

@@ -36,6 +36,7 @@ def compared(folder, *runs, value="host_util_pct"):
     return found.runs.collect(), new, said
 
 
+@pytest.mark.search
 def test_runs_of_two_captures_are_repetitions(folder):
     runs, new, said = compared(folder, run("new", 'esxtop = "a.csv"'), run("new", 'esxtop = "b.csv"'))
     assert (runs["recording"].to_list(), new["runs"], new["gap"], said) == ([1, 2, 3, 4], 2, None, [])
@@ -88,6 +89,7 @@ def test_windows_with_other_labels_are_no_repetitions_and_are_let_be(folder):
     assert (runs["recording"].to_list(), said) == ([1, 2, 3, 4], [])
 
 
+@pytest.mark.search
 def test_one_capture_over_several_runs_of_a_load_generator_is_several_runs(folder):
     entries = [
         run("new", 'esxtop = "a.csv"', 'fio = "a.json"', FIRST),
@@ -99,6 +101,7 @@ def test_one_capture_over_several_runs_of_a_load_generator_is_several_runs(folde
     assert compared(folder, *overlapping)[0]["recording"].to_list() == [1, 2, 3, 3]
 
 
+@pytest.mark.search
 def test_one_result_under_two_captures_is_one_run(folder):
     shutil.copy(folder / "a.json", folder / "copy.json")
     entries = [

@@ -59,6 +59,7 @@ def measured(file, start_s=60, end_s=180):
     return rec, {name: table.filter(inside) for name, table in rec.tables.items()}
 
 
+@pytest.mark.search
 def test_a_sweep_is_one_line_and_one_row_per_run(sweep):
     found = studies.rows(sweep)
     assert [(row["filter"], row["vms"], row["repetition"], row["is_baseline"]) for row in found] == [
@@ -113,6 +114,7 @@ def test_the_comparison_has_repetitions_and_its_own_baseline_at_each_point(sweep
     assert all(ratio > 1.1 for ratio in found["ratio"][2:])
 
 
+@pytest.mark.search
 def test_a_run_that_lacks_something_is_a_gap_and_the_others_are_computed(folder):
     text = ONCE + '[[run]]\nfilter = "gone"\nvms = 1\nesxtop = "gone.csv"\n[[run]]\nfilter = "late"\nvms = 1\n'
     text += 'esxtop = "default-1vm-r1.csv"\nwindow = { warmup = "4m" }\n'
@@ -130,6 +132,7 @@ def test_a_run_that_lacks_something_is_a_gap_and_the_others_are_computed(folder)
     assert lines == ["line 15", "line 16", "line 21", "line 25"]
 
 
+@pytest.mark.search
 def test_the_span_of_iometer_is_found_on_the_clock_of_the_capture(tmp_path):
     studies.write_capture(tmp_path / "c.csv", samples=91)
     text = (
@@ -178,6 +181,7 @@ def test_jobs_that_ran_one_after_another_are_not_added_up(tmp_path):
     assert "give each file its own run" in rows[2]["gap"]
 
 
+@pytest.mark.search
 def test_a_clock_in_local_time_is_noticed_and_put_right_when_asked(tmp_path):
     studies.write_capture(tmp_path / "c.csv", samples=31, interval=30, start=studies.START - timedelta(hours=2))
     text = (
@@ -193,6 +197,7 @@ def test_a_clock_in_local_time_is_noticed_and_put_right_when_asked(tmp_path):
     assert row["end"] == datetime(2026, 3, 2, 6, 37, 56, 7000, tzinfo=UTC)
 
 
+@pytest.mark.search
 def test_the_span_of_fio_is_taken_from_what_it_wrote(tmp_path):
     end = datetime(2026, 3, 7, 8, 40, 0, 250_000, tzinfo=UTC)
     studies.write_fio(tmp_path / "f.json", msec=120_000)
@@ -232,6 +237,7 @@ def test_a_file_under_the_wrong_key_is_told_its_right_one(tmp_path):
     assert row["gap"].endswith("is a recording of iometer: name it as iometer = ...")
 
 
+@pytest.mark.search
 def test_facts_that_disagree_are_said_once(folder):
     text = ONCE.replace("cores = 8", "cores = 8\ncpus = 8\nmhz = 2610")
     found = studies.computed(folder, text)
@@ -239,6 +245,7 @@ def test_facts_that_disagree_are_said_once(folder):
     assert studies.warnings(found) == ["cpus is 16 by esxtop and 8 by the manifest: 16 is used (run 1, 2, 3, 4)"]
 
 
+@pytest.mark.search
 def test_facts_come_from_a_file_on_the_hardware(folder):
     text = ONCE.replace("cores = 8", "") + f'hardware = "{studies.FORMATS / "lscpu-host.txt"}"\n'
     found = studies.computed(folder, text)
@@ -250,6 +257,7 @@ def test_facts_come_from_a_file_on_the_hardware(folder):
     ]
 
 
+@pytest.mark.search
 def test_a_host_whose_frequency_nobody_tells_has_no_cost(tmp_path):
     lines = BUSY.read_text().splitlines()
     (tmp_path / "c.csv").write_text("\n".join([lines[0].replace("P-State MHZ", "Other"), *lines[1:20]]) + "\n")
@@ -260,6 +268,7 @@ def test_a_host_whose_frequency_nobody_tells_has_no_cost(tmp_path):
     assert studies.warnings(found) == ["the host's CPU frequency is not known: no CPU cost; give it in [host]"]
 
 
+@pytest.mark.search
 @pytest.mark.parametrize(
     ("baseline", "message"),
     [
@@ -302,6 +311,7 @@ def test_labels_of_two_types_become_text(tmp_path):
     assert "the label size is 8 (line 1) and '64k' (line 4): it is kept as text" in studies.warnings(found)[0]
 
 
+@pytest.mark.search
 def test_the_idle_host_is_subtracted(folder):
     text = ONCE + 'idle = "default-1vm-r1.csv"\n'
     row = studies.rows(studies.computed(folder, text))[-1]
@@ -330,6 +340,7 @@ def test_a_slice_without_the_host_s_own_row_gives_the_mean_of_its_pcpus(tmp_path
     assert row["iops"] is None
 
 
+@pytest.mark.search
 def test_no_recording_outlives_its_row(folder, monkeypatch):
     import gc  # noqa: PLC0415
     import weakref  # noqa: PLC0415

@@ -108,6 +108,7 @@ def test_a_number_of_hosts_is_a_whole_number_or_a_label(folder, said):
         studies.computed(folder, text)
 
 
+@pytest.mark.search
 def test_the_same_holds_for_throughput_that_the_manifest_gives(folder):
     text = f'{HOST}[[run]]\nesxtop = "c.csv"\n[run.values]\niops = 100000\n'
     (row,) = studies.rows(studies.computed(folder, text))

@@ -302,6 +302,7 @@ def test_every_page_answers_from_what_was_measured(tmp_path, label, values, role
     assert not INVENTED.search(f"{page.blocks[0].text} {page.answer.text} {page.tables}")
 
 
+@pytest.mark.search
 def test_a_label_called_client_gets_a_report(tmp_path):
     page = ex.report(
         of_files(tmp_path, "client", OTHERWISE[2], "results_csv", baseline=False), "auto", tmp_path / "a.html"

@@ -113,6 +113,7 @@ def test_rows_around_a_header_that_is_glued_to_one_are_the_same_left_in_the_file
     assert values(at_once)[1][4:] == [1.75, 2.5 if lost == "\n" else None, 1.25, 2.0, 1.5, 2.25, 1.75, 2.5]
 
 
+@pytest.mark.search
 def test_short_lines_do_not_ask_for_memory(tmp_path):
     """A block has room for its rows: lines that cannot be rows take none."""
     columns = [(f"Group Cpu({n}:vm)", "% Used") for n in range(20000)]

@@ -39,6 +39,7 @@ def changes(size, begin, step):
             yield f"byte {place} {kind}", change
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize("mark", ["\ufeff", ""])
 @pytest.mark.parametrize("step", [47, pytest.param(5, marks=pytest.mark.search)])

@@ -56,6 +56,7 @@ def test_the_tables_are_those_of_the_plain_capture(file, name):
     in_any_dress()
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("name", resaves.DRESSES)
 def test_captures_glued_together_stay_apart_in_every_dress(file, name):
     @given(resaves.DRESSES[name], st.data())

@@ -21,6 +21,7 @@ def independent_cells(line: str) -> list[str]:
     return [quoted or bare.strip() for quoted, bare in re.findall(r'"([^"]*)"|([^",]+)', line)]
 
 
+@pytest.mark.search
 def test_every_cell_of_the_65_capture_is_in_its_table():
     file = compose.real_data("esxtop", "esxi65_all_counters.csv")
     rec = ex.open(file)

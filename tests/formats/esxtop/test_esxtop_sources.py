@@ -80,6 +80,7 @@ def test_bundles(tmp_path, plain):
     same(ex.open(tmp_path / "one.zip"), plain)
 
 
+@pytest.mark.search
 def test_standard_input(busy_host_file):
     done = subprocess.run(
         [sys.executable, "-m", "esxparse", "info", "-"],

@@ -101,6 +101,7 @@ def in_a_lake(variant, file, numbers, compared):
     compared += check_numbers(tables, numbers, variant.name)
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("count", routine_of([ROUTINE, MANY], {ROUTINE}))
 @pytest.mark.parametrize("base", [pytest.param(make, id=name) for name, make in bases()])
 def test_damaged_variants_keep_right_numbers_and_count_lost_rows(tmp_path, base, count, record_property):
@@ -122,6 +123,7 @@ def test_damaged_variants_keep_right_numbers_and_count_lost_rows(tmp_path, base,
 PREFIXES = {"grep -n": "{}:", "grep -H": "esx-01.csv:", "cat -n": "{:6d}\t", "an index": "{},"}
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("prefix", PREFIXES.values(), ids=PREFIXES)
 def test_text_before_each_row_is_ignored_and_counted_as_no_row(tmp_path, prefix):
     base = busy_host()

@@ -272,6 +272,7 @@ def test_many_cells_that_nobody_wants_are_passed_over_as_one_by_one(cells, odd, 
     assert left[1:] == right[1:]
 
 
+@pytest.mark.search
 @pytest.mark.needs("native")
 @given(
     st.lists(

@@ -49,6 +49,7 @@ def test_as_many_lines_as_a_spreadsheet_keeps_are_a_warning(tmp_path):
         assert [message.partition(",")[0] for message in cut(rec)] == ["exactly 65"] * (lines == 65_536)
 
 
+@pytest.mark.search
 @pytest.mark.parametrize(
     ("reader", "titles", "row"),
     [

@@ -61,6 +61,7 @@ def jobs_of(folder, name="out.json"):
     return json.loads((folder / name).read_text())["jobs"]
 
 
+@pytest.mark.search
 def test_a_run_is_one_recording(averaged):
     rec = ex.open(averaged)
     assert rec.format == "fio"
@@ -105,6 +106,7 @@ def two_runs(tmp_path_factory):
     return folder
 
 
+@pytest.mark.search
 def test_each_of_two_runs_in_a_directory_has_the_unit_of_its_own_output(two_runs):
     whole = series(two_runs)
     assert set(whole["job"]) == set(JOBS)
@@ -238,6 +240,7 @@ def each(tmp_path_factory):
     return fio(tmp_path_factory.mktemp("each"), [*kinds, "--log_offset=1", "--log_unix_epoch=1"])
 
 
+@pytest.mark.search
 def test_means_of_a_real_run_are_those_of_its_output(each):
     jobs = json.loads((each / "out.json").read_text())["jobs"]
     for number, job in enumerate(jobs, 1):

@@ -362,6 +362,7 @@ def test_without_tshark_one_line_says_what_to_do(tmp_path, monkeypatch):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.search
 def test_a_field_that_this_tshark_does_not_know_is_left_out(tmp_path, monkeypatch):
     file = compose.write(tmp_path, wire.pcap(nfs_connection().frames), "trace.pcap")
     monkeypatch.setattr(packets, "FIELDS", ("nfs.no_such_field", *packets.FIELDS))

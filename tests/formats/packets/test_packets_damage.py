@@ -165,6 +165,7 @@ request = st.tuples(
 )
 
 
+@pytest.mark.search
 @SLOW
 @given(requests=st.lists(request, min_size=30, max_size=80), together=st.integers(1, 6))
 def test_any_requests_come_back_as_they_were_written(requests, together):
@@ -210,6 +211,7 @@ command = st.tuples(
 )
 
 
+@pytest.mark.search
 @SLOW
 @given(commands=st.lists(command, min_size=30, max_size=80), together=st.integers(1, 6))
 def test_any_commands_come_back_as_they_were_written(commands, together):

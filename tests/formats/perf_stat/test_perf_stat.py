@@ -125,6 +125,7 @@ NAMES = st.from_regex(r"[a-z][a-z0-9_.-]{0,20}[a-z](:[uk]{1,2})?", fullmatch=Tru
 )
 
 
+@pytest.mark.search
 @MANY
 @given(
     counts=st.lists(st.tuples(NAMES, st.integers(0, 10**17)), min_size=1, max_size=6, unique_by=lambda one: one[0]),

@@ -48,6 +48,7 @@ def recorded(tmp_path_factory):
     return path
 
 
+@pytest.mark.search
 @pytest.mark.needs("sar", "sadf")
 def test_all_forms_of_one_file_of_sar_have_the_same_numbers(recorded, tmp_path):
     printed = opened(tmp_path / "sar.txt", run("sar", "-f", str(recorded), *ACTIVITIES))
