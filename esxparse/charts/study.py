@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 import altair as alt
 import polars as pl
 
-from esxparse.charts import marks
+from esxparse.charts import finding_title, marks
 from esxparse.charts.names import LABEL_WIDTH
 from esxparse.charts.reduce import MAX_SERIES, SWEEP, drawable, rounded
 from esxparse.charts.theme import colour
@@ -48,6 +48,9 @@ class Words:
     """What the chart says beside its marks."""
 
     title: str
+    """What is drawn, by what and of what; the chart's own title says what is seen."""
+    name: str
+    """Of the values."""
     value: str
     """Title of the axis of values, with its unit."""
     place: str
@@ -118,7 +121,7 @@ def panels(
     return [
         chart(
             part,
-            Words(f"{title}: {panel}" if panel else title, unit, place, told),
+            Words(f"{title}: {panel}" if panel else title, f"{title}, {panel}" if panel else title, unit, place, told),
             names,
             (low, high),
             width,
@@ -188,7 +191,11 @@ def chart(
         ),
     }
     layers, height = made(_Drawing(data, words, list(series)[:MAX_SERIES], shown, axis, level))
-    heading = marks.heading(words.title, *words.subtitle, more)
+    if dots or level == 0:
+        seen = finding_title.of_changes(points, words.name, level or 0.0, words.place)
+    else:
+        seen = finding_title.of_values(points, words.name, unit, words.place)
+    heading = marks.heading(*([seen] if seen else []), words.title, *words.subtitle, more)
     said = f"{words.title}: {words.value} by {words.place}."
     if width is None:
         return marks.layered(layers, heading, said, height)

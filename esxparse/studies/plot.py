@@ -62,9 +62,11 @@ def charts(
     value = named(study, y)
     for (panel,), part in points.group_by("panel", maintain_order=True):
         told = [*_subtitle(study, y, part, style, level), *_left_out(every - points.height)]
-        title = _title(study, value.name, label_words(place)[0], str(panel or ""), style)
+        name = _name(study, value.name, style)
+        title = f"{name} by {label_words(place)[0]}" + (f": {panel}" if panel else "")
+        name += f", {panel}" if panel else ""
         unit = unit_of(study, y, style) or value.name
-        made.append((part, builder.Words(title, unit, axis_words(place), tuple(told))))
+        made.append((part, builder.Words(title, name, unit, axis_words(place), tuple(told))))
     names = points["label"].unique(maintain_order=True).to_list()
     dots = style == "relative"
     return [builder.chart(part, words, names, (low, high), width, level, dots=dots) for part, words in made]
@@ -260,9 +262,9 @@ def _ends(points: pl.DataFrame, style: Style) -> tuple[float, float]:
     return low - room * (low < 0), high + room * (high > 0)
 
 
-def _title(study: Computed, name: str, x: str, panel: str, style: Style) -> str:
+def _name(study: Computed, name: str, style: Style) -> str:
     against = {"relative": f", ratio to {_base(study)}", "change": f", change against {_base(study)}"}.get(style, "")
-    return f"{name}{against} by {x}" + (f": {panel}" if panel else "")
+    return f"{name}{against}"
 
 
 def _subtitle(study: Computed, y: str, points: pl.DataFrame, style: Style, level: float | None) -> list[str]:

@@ -87,6 +87,7 @@ class Result:
 def compare(page: Page, expected: Expected) -> Result:
     """Binds every number of a page to its place and compares it with what must be there."""
     result = Result()
+    page = replace(page, charts=[_titled(chart, expected, result) for chart in page.charts])
     _tiles(page, expected, result)
     _texts(page, expected, result)
     for table in page.tables:
@@ -96,6 +97,21 @@ def compare(page: Page, expected: Expected) -> Result:
     _missing("table", [table.caption for table in page.tables], re.match, expected.tables, result)
     _missing("chart", [chart.title for chart in page.charts], re.fullmatch, expected.charts, result)
     return result
+
+
+def _titled(chart: Chart, expected: Expected, result: Result) -> Chart:
+    """The chart by the title that says what is drawn, if its own says what is seen: a number of the chart each."""
+    drawn, _, rest = chart.subtitle.partition("; ")
+    known = [text for text in (chart.title, drawn) if any(re.fullmatch(rows.pattern, text) for rows in expected.charts)]
+    if known[:1] != [drawn]:
+        return chart
+    rows = [row for rows in chart.spec.get("datasets", {}).values() for row in rows]
+    cells = [cell for row in rows for cell in row.values()]
+    there = [float(one) for one in cells if isinstance(one, int | float)]
+    there += [value(one)[0] for cell in (*cells, drawn) if isinstance(cell, str) for one in numbers(cell)]
+    wrong = [one for one in numbers(chart.title) if not any(close(one, number) for number in there)]
+    result.wrong += [f"chart: {chart.title}: {one} is no number of the chart" for one in wrong]
+    return replace(chart, title=drawn, subtitle=rest[:1].upper() + rest[1:])
 
 
 def _missing(kind: str, there: Sequence[str], fits: Callable, wanted: Sequence[Rows], result: Result) -> None:

@@ -1,0 +1,85 @@
+"""The title of a chart of many runs: the values that differ most, so that it says what is seen."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import polars as pl
+
+from esxparse.charts.names import shorten
+from esxparse.recording import figure
+
+_NAME: Final = 30
+"""Columns that the name of a series may take."""
+_NEAR: Final = 0.9
+"""Of places where series differ by nearly as much as anywhere, the last is named."""
+
+
+def of_values(points: pl.DataFrame, name: str, unit: str, place: str) -> str:
+    """Return the title of values over places: the two series that differ most at a place, or both ends of one series.
+
+    `points`: `place, label, value`. `name`, `unit`: of the values. `place`: title of the axis of places. The title is
+    empty if no two series have a place in common.
+
+    >>> points = pl.DataFrame({"place": [1, 1, 8, 8], "label": ["a", "b"] * 2, "value": [5.0, 5.0, 90.0, 40.0]})
+    >>> of_values(points, "IOPS", "1/s", "VMs")
+    'IOPS at 8 VMs: a 90 against b 40 1/s'
+    >>> of_values(points.filter(label="a"), "IOPS", "1/s", "VMs")
+    'IOPS: 5 at 1 VM, 90 1/s at 8 VMs'
+    """
+    unit = "" if unit == name else f" {unit}"
+    if points["label"].n_unique() > 1:
+        both = points.filter(pl.len().over("place") > 1)
+        if both.is_empty():
+            return ""
+        value = pl.col("value")
+        # Where the lowest is 0 or less, no ratio tells how far apart they are.
+        apart = pl.when(value.min() > 0).then(value.max() / value.min()).otherwise(value.max() - value.min())
+        where = both.group_by("place", maintain_order=True).agg(apart.alias("apart"))
+        far = where.filter(pl.col("apart") >= _NEAR * pl.col("apart").max())
+        there = both.filter(pl.col("place") == far["place"][-1]).sort("value", descending=True, maintain_order=True)
+        high, low = there.row(0, named=True), there.row(-1, named=True)
+        at = _at(high["place"], place)
+        return f"{name}{at}: {_named(high)} {figure(high['value'])} against {_named(low)} {figure(low['value'])}{unit}"
+    if points["place"].dtype.is_numeric():
+        ends = points.sort("place", maintain_order=True)
+    else:
+        ends = points.sort("value", descending=True, maintain_order=True)
+    first, last = ends.row(0, named=True), ends.row(-1, named=True)
+    if first == last:
+        return f"{name}: {figure(first['value'])}{unit}"
+    begin, end = figure(first["value"]), figure(last["value"])
+    if ends["place"].dtype.is_numeric():
+        return f"{name}: {begin}{_at(first['place'], place)}, {end}{unit}{_at(last['place'], place)}"
+    return f"{name}: {shorten(first['place'], _NAME)} {begin} against {shorten(last['place'], _NAME)} {end}{unit}"
+
+
+def of_changes(points: pl.DataFrame, name: str, level: float, place: str) -> str:
+    """Return the title of ratios or changes: the one that is farthest from the level, of those shown to differ.
+
+    `points`: `place, label, value, low, high`; the last two are null for a single run. `level`: no change.
+    """
+    within = (pl.col("low") <= level) & (pl.col("high") >= level)
+    shown = points.filter(~within.fill_null(value=False))
+    if shown.is_empty():
+        return f"{name}: no difference shown"
+    most = shown.sort((pl.col("value") - level).abs(), maintain_order=True).row(-1, named=True)
+    who = f" {_named(most)}" if points["label"].n_unique() > 1 else ""
+    number = f"{most['value']:+.3g} %" if level == 0 else figure(most["value"])
+    return f"{name}{_at(most['place'], place)}:{who} {number}"
+
+
+def _named(row: dict[str, Any]) -> str:
+    return shorten(row["label"], _NAME)
+
+
+def _at(place: Any, title: str) -> str:
+    """Return the words for a place: at 8 VMs, at size 4 KiB; a name behind a comma."""
+    try:
+        number = f"{float(place):g}"
+    except ValueError:
+        return f", {shorten(place, _NAME)}" if place else ""
+    word, _, unit = title.partition(" [")
+    if unit or not word.endswith("s"):
+        return f" at {word} {number} {unit.removesuffix(']')}".rstrip()
+    return f" at {number} {word.removesuffix('s') if number == '1' else word}"
