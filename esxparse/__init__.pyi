@@ -54,6 +54,8 @@ from esxparse.reports.batch import Batch as Batch
 from esxparse.reports.batch import batch as batch
 from esxparse.shipped import datasets_dir as datasets_dir
 from esxparse.shipped import templates_dir as templates_dir
+from esxparse.sizing.result import RightSizing as RightSizing
+from esxparse.sizing.right_size import right_size as right_size
 from esxparse.studies import Study as Study
 from esxparse.studies import study as study
 
