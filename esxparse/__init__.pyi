@@ -30,6 +30,8 @@ from esxparse.explorer.plots import plot as plot
 from esxparse.explorer.rows import Rows as Rows
 from esxparse.explorer.rows import rows as rows
 from esxparse.explorer.rows import top as top
+from esxparse.exports.export import Exported as Exported
+from esxparse.exports.export import export as export
 from esxparse.fleet import Crew as Crew
 from esxparse.formats.catalogue import Format as Format
 from esxparse.formats.catalogue import catalogue as catalogue

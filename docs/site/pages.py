@@ -46,7 +46,7 @@ BESIDE = {
 }
 GUIDES = {
     "First steps": ["command-line.md", "python.md", "reads.md"],
-    "Exploring": ["explore.md", "collect.md", "damage.md", "security.md", "licences.md"],
+    "Exploring": ["explore.md", "export.md", "collect.md", "damage.md", "security.md", "licences.md"],
     "Diagnosis": ["diagnosis.md", "compare.md", "right-sizing.md", "quality.md", "case-studies.md", "faults.md"],
     "Reports and studies": ["templates.md", "batch.md", "study.md", "lake.md"],
     "Simulator": ["simulate.md"],

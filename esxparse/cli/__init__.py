@@ -37,6 +37,7 @@ _COMMANDS = (
     "lab",
     "slice",
     "convert",
+    "export",
     "lake",
     "collect",
     "study",
