@@ -60,6 +60,8 @@ from esxparse.sizing.result import RightSizing as RightSizing
 from esxparse.sizing.right_size import right_size as right_size
 from esxparse.studies import Study as Study
 from esxparse.studies import study as study
+from esxparse.timelines.timeline import Timeline as Timeline
+from esxparse.timelines.timeline import timeline as timeline
 
 # Those that are called otherwise where they are: type checkers take others of that kind for private.
 __all__ = ["datasets", "rules", "simulate", "slice"]

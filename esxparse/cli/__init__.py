@@ -44,6 +44,7 @@ _COMMANDS = (
     "simulate",
     "formats",
     "templates",
+    "timeline",
 )
 """Each a module of this package with `add(subparsers)`, which names the function that runs it."""
 

@@ -86,7 +86,7 @@ def chosen_table(rec: Recording, name: str | None = None) -> Table:
 
     Raises MissingTableError: The recording has no such table, or several and `name` is None.
     """
-    derived = [one for one in rec.derived if one not in rec.tables]  # type: ignore[attr-defined]
+    derived = [one for one in rec.derived if one not in rec.tables]
     there = [*rec.tables, *derived]
     if name is None and len(rec.tables) == 1 and not derived:
         (name,) = rec.tables
