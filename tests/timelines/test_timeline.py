@@ -30,7 +30,7 @@ HOSTD = """\
 2013-05-10T14:00:05.200Z [FFDA2B90 verbose 'Vmsvc'] nothing of note
 --> a line that goes on
 2013-05-10T14:00:06.000Z [FFDA2B90 info 'TaskManager'] Task Created : haTask-ha-host-vim.HostSystem.rescan-345
-2013-05-10T14:00:07.350Z [FFDA info 'TaskManager'] Task Completed : haTask-12-vim.VirtualMachine.powerOn-344 Status success
+2013-05-10T14:00:07.350Z [FFDA info 'Task'] Task Completed : haTask-12-vim.VirtualMachine.powerOn-344 Status success
 """
 VOBD = """\
 2013-05-10T14:00:05.737Z: [UserLevelCorrelator] 1019us: [vob.user.ssh.session.opened] SSH session was opened.
