@@ -140,7 +140,7 @@ def main() -> None:
     lines = [
         "`python benchmarks/right_size.py`",
         "",
-        f"{judged_hosts}, healthy or with troubles; {total['unknown']} VMs could not be judged.",
+        f"{judged_hosts}, healthy or with troubles. Not judged: {total['unknown']}.",
         f"On each host one or two VMs got {plants} for the same use.",
         "",
         "| | vCPUs | memory |",
@@ -148,7 +148,8 @@ def main() -> None:
         *(f"| {name} | {cpu} | {memory} |" for name, (cpu, memory) in rows.items()),
         "",
         "Captures last minutes. A suggestion that is right for them may be wrong for the hour: this is the risk that",
-        "each suggestion states.",
+        "each suggestion states. A simulated guest touches exactly the memory that it uses, so the figures for memory",
+        "show that the arithmetic is right, and nothing about guests with caches.",
     ]
     sections.put("Right-sizing", lines)
     print("\n".join(lines))
