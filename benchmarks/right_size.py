@@ -1,9 +1,9 @@
 """How many oversized VMs `ex.right_size` finds on random hosts, and how many of its suggestions are too small.
 
 `python benchmarks/right_size.py [HOSTS] [JOBS]`: HOSTS (50) random hosts with at least 8 PCPUs, healthy or with
-troubles, each with one or two VMs that get four times the vCPUs and do the same work, and one that gets three times the
-memory and uses no more of it (VMs that no trouble changes). The capture has the drawn length of minutes; the simulator
-gives what guests asked for, in that time and, every 20 s, in the hour that begins with it. Adds to RESULTS.md.
+troubles. Of the VMs that no trouble changes, up to two get four times the vCPUs and do the same work, and up to one gets
+three times the memory and uses no more of it. The capture has the drawn length of minutes; the simulator gives what
+guests asked for, in that time and, every 20 s, in the hour that begins with it. Adds to RESULTS.md.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def main() -> None:
         return cpu, memory
 
     judged_hosts = f"{total['hosts']} random hosts with {FEWEST_PCPUS} PCPUs or more and {total['vms']:,} VMs"
-    plants = f"{TIMES_VCPUS} times the vCPUs for the same work, and one got {TIMES_MEMORY} times the memory"
+    plants = f"{TIMES_VCPUS} times the vCPUs for the same work, and up to one got {TIMES_MEMORY} times the memory"
     rows = {
         "oversized VMs found": (share("wide found", "wide"), share("large found", "large")),
         "suggestions, with those for other VMs": (total["cpu suggestions"], total["memory suggestions"]),
@@ -141,7 +141,7 @@ def main() -> None:
         "`python benchmarks/right_size.py`",
         "",
         f"{judged_hosts}, healthy or with troubles. Not judged: {total['unknown']}.",
-        f"On each host one or two VMs got {plants} for the same use.",
+        f"Up to two VMs of each host got {plants} for the same use.",
         "",
         "| | vCPUs | memory |",
         "|---|---|---|",
