@@ -1,9 +1,9 @@
 """How many oversized VMs `ex.right_size` finds on random hosts, and how many of its suggestions are too small.
 
 `python benchmarks/right_size.py [HOSTS] [JOBS]`: HOSTS (50) random hosts with at least 8 PCPUs, healthy or with
-troubles. Of the VMs that no trouble changes, up to two get four times the vCPUs and do the same work, and one gets three
-times the memory and uses no more of it. The capture has the drawn length of minutes; the simulator gives what guests
-asked for, in that time and, every 20 s, in the hour that begins with it. Adds to RESULTS.md.
+troubles. Of the VMs that no trouble changes, up to two get four times the vCPUs and do the same work. Up to one gets
+three times the memory and uses no more of it. The capture has the drawn length of minutes. The simulator gives what
+guests asked for, in that time and, every 20 s, in the hour that begins with it. Adds to RESULTS.md.
 """
 
 from __future__ import annotations
