@@ -30,6 +30,8 @@ from esxparse.explorer.plots import plot as plot
 from esxparse.explorer.rows import Rows as Rows
 from esxparse.explorer.rows import rows as rows
 from esxparse.explorer.rows import top as top
+from esxparse.exports.export import Exported as Exported
+from esxparse.exports.export import export as export
 from esxparse.fleet import Crew as Crew
 from esxparse.formats.catalogue import Format as Format
 from esxparse.formats.catalogue import catalogue as catalogue
@@ -54,8 +56,12 @@ from esxparse.reports.batch import Batch as Batch
 from esxparse.reports.batch import batch as batch
 from esxparse.shipped import datasets_dir as datasets_dir
 from esxparse.shipped import templates_dir as templates_dir
+from esxparse.sizing.result import RightSizing as RightSizing
+from esxparse.sizing.right_size import right_size as right_size
 from esxparse.studies import Study as Study
 from esxparse.studies import study as study
+from esxparse.timelines.timeline import Timeline as Timeline
+from esxparse.timelines.timeline import timeline as timeline
 
 # Those that are called otherwise where they are: type checkers take others of that kind for private.
 __all__ = ["datasets", "rules", "simulate", "slice"]

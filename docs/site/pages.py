@@ -46,8 +46,16 @@ BESIDE = {
 }
 GUIDES = {
     "First steps": ["command-line.md", "python.md", "reads.md"],
-    "Exploring": ["explore.md", "collect.md", "damage.md", "security.md", "licences.md"],
-    "Diagnosis": ["diagnosis.md", "compare.md", "quality.md", "case-studies.md", "faults.md"],
+    "Exploring": ["explore.md", "export.md", "collect.md", "damage.md", "security.md", "licences.md"],
+    "Diagnosis": [
+        "diagnosis.md",
+        "compare.md",
+        "right-sizing.md",
+        "quality.md",
+        "case-studies.md",
+        "timeline.md",
+        "faults.md",
+    ],
     "Reports and studies": ["templates.md", "batch.md", "study.md", "lake.md"],
     "Simulator": ["simulate.md"],
 }

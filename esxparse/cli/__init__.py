@@ -30,18 +30,21 @@ _COMMANDS = (
     "check",
     "diagnose",
     "compare",
+    "right-size",
     "rules",
     "report",
     "batch",
     "lab",
     "slice",
     "convert",
+    "export",
     "lake",
     "collect",
     "study",
     "simulate",
     "formats",
     "templates",
+    "timeline",
 )
 """Each a module of this package with `add(subparsers)`, which names the function that runs it."""
 
@@ -73,7 +76,7 @@ def build_parser(commands: Sequence[str] = _COMMANDS) -> argparse.ArgumentParser
     parser.add_argument("--version", action="version", version=f"esxparse {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
     for command in commands:
-        import_module(f"esxparse.cli.{command}").add(subparsers)
+        import_module(f"esxparse.cli.{command.replace('-', '_')}").add(subparsers)
     for one in subparsers.choices.values():
         one.epilog = _EPILOG
     return parser

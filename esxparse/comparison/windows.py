@@ -30,14 +30,23 @@ def windows_of(
     if time is not None:
         return (None, time - _MOMENT), (time, None)
     if length := period(last, "last"):
-        end = _end_of_lake(before)
+        start, end = last_window(before, length)
         # A capture that ends at the same time each week has its last sample in its own week.
-        return (end - 2 * length + _MOMENT, end - length), (end - length + _MOMENT, end)
+        return (start - length, start - _MOMENT), (start, end)
     if not windows:
         return None, None
     if len(windows) != 2:  # noqa: PLR2004
         raise EsxparseError(f"windows has {len(windows)} entries: give two, one for each side")
     return windows[0], windows[1]
+
+
+def last_window(given: Given | Sequence[Given], length: timedelta) -> tuple[datetime, datetime]:
+    """The last part of a lake, of that length: its first moment and its last.
+
+    Raises EsxparseError: It is not a lake, or the lake has no capture with times.
+    """
+    end = _end_of_lake(given)
+    return end - length + _MOMENT, end
 
 
 def _end_of_lake(given: Given | Sequence[Given]) -> datetime:

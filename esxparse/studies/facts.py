@@ -144,7 +144,7 @@ def configured(
         for rec, fit, one in zip(vms, fits, seen, strict=True)
         for line in numa.advice(release, fit, one)
     ]
-    return found, told
+    return found | ({"vmx_advice": "; ".join(told)} if told else {}), told
 
 
 def _one(values: Any) -> Any:

@@ -1,0 +1,1 @@
+"""Tables of recordings for other programs: CSV, Parquet, Excel, InfluxDB line protocol, OpenMetrics."""

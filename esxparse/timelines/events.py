@@ -1,0 +1,199 @@
+"""Read events with times: tables of tasks or steps, and logs of ESXi, recognised by their content.
+
+A log line begins with an ISO 8601 timestamp in UTC. Sources: "ESXi log files" (vSphere 8.0, Installation and Setup: the
+form of lines; vobd lines of 7.0 and 8.0 as in Broadcom KB 421608). hostd writes `Task Created : haTask-ID` and
+`Task Completed : haTask-ID Status success`. vobd writes an event as `[vob.name]` or `[esx.name]`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Final
+
+from esxparse import toml
+from esxparse.errors import DamagedError, EsxparseError
+from esxparse.formats.kit.notes import Notes, excerpt, left_out
+from esxparse.formats.kit.orders import order_of_locale
+from esxparse.formats.kit.stamps import has_clock, in_utc, moment, of_order, of_zone, with_zone
+from esxparse.formats.kit.text import cells_of
+from esxparse.formats.opening import DateOrder
+from esxparse.formats.source import resolve
+from esxparse.recording import Note, counted
+
+_TITLES: Final[Mapping[str, Sequence[str]]] = toml.beside(__file__)["columns"]
+_LOG_LINE: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z):?\s+(.*)")
+_TASK: Final = re.compile(r"Task (Created|Completed) : (haTask-(\S+?)-(vim\.[\w.]+)-\d+)(?: Status (\w+))?")
+_VOB: Final = re.compile(r"\[((?:vob|esx)\.[\w.]+)\]\s*(.*)")
+_DELIMITERS: Final = (",", ";", "\t")
+_ABOVE: Final = 20
+"""Lines in which the titles of a table, or the first line of a log, must be."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """A task, a step or a line of a log; `end` is None if only one time is known."""
+
+    step: str
+    start: datetime
+    end: datetime | None = None
+    target: str = ""
+    status: str = ""
+    run: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Events:
+    """The events of a file, in its order, and notes on lines that are left out."""
+
+    source: str
+    events: tuple[Event, ...]
+    notes: tuple[Note, ...]
+
+
+def read_events(
+    path: str,
+    *,
+    match: re.Pattern[str] | None = None,
+    zone: str | None = None,
+    date_order: DateOrder | None = None,
+    timeout: float | None = None,
+) -> Events:
+    """Read a table of tasks or steps, or a log of ESXi (hostd, vobd, vmkernel or another).
+
+    `match` chooses events by their step or target, and lines of logs by their text. Without it, a log gives only tasks
+    of hostd and events of vobd.
+
+    Raises EsxparseError: The file cannot be read, or is neither a table nor a log.
+    """
+    source = resolve(path, timeout=timeout)
+    text = source.text()
+    lines = text.lines()
+    if any(_LOG_LINE.match(line) for line in islice(lines, _ABOVE)):
+        found, notes = _of_log(lines, match)
+    elif (table := _titles(lines)) is not None:
+        found, notes = _of_table(lines, table, zone, date_order)
+        found = [one for one in found if match is None or match.search(one.step) or match.search(one.target)]
+    else:
+        raise DamagedError(
+            f"{source.name} is neither a log of ESXi nor a table with titles such as step, start, end: its first line "
+            f"is {excerpt(lines[0])!r}"
+        )
+    return Events(source.name, tuple(replace(one, source=source.name) for one in found), (*text.notes, *notes))
+
+
+def _of_log(lines: Sequence[str], match: re.Pattern[str] | None) -> tuple[list[Event], list[Note]]:
+    found: list[Event] = []
+    tasks: dict[str, int] = {}
+    strange: list[tuple[int, str]] = []
+    passed = 0
+    for number, line in enumerate(lines, 1):
+        stamped = _LOG_LINE.match(line)
+        if stamped is None:
+            if line.strip():
+                strange.append((number, line))
+            continue
+        time, text = datetime.fromisoformat(stamped[1]).astimezone(UTC), stamped[2]
+        task, vob = _TASK.search(text), _VOB.search(text)
+        if match is not None and not match.search(text):
+            passed += 1
+        elif task and task[1] == "Created":
+            tasks[task[2]] = len(found)
+            found.append(Event(task[4], time, target=task[3]))
+        elif task and task[2] in tasks:
+            place = tasks.pop(task[2])
+            found[place] = replace(found[place], end=time, status=task[5] or "")
+        elif vob:
+            found.append(Event(vob[1], time, target=excerpt(vob[2])))
+        elif match is not None:
+            found.append(Event(excerpt(text), time))
+        else:
+            passed += 1
+    notes = Notes(left_out(strange))
+    if passed:
+        notes.say(f"{counted(passed, 'line')} of the log not chosen{'' if match else ': choose lines with match'}")
+    return found, notes
+
+
+def _titles(lines: Sequence[str]) -> tuple[int, str, dict[str, int]] | None:
+    """The place of the titles, the delimiter, and the column of each field; None if there are no such titles."""
+    for place, line in enumerate(islice(lines, _ABOVE)):
+        for delimiter in _DELIMITERS:
+            cells = ["".join(re.findall(r"\w", cell.lower())).replace("_", "") for cell in cells_of(line, delimiter)]
+            there = {
+                field: cells.index(title)
+                for field, titles in _TITLES.items()
+                if (title := next((one for one in titles if one in cells), None)) is not None
+            }
+            if {"step", "start"} <= there.keys():
+                return place, delimiter, there
+    return None
+
+
+def _of_table(
+    lines: Sequence[str], table: tuple[int, str, dict[str, int]], zone: str | None, date_order: DateOrder | None
+) -> tuple[list[Event], list[Note]]:
+    place, delimiter, columns = table
+    rows = [
+        (number, cells)
+        for number, line in enumerate(lines[place + 1 :], place + 2)
+        if (cells := cells_of(line, delimiter))
+    ]
+
+    def cell(cells: Sequence[str], field: str) -> str:
+        column = columns.get(field)
+        return cells[column] if column is not None and column < len(cells) else ""
+
+    stamps = [text for _, cells in rows for field in ("start", "end") if has_clock(text := cell(cells, field))]
+    notes = Notes()
+    local = [text for text in stamps if _iso(text) is None]
+    order, is_sure = order_of_locale(local, date_order) if local else ("ymd", True)
+    if not is_sure:
+        notes.append(Note(of_order(local[0], order), severity="warning"))
+    if any(not with_zone(text) and not _has_offset(text) for text in stamps):
+        notes.say(of_zone(zone))
+
+    def time(text: str) -> datetime | None:
+        read = _iso(text)
+        if read is None:
+            return moment(text, order, zone)
+        return in_utc(read, zone) if read.tzinfo is None else read.astimezone(UTC)
+
+    found: list[Event] = []
+    strange: list[tuple[int, str]] = []
+    for number, cells in rows:
+        start, end = time(cell(cells, "start")), time(cell(cells, "end"))
+        if start is None or (end is not None and end < start):
+            strange.append((number, lines[number - 1]))
+            continue
+        texts = {field: cell(cells, field) for field in ("step", "target", "status", "run")}
+        found.append(Event(start=start, end=end, **texts))
+    return found, [*notes, *left_out(strange, "warning")]
+
+
+def _iso(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _has_offset(text: str) -> bool:
+    read = _iso(text)
+    return read is not None and read.tzinfo is not None
+
+
+def in_order(files: Sequence[Events]) -> Iterator[Event]:
+    """The events of all files by time.
+
+    Raises EsxparseError: There is no event.
+    """
+    found = sorted((one for file in files for one in file.events), key=lambda one: one.start)
+    if not found:
+        names = ", ".join(file.source for file in files)
+        raise EsxparseError(f"{names}: no event found; choose lines of a log by their text with --match")
+    return iter(found)
