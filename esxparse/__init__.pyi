@@ -4,6 +4,7 @@ import esxparse_simulator as simulate
 from esxparse import bundled as datasets
 from esxparse import collect as collect
 from esxparse import metrics as metrics
+from esxparse import plan as plan
 from esxparse import quality as quality
 from esxparse.comparison.compare import compare as compare
 from esxparse.comparison.result import Comparison as Comparison

@@ -39,6 +39,7 @@ _COMMANDS = (
     "lake",
     "collect",
     "study",
+    "plan",
     "simulate",
     "formats",
     "templates",
