@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from esxparse.recording import Recording
     from esxparse.studies import Study
 
-_OF_OTHERS = ("format", "time_column", "value_column")
-"""Options of opening with names that mean something else here, or that no capture needs."""
+_OF_OTHERS = ("format",)
+"""Options of opening whose names mean something else here."""
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

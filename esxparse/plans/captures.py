@@ -7,16 +7,20 @@ from typing import Final
 import polars as pl
 
 from esxparse.derived import of_recording
-from esxparse.errors import EsxparseError, choose_from
-from esxparse.metrics import over_time
+from esxparse.errors import EsxparseError, MissingTableError, choose_from
+from esxparse.metrics import inventory, over_time
 from esxparse.recording import Recording
 
 BUSY: Final = 0.95
 """The share of time in which a load is at most what planners take it for."""
 
 
-def series(rec: Recording, table: str, column: str, instance: str | None = None) -> pl.LazyFrame:
-    """One column of a derived table over time: `time`, `value`; the sum over all instances if none is named.
+def series(
+    rec: Recording, table: str, column: str, instance: str | None = None, *, highest: bool = False
+) -> pl.LazyFrame:
+    """One column of a derived table over time: `time`, `value`.
+
+    Without `instance` it is the sum over all, or the highest of them.
 
     Raises EsxparseError: The recording cannot give the column, or has no such instance.
     """
@@ -26,7 +30,30 @@ def series(rec: Recording, table: str, column: str, instance: str | None = None)
         if instance not in there:
             raise EsxparseError(f"{rec.source} has no {table} {instance!r}: {choose_from(instance, there)}")
         rows = rows.filter(instance=instance)
-    return rows.group_by("time").agg(value=pl.col(column).sum()).sort("time")
+    value = pl.col(column).max() if highest else pl.col(column).sum()
+    return rows.group_by("time").agg(value=value).sort("time")
+
+
+def columns_of(rec: Recording) -> tuple[pl.LazyFrame, pl.LazyFrame, pl.LazyFrame]:
+    """What `metrics.consolidation.host_load` takes: groups, VMs, PCPUs.
+
+    Raises EsxparseError: The recording lacks one of them.
+    """
+    for name in ("group_cpu", "vcpu", "physical_cpu"):
+        if name not in rec.tables:
+            raise EsxparseError(f"{rec.source} has no table {name}: give an esxtop capture with all counters")
+    return rec.tables["group_cpu"], inventory.vms(rec.tables["vcpu"]), rec.tables["physical_cpu"]
+
+
+def uplinks(rec: Recording) -> pl.LazyFrame | None:
+    """The physical NICs over time; None if the recording has no ports."""
+    try:
+        ports = of_recording.table(rec, "port")
+    except MissingTableError:
+        return None
+    if "is_uplink" not in ports.collect_schema().names():
+        return None
+    return ports.filter(pl.col("is_uplink") == 1)
 
 
 def busiest(rows: pl.LazyFrame) -> float:

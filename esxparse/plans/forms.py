@@ -12,7 +12,7 @@ from typing import Final
 
 from esxparse import toml
 
-NAMES: Final = ("replication",)
+NAMES: Final = ("replication", "power", "wan", "consolidation", "dense-mode", "raid", "pci")
 
 
 @dataclass(frozen=True)

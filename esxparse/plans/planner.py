@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.plans.forms import Form, form
 from esxparse.plans.result import Plan
-from esxparse.plans.values import ALL, Given, Range, Value, cases_of, complete, read
+from esxparse.plans.values import ALL, Given, Range, Value, cases_of, complete, read, shown
 from esxparse.reading import as_recording
 from esxparse.recording import Recording
 from esxparse.studies import Study, study
@@ -46,13 +46,14 @@ class Found(NamedTuple):
 class Planner:
     """A planner.
 
-    `answer` computes the results of one case. `measure` takes inputs from a recording or a study. `beside` adds results
-    that compare a case with the first one.
+    `answer` computes the results of one case. `measure` takes inputs from a recording, `measure_study` from a study.
+    `beside` adds results that compare a case with the first one.
     """
 
     name: str
     answer: Callable[[Mapping[str, Any]], Answer]
-    measure: Callable[[Any, Mapping[str, Any]], Found] | None = None
+    measure: Callable[[Recording, Mapping[str, Any]], Found] | None = None
+    measure_study: Callable[[Study, Mapping[str, Any]], Found] | None = None
     beside: Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, Any]] | None = None
 
     @property
@@ -88,11 +89,12 @@ class Planner:
         answers = {case: [self.answer(point) for point in points[case]] for case in cases}
         results = {case: [dict(one.results) for one in found_of] for case, found_of in answers.items()}
         self._compare(results)
+        merged = {case: _merged(rows) for case, rows in results.items()}
         return Plan(
             self.form,
             values,
-            {case: _merged(rows) for case, rows in results.items()},
-            {case: _said(answers[case]) for case in cases},
+            merged,
+            {case: self._said(answers[case], merged[case]) for case in cases},
             [row for case in cases for row in self._rows(case, values[case], points[case], results[case])],
             found.tables,
             list(dict.fromkeys(note for case in cases for one in answers[case] for note in one.notes)),
@@ -113,19 +115,30 @@ class Planner:
         """What recordings give, by case."""
         if recordings is None:
             return Found({})
-        if self.measure is None:
-            raise EsxparseError(f"{self.name} takes no recording: give its inputs")
         sources = recordings if isinstance(recordings, Mapping) else {ALL: recordings}
         values: dict[str, Mapping[str, Given]] = {}
         tables: dict[str, pl.DataFrame] = {}
         for case, source in sources.items():
             known = {name: mine[at] for name, mine in given.items() if (at := case if case in mine else ALL) in mine}
             defaults = {name: one.default for name, one in self.form.inputs.items() if one.default is not None}
-            found = self.measure(_opened(source), defaults | known)
+            found = self._found(_opened(source), defaults | known)
             for inner, taken in found.values.items():
                 values[inner or case] = taken
             tables |= {f"{title}, {case}" if case else title: frame for title, frame in found.tables.items()}
         return Found(values, tables)
+
+    def _found(self, source: Recording | Study, known: Mapping[str, Any]) -> Found:
+        """What one recording or study gives.
+
+        Raises EsxparseError: The planner takes none of its kind.
+        """
+        if isinstance(source, Study):
+            if self.measure_study is None:
+                raise EsxparseError(f"{self.name} takes no study: give {self.form.recordings or 'its inputs'}")
+            return self.measure_study(source, known)
+        if self.measure is None:
+            raise EsxparseError(f"{self.name} takes no recording: give its inputs")
+        return self.measure(source, known)
 
     def _points(self, values: Mapping[str, Given]) -> list[dict[str, Any]]:
         """All combinations of the steps of ranged inputs.
@@ -148,6 +161,16 @@ class Planner:
         for rows in others:
             for at, row in enumerate(rows):
                 row.update(self.beside(row, first[at] if len(first) == len(rows) else first[0]))
+
+    def _said(self, answers: Sequence[Answer], merged: Mapping[str, Any]) -> str:
+        """The verdict of a case with its numbers; of ranged inputs, the different verdicts and the main results."""
+        verdicts = [text for text in dict.fromkeys(one.verdict for one in answers) if text]
+        because = answers[0].because
+        if len(answers) > 1:
+            mains = [name for name, one in self.form.results.items() if one.main and one.unit and name in merged]
+            units = self.form.results
+            because = ", ".join(f"{units[name].meaning} {shown(merged[name])} {units[name].unit}" for name in mains)
+        return ": ".join(part for part in (" or ".join(verdicts), because) if part)
 
     def _rows(
         self,
@@ -179,13 +202,6 @@ def _opened(source: Source) -> Recording | Study:
     if isinstance(source, Recording | Study):
         return source
     return study(source) if os.fspath(source).endswith(".toml") else as_recording(source)
-
-
-def _said(answers: Sequence[Answer]) -> str:
-    """The verdict of a case with its numbers, or the different verdicts of ranged inputs."""
-    verdicts = dict.fromkeys(one.verdict for one in answers)
-    because = f": {answers[0].because}" if len(answers) == 1 and answers[0].because else ""
-    return f"{' or '.join(verdicts)}{because}."
 
 
 def _merged(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

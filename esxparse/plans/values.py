@@ -6,8 +6,10 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
+from esxparse.clock import DAY_AND_CLOCK
 from esxparse.errors import EsxparseError, choose_from
 from esxparse.plans.forms import Form, Input
 from esxparse.recording import figure
@@ -15,6 +17,8 @@ from esxparse.recording import figure
 ALL: Final = ""
 """The case of an input that holds for all cases."""
 _CASE: Final = re.compile(r"([^=]+)=(.*)", re.DOTALL)
+_WHOLE_FROM: Final = 1000
+"""Numbers from here on are shown without decimals."""
 _RANGE: Final = re.compile(r"(.+?)\s*\.\.\s*(.+)")
 
 
@@ -55,9 +59,11 @@ def shown(value: object) -> str:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return f"{value:{DAY_AND_CLOCK}}"
     if not isinstance(value, int | float):
         return str(value)
-    return f"{value:,g}" if float(f"{value:g}") == value else figure(value)
+    return f"{value:,g}" if abs(value) < _WHOLE_FROM and float(f"{value:g}") == value else figure(value)
 
 
 def read(form: Form, name: str, given: Any) -> dict[str, Value]:
