@@ -47,6 +47,7 @@ BESIDE = {
 GUIDES = {
     "First steps": ["command-line.md", "python.md", "reads.md"],
     "Exploring": ["explore.md", "collect.md", "damage.md", "security.md", "licences.md"],
+    "Planning": ["plan.md", "planners.md"],
     "Diagnosis": ["diagnosis.md", "compare.md", "quality.md", "case-studies.md", "faults.md"],
     "Reports and studies": ["templates.md", "batch.md", "study.md", "lake.md"],
     "Simulator": ["simulate.md"],

@@ -46,9 +46,11 @@ def answer(known: Mapping[str, Any]) -> Answer:
         "unknown": ", ".join(word for name, word in _WORDS.items() if more[name] is None) or None,
         **_traffic(known),
     }
-    verdict = "no more VMs" if there[fewest] <= 0 else "room for more VMs"
-    because = f"{there[fewest]:,} more until {_WORDS[fewest]} reaches its limit"
-    return Answer(results, verdict, because, _notes(known, results))
+    room = there[fewest]
+    because = f"{room:,} more until {_WORDS[fewest]} reaches its limit"
+    if room < 0:
+        because = f"{-room:,} too many for the limit of {_WORDS[fewest]}"
+    return Answer(results, "room for more VMs" if room > 0 else "no more VMs", because, _notes(known, results))
 
 
 def _more(known: Mapping[str, Any], name: str) -> int | None:

@@ -83,7 +83,7 @@ class Planner:
         """
         given = self._read(inputs)
         found = self._measured(recordings, given)
-        cases = cases_of(self.form, *given.values(), found.values)
+        cases = cases_of(self.form, given, found.values)
         values = complete(self.form, cases, given, found.values)
         points = {case: self._points(values[case]) for case in cases}
         answers = {case: [self.answer(point) for point in points[case]] for case in cases}

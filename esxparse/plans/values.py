@@ -141,16 +141,19 @@ def _is_allowed(one: Input, number: float) -> bool:
     )
 
 
-def cases_of(form: Form, *sides: Iterable[str]) -> list[str]:
-    """The cases in their order; without any, the one that all inputs are of.
+def cases_of(form: Form, given: Mapping[str, Iterable[str]], measured: Iterable[str]) -> list[str]:
+    """The cases in their order: those of inputs and recordings, else the published ones of an input that is not given.
 
-    `sides`: the cases of each input and of each recording.
+    Without any, it is the one that all inputs are of.
+
+    `given`: the cases of each input. `measured`: those of recordings.
     """
+    sides = [*given.values(), measured]
     found = list(dict.fromkeys(case for side in sides for case in side if case != ALL))
     if found:
         return found
-    published = next((one.published for one in form.inputs.values() if one.published), None)
-    return list(published) if published else [ALL]
+    published = (one.published for name, one in form.inputs.items() if one.published and name not in given)
+    return list(next(published, None) or [ALL])
 
 
 def complete(
