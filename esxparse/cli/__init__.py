@@ -40,6 +40,7 @@ _COMMANDS = (
     "collect",
     "study",
     "plan",
+    "audit",
     "simulate",
     "formats",
     "templates",

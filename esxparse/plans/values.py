@@ -52,7 +52,7 @@ class Given:
 def shown(value: object) -> str:
     """A value as tables show it: empty for none, yes or no, a number with its digits.
 
-    >>> shown(None), shown(True), shown(102400), shown(112.625), shown(0.25), shown(3.7878)
+    >>> shown(None), shown(True), shown(102400), shown(112.625), shown(0.25), shown(3.787878)
     ('', 'yes', '102,400', '112.625', '0.25', '3.79')
     """
     if value is None:
