@@ -83,7 +83,7 @@ docs: written ## Build the documentation into site/, which reads without a netwo
 written: $(SYNCED) ## Write docs/formats.md and docs/planners.md anew from the code, quality suites from checks.toml
 	$(RUN) python -c "from esxparse.quality import suites; suites.write()"
 	$(RUN) esxparse formats --markdown > docs/formats.md.new && mv docs/formats.md.new docs/formats.md
-	$(RUN) python -c "from esxparse.plans.page import page; print(page(), end='')" > docs/planners.md.new
+	$(RUN) python -c "from esxparse.plans import page; from esxparse.audits import page as items; print(page.page(), items.page(), sep='\n', end='')" > docs/planners.md.new
 	mv docs/planners.md.new docs/planners.md
 
 golden: $(SYNCED) ## Write the golden texts anew: what recordings, studies and reports show; read git diff before you commit

@@ -106,7 +106,7 @@ def _settings(rec: Recording, found: Evidence) -> None:
         if (section, key) == ("version", "Version"):
             _put(found.hardware, "release", fact)
     if "nfs" in rec.tables:
-        rows = rec.tables["nfs"].collect().filter(pl.col("mounted") != "false").iter_rows(named=True)
+        rows = rec.tables["nfs"].collect().filter(pl.col("mounted") == "true").iter_rows(named=True)
         mounted = [Fact(row["share"] or "", row["volume"] or "", rec.source, row["line"]) for row in rows]
         found.volumes = [*(found.volumes or ()), *mounted]
 

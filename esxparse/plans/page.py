@@ -8,9 +8,9 @@ from esxparse.plans.forms import NAMES, Form, Input, form
 from esxparse.recording import as_markdown
 
 _HEAD = """\
-# What planners ask for and answer
+# Planners and audit items
 
-`make written` writes this page from the planners; [Plan](plan.md) explains how to use them. An input with a constant is
+`make written` writes this page from the code; [Plan and audit](plan.md) explains how to use them. An input with a constant is
 optional.
 """
 

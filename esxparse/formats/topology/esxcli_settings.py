@@ -90,7 +90,11 @@ class _Lines:
 
     def _row(self, at: int, line: str) -> None:
         cells = {title: line[place].strip() for title, place in self.titles.items()}
-        if "Volume Name" in cells:
+        ends = [place.stop for place in self.titles.values() if place.stop is not None]
+        if any(line[end : end + 1].strip() for end in ends):
+            # A cell that reaches beyond its column: the table was pasted, or is of another width.
+            self.other.append((at, line))
+        elif "Volume Name" in cells:
             self.nfs.append({name: cells.get(title) for name, title in _NFS.items()} | {"line": at})
         elif "Current" in cells:
             self.found.append(("iscsi", cells["Name"], cells["Current"], at))
