@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from esxparse.cli.output import FOUND, add_force, add_opening, given_opening, warn
-from esxparse.target import target
+from esxparse.cli.output import FOUND, add_opening, add_shapes, given_opening, place_of, put, warn
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -26,12 +25,8 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         metavar="VM",
         help="a VM that runs View Connection Server; may be repeated",
     )
-    parser.add_argument(
-        "--format", dest="shape", choices=("table", "markdown", "json"), default="table", help="how to print it"
-    )
     parser.add_argument("--fail-on", choices=("not-met",), help="exit with 3 if an item is not met")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write it to a file")
-    add_force(parser)
+    add_shapes(parser)
     add_opening(parser, but=("format",))
     parser.set_defaults(run=run)
 
@@ -42,17 +37,13 @@ def run(options: argparse.Namespace) -> int:
     from esxparse.formats.opening import Opening  # noqa: PLC0415
     from esxparse.formats.registry import open_recording  # noqa: PLC0415
 
-    place = target(options.output, options.files, replace=options.force) if options.output else None
+    place = place_of(options, options.files)
     left_out: set[str] = set()
     opening = Opening.of(given_opening(options))
     recordings = [open_recording(file, opening, left_out=left_out) for file in options.files]
     for rec in recordings:
         warn(rec.losses())
     found = audit(recordings, connection_servers=options.connection_server)
-    shown = {"json": found.json, "markdown": found.markdown, "table": found.text}[options.shape]()
-    if place is None:
-        print(shown)
-    else:
-        place.write(f"{shown}\n".encode())
+    put(found, options, place)
     not_met = any(one.status == "not met" for one in found)
     return FOUND if options.fail_on and not_met else 0

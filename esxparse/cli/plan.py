@@ -6,9 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from esxparse.cli.output import add_force, add_opening, given_opening, warn
+from esxparse.cli.output import add_opening, add_shapes, given_opening, place_of, put, warn
 from esxparse.plans.forms import NAMES, Form, Input, form
-from esxparse.target import target
 
 if TYPE_CHECKING:
     from esxparse.recording import Recording
@@ -47,11 +46,7 @@ def _add_planner(planners: argparse._SubParsersAction[argparse.ArgumentParser], 
         parser.add_argument(
             "--from", dest="recordings", nargs="+", metavar="FILE", help=f"take inputs from {one.recordings}"
         )
-    parser.add_argument(
-        "--format", dest="shape", choices=("table", "markdown", "json"), default="table", help="how to print it"
-    )
-    parser.add_argument("-o", "--output", metavar="FILE", help="write it to a file")
-    add_force(parser)
+    add_shapes(parser)
     if one.recordings:
         add_opening(parser, but=_OF_OTHERS)
 
@@ -75,15 +70,10 @@ def run(options: argparse.Namespace) -> int:
 
     planner = PLANNERS[options.planner]
     files = [_case_and_file(text) for text in getattr(options, "recordings", None) or ()]
-    place = target(options.output, [file for _, file in files], replace=options.force) if options.output else None
+    place = place_of(options, [file for _, file in files])
     recordings = {case: _opened(file, options) for case, file in files}
     inputs = {name: getattr(options, f"input_{name}") for name in planner.form.inputs}
-    found = planner(**inputs, recordings=recordings or None)
-    shown = {"json": found.json, "markdown": found.markdown, "table": found.text}[options.shape]()
-    if place is None:
-        print(shown)
-    else:
-        place.write(f"{shown}\n".encode())
+    put(planner(**inputs, recordings=recordings or None), options, place)
     return 0
 
 

@@ -48,7 +48,10 @@ def answer(known: Mapping[str, Any]) -> Answer:
         return Answer(results, "wrong for this workload", " and ".join(reasons), notes)
     if not on:
         return Answer(results, "would not come into effect", "not all three thresholds hold", notes)
-    return Answer(results, "worth a trial with a response time measured beside it", "", notes)
+    because = f"in effect {known['eligible']:.0f} % of the time" if "eligible" in known else ""
+    if unknown:
+        return Answer(results, "would come into effect, but whether it suits the workload is not known", because, notes)
+    return Answer(results, "worth a trial with a response time measured beside it", because, notes)
 
 
 def measure(rec: Recording, known: Mapping[str, Any]) -> Found:

@@ -10,8 +10,8 @@ from esxparse.recording import as_markdown
 _HEAD = """\
 # Planners and audit items
 
-`make written` writes this page from the code; [Plan and audit](plan.md) explains how to use them. An input with a constant is
-optional.
+`make written` writes this page from the code; [Plan and audit](plan.md) explains how to use them. An input with a
+constant is optional.
 """
 
 

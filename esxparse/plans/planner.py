@@ -184,7 +184,11 @@ class Planner:
         if not ranged:
             return []
         heads = {name: _with_unit(name, self.form.inputs[name].unit) for name in ranged}
-        mains = {name: _with_unit(one.meaning, one.unit) for name, one in self.form.results.items() if one.main}
+        mains = {
+            name: _with_unit(one.meaning, one.unit)
+            for name, one in self.form.results.items()
+            if one.main and any(name in found for found in results)
+        }
         label = {"case": case} if case else {}
         return [
             label
@@ -211,12 +215,15 @@ def _merged(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         values = list(dict.fromkeys(row[name] for row in rows))
         if len(values) == 1:
             merged[name] = values[0]
-        elif any(value is None or isinstance(value, bool | str) for value in values):
-            merged[name] = " or ".join("none" if value is None else _word(value) for value in values)
         else:
-            merged[name] = Range(min(values), max(values))
+            merged[name] = _together(values)
     return merged
 
 
-def _word(value: object) -> str:
-    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+def _together(values: Sequence[Any]) -> Range | str:
+    """The range of numbers, or different values in words; combinations without a number are mentioned."""
+    there = [value for value in values if value is not None]
+    if any(isinstance(value, bool | str) for value in there):
+        return " or ".join("none" if value is None else shown(value) for value in values)
+    numbers = Range(min(there), max(there))
+    return numbers if len(there) == len(values) else f"{numbers} or none"

@@ -10,6 +10,7 @@ import polars as pl
 from esxparse.errors import EsxparseError
 from esxparse.metrics import energy, power_cost
 from esxparse.metrics.scheduling import pct_to_ms
+from esxparse.plans.captures import mean, series
 from esxparse.plans.planner import Answer, Found
 from esxparse.plans.values import Given
 from esxparse.recording import Recording
@@ -64,6 +65,8 @@ def measure(rec: Recording, _known: Mapping[str, Any]) -> Found:
 
 
 def _watts(rec: Recording) -> Given:
+    if rec.format == "esxtop":
+        return Given(mean(series(rec, "host", "watts")), f"{rec.source}: mean of the host's own meter")
     if "power" not in rec.tables:
         raise EsxparseError(f"{rec.source} has no power readings: give those of a BMC or a meter")
     readings = rec.tables["power"]
@@ -82,10 +85,10 @@ def _watts(rec: Recording) -> Given:
         if len(measured) and measured["watts_mean"][0] is not None:
             hours = measured["covered_s"][0] / 3600
             return Given(measured["watts_mean"][0], f"{rec.source}: mean of {hours:.2g} h")
-    mean = readings.select(pl.col("watts").mean()).collect().item()
-    if mean is None:
+    watts = readings.select(pl.col("watts").mean()).collect().item()
+    if watts is None:
         raise EsxparseError(f"{rec.source} has no power reading with a number: give --watts")
-    return Given(mean, f"{rec.source}: mean of its readings")
+    return Given(watts, f"{rec.source}: mean of its readings")
 
 
 def measure_study(found: Study, _known: Mapping[str, Any]) -> Found:

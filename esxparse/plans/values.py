@@ -110,7 +110,9 @@ def _value(form: Form, name: str, one: Input, given: Any) -> Value:
         if not _is_allowed(one, number):
             wanted = " ".join(part for part in ("a whole number" if one.whole else "a number", one.allowed) if part)
             source = f" ({one.source})" if one.source and one.allowed else ""
-            raise EsxparseError(f"{form.name}: {name} is {given!r}: give {wanted}{source}: {one.meaning}, {one.unit}")
+            raise EsxparseError(
+                f"{form.name}: {name} is {given!r}: give {wanted}{source}; it is: {one.meaning} [{one.unit}]"
+            )
     low, high = limits[0], limits[-1]
     if low > high:
         raise EsxparseError(f"{form.name}: the range {given!r} of {name} begins above its end: write LOW..HIGH")

@@ -96,6 +96,13 @@ def test_ranges_make_a_table():
         [29_784 * price * climate for price in (0.1, 0.2, 0.3) for climate in (1.3, 1.4, 1.5)]
     )
     assert "3,872 to 13,403 currency" in found.verdicts[""]
+    # An RPO of 24 h is too short for some of them.
+    some = plan.replication(vms=1500, size=51_200, rate="400..900", change="2..5", rpo=60)
+    assert results(some)["shortest_rpo_min"] == "455 to 1,138 or none"
+    assert results(some)["fits_evenly"] == "yes or no"
+    assert (
+        "disks for the wanted I/Os, disks" not in plan.raid(disks=4, disk_iops=(1, 2), level="5", read=0).sensitivity[0]
+    )
     with pytest.raises(EsxparseError, match="give ranges for 2 inputs at most"):
         plan.power(hosts="10..20", watts="1..2", price="1..2", climate=1)
 
@@ -196,6 +203,7 @@ def test_dense_mode_takes_all_three_thresholds():
 def test_dense_mode_is_wrong_for_some_workloads(change, why):
     assert plan.dense_mode(**HOST | change).verdicts[""] == f"wrong for this workload: {why}"
     unknown = plan.dense_mode(**{name: value for name, value in HOST.items() if name not in change})
+    assert unknown.verdicts[""] == "would come into effect, but whether it suits the workload is not known"
     assert any(f"whether {why}" in note for note in unknown.notes)
 
 
@@ -231,6 +239,9 @@ def test_power_readings_give_watts_for_each_case():
     assert found.inputs["ilo5"]["watts"].value == 308
     readings = ex.open(folder / "ribcl-power-readings.xml")["power"].collect()["watts"].drop_nulls()
     assert readings.min() <= found.inputs["ilo4"]["watts"].value <= readings.max()
+    busy = plan.power(hosts=1, price=1, climate=1, recordings=DATA / "busy-host" / "busy-host.csv")
+    own = ex.open(DATA / "busy-host" / "busy-host.csv")["host"].collect()["watts"].mean()
+    assert busy.inputs[""]["watts"].value == pytest.approx(own, rel=1e-6)
     with pytest.raises(EsxparseError, match="has no power readings"):
         plan.power(hosts=1, price=1, climate=1, recordings=folder / "esxcli-host.txt")
 
