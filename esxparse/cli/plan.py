@@ -25,7 +25,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         description="Answers a question from inputs that you give, or that a recording shows; lists what is missing "
         "and guesses nothing (docs/plan.md).",
     )
-    planners = parser.add_subparsers(dest="planner", metavar="NAME", required=True)
+    planners = parser.add_subparsers(dest="planner", metavar="NAME", required=True, help="the question to answer")
     for name in NAMES:
         _add_planner(planners, form(name))
     parser.set_defaults(run=run)

@@ -26,9 +26,9 @@ def series(
     """
     rows = of_recording.table(rec, table, [column])
     if instance is not None:
-        there = rows.select("instance").unique().collect()["instance"].sort().to_list()
-        if instance not in there:
-            raise EsxparseError(f"{rec.source} has no {table} {instance!r}: {choose_from(instance, there)}")
+        names = rows.select("instance").unique().collect()["instance"].sort().to_list()
+        if instance not in names:
+            raise EsxparseError(f"{rec.source} has no {table} {instance!r}: {choose_from(instance, names)}")
         rows = rows.filter(instance=instance)
     value = pl.col(column).max() if highest else pl.col(column).sum()
     return rows.group_by("time").agg(value=value).sort("time")
@@ -57,14 +57,23 @@ def uplinks(rec: Recording) -> pl.LazyFrame | None:
 
 
 def busiest(rows: pl.LazyFrame) -> float:
-    """The value that is not exceeded in 95 % of the time, of what `series` gives."""
+    """The value that is not exceeded in 95 % of the time, of what `series` gives.
+
+    Raises EsxparseError: There is none.
+    """
     return _one(rows, over_time.quantile(pl.col("value"), BUSY))
 
 
 def mean(rows: pl.LazyFrame) -> float:
-    """The mean over time of what `series` gives."""
+    """The mean over time of what `series` gives.
+
+    Raises EsxparseError: There is none.
+    """
     return _one(rows, over_time.mean(pl.col("value")))
 
 
 def _one(rows: pl.LazyFrame, value: pl.Expr) -> float:
-    return float(over_time.with_covered(rows).select(value).collect().item())
+    found = over_time.with_covered(rows).select(value).collect().item()
+    if found is None:
+        raise EsxparseError("the capture has no sample with a number that the planner takes from it: give the input")
+    return float(found)

@@ -17,7 +17,7 @@ from esxparse.errors import EsxparseError
 from esxparse.metrics import consolidation, cpu_cost, host
 from esxparse.plans.captures import busiest, columns_of, series
 from esxparse.plans.planner import Answer, Found
-from esxparse.plans.values import Given
+from esxparse.plans.values import Known
 from esxparse.recording import Recording
 from esxparse.studies import Study
 
@@ -37,16 +37,16 @@ def answer(known: Mapping[str, Any]) -> Answer:
     Raises EsxparseError: More CPU is in use without VMs than with them.
     """
     more = {name: _more(known, name) for name in _WORDS}
-    there = {name: value for name, value in more.items() if value is not None}
-    fewest = min(there, key=lambda name: there[name])
+    rooms = {name: value for name, value in more.items() if value is not None}
+    fewest = min(rooms, key=lambda name: rooms[name])
     results: dict[str, Any] = {
-        **{f"more_at_{name}": value for name, value in there.items()},
-        "more": there[fewest],
+        **{f"more_at_{name}": value for name, value in rooms.items()},
+        "more": rooms[fewest],
         "binding": _WORDS[fewest],
         "unknown": ", ".join(word for name, word in _WORDS.items() if more[name] is None) or None,
         **_traffic(known),
     }
-    room = there[fewest]
+    room = rooms[fewest]
     because = f"{room:,} more until {_WORDS[fewest]} reaches its limit"
     if room < 0:
         because = f"{-room:,} too many for the limit of {_WORDS[fewest]}"
@@ -119,14 +119,17 @@ def measure(rec: Recording, _known: Mapping[str, Any]) -> Found:
     """
     origin = rec.source
     load = consolidation.host_load(*columns_of(rec)).collect()
-    found = {"vms": Given(float(load["vms"].max() or 0), f"{origin}: most at once")}  # type: ignore[arg-type]
-    found["cpu"] = Given(busiest(load.lazy().select("time", value="pcpu_util_pct")), f"{origin}: p95")
-    found["cpus"] = Given(float(load["pcpus"].max() or 0), origin)  # type: ignore[arg-type]
+    most = load["vms"].max()
+    if not isinstance(most, int) or not most:
+        raise EsxparseError(f"{origin} has no VMs: give a capture of the host at work")
+    found = {"vms": Known(float(most), f"{origin}: most at once")}
+    found["cpu"] = Known(busiest(load.lazy().select("time", value="pcpu_util_pct")), f"{origin}: p95")
+    found["cpus"] = Known(float(load["pcpus"].max() or 0), origin)  # type: ignore[arg-type]
     if mhz := host.nominal_mhz(rec.tables):
-        found["mhz"] = Given(mhz, origin)
+        found["mhz"] = Known(mhz, origin)
     # Without what limits withhold: more VMs do not change that.
     worst = series(rec, "vm", "contention_pct", highest=True)
-    found["ready"] = Given(busiest(worst), f"{origin}: p95 of the worst VM, limits left out")
+    found["ready"] = Known(busiest(worst), f"{origin}: p95 of the worst VM, limits left out")
     return Found({"": found})
 
 
@@ -151,7 +154,7 @@ def measure_study(found: Study, known: Mapping[str, Any]) -> Found:
     by = [label for label in found.labels if label not in {_LABEL, "repetition"}]
     loads = consolidation.largest_loads(runs.lazy(), _LABEL, {one[0]: one[1] for one in used.values()}, by).collect()
     names = {column: name for name, (column, _) in used.items()}
-    values: dict[str, dict[str, Given]] = {}
+    values: dict[str, dict[str, Known]] = {}
     for row in loads.iter_rows(named=True):
         case = ", ".join(f"{row[label]}" for label in by)
         largest = row["largest_load"]
@@ -160,17 +163,17 @@ def measure_study(found: Study, known: Mapping[str, Any]) -> Found:
             largest = max(row["first_beyond"] - 1, 0.0)
         if largest is not None:
             origin = f"{found.path.name}: {row['tolerance']} at {row['limit']:g}, {row['status']}"
-            values.setdefault(case, {})[f"vms_at_{names[row['tolerance']]}"] = Given(largest, origin)
+            values.setdefault(case, {})[f"vms_at_{names[row['tolerance']]}"] = Known(largest, origin)
     return Found(values, {"Largest numbers of VMs": loads})
 
 
 def _percentile(found: Study, runs: pl.DataFrame, asked: Any) -> str | None:
     """The column of response times; None if there is none."""
-    there = [name for name in runs.columns if name.endswith("p95_ms") and runs[name].null_count() < len(runs)]
+    columns = [name for name in runs.columns if name.endswith("p95_ms") and runs[name].null_count() < len(runs)]
     if asked is not None:
-        there = [name for name in there if name == asked]
-        if not there:
+        columns = [name for name in columns if name == asked]
+        if not columns:
             raise EsxparseError(f"{found.path} has no column {asked} ending in p95_ms")
-    if len(there) > 1:
-        raise EsxparseError(f"{found.path} has several response times: give p95_column, one of {', '.join(there)}")
-    return there[0] if there else None
+    if len(columns) > 1:
+        raise EsxparseError(f"{found.path} has several response times: give p95_column, one of {', '.join(columns)}")
+    return columns[0] if columns else None

@@ -10,7 +10,7 @@ import polars as pl
 from esxparse.metrics import consolidation
 from esxparse.plans.captures import busiest, columns_of, mean, uplinks
 from esxparse.plans.planner import Answer, Found
-from esxparse.plans.values import Given
+from esxparse.plans.values import Known
 from esxparse.recording import Recording
 from esxparse.schema import TIME
 
@@ -64,27 +64,27 @@ def measure(rec: Recording, known: Mapping[str, Any]) -> Found:
     spells = _spells(checks)
     origin = rec.source
     counts = load.select(pl.col("vms", "vcpus", "pcpus").max().cast(pl.Float64)).collect().row(0, named=True)
-    found = {name: Given(value, f"{origin}: most at once") for name, value in counts.items() if value is not None}
-    found["util"] = Given(mean(load.select("time", value="pcpu_util_pct")), f"{origin}: mean")
+    found = {name: Known(value, f"{origin}: most at once") for name, value in counts.items() if value is not None}
+    found["util"] = Known(mean(load.select("time", value="pcpu_util_pct")), f"{origin}: mean")
     share = consolidation.dense_mode_summary(checks.lazy()).collect()["eligible_pct"].item()
     if share is not None:
-        found["eligible"] = Given(share, f"{origin}: {len(checks)} checks")
-        found["longest"] = Given(spells["minutes"].max() or 0.0, origin)  # type: ignore[arg-type]
+        found["eligible"] = Known(share, f"{origin}: {len(checks)} checks")
+        found["longest"] = Known(spells["minutes"].max() or 0.0, origin)  # type: ignore[arg-type]
     found |= _network(rec)
     return Found({"": found}, {"When all thresholds held": spells})
 
 
-def _network(rec: Recording) -> dict[str, Given]:
+def _network(rec: Recording) -> dict[str, Known]:
     """Load of the uplinks; empty for what the capture lacks."""
     found = {}
     ports = uplinks(rec)
     if ports is not None:
         if "line_pct" in ports.collect_schema().names():
             loads = ports.group_by("time").agg(value=pl.col("line_pct").max()).sort("time")
-            found["uplink"] = Given(busiest(loads), f"{rec.source}: p95 of the busiest uplink")
+            found["uplink"] = Known(busiest(loads), f"{rec.source}: p95 of the busiest uplink")
         sums = ports.group_by("time").agg(pl.col("tx_packets", "rx_packets").sum()).sort("time")
         both = sums.select("time", value=pl.max_horizontal("tx_packets", "rx_packets"))
-        found["packets"] = Given(mean(both), f"{rec.source}: mean")
+        found["packets"] = Known(mean(both), f"{rec.source}: mean")
     return found
 
 

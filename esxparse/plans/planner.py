@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.plans.forms import Form, form
 from esxparse.plans.result import Plan
-from esxparse.plans.values import ALL, Given, Range, Value, cases_of, complete, read, shown
+from esxparse.plans.values import ALL, Known, Range, Value, cases_of, complete, read, shown
 from esxparse.reading import as_recording
 from esxparse.recording import Recording
 from esxparse.studies import Study, study
@@ -38,7 +38,7 @@ class Answer(NamedTuple):
 class Found(NamedTuple):
     """What a recording or a study gives: inputs by case, and tables to show."""
 
-    values: Mapping[str, Mapping[str, Given]]
+    values: Mapping[str, Mapping[str, Known]]
     tables: Mapping[str, pl.DataFrame] = {}
 
 
@@ -81,10 +81,10 @@ class Planner:
         Raises EsxparseError: An input is unknown, missing or outside its range, or a recording does not give what is
             asked for.
         """
-        given = self._read(inputs)
-        found = self._measured(recordings, given)
-        cases = cases_of(self.form, given, found.values)
-        values = complete(self.form, cases, given, found.values)
+        entered = self._read(inputs)
+        found = self._measured(recordings, entered)
+        cases = cases_of(self.form, entered, found.values)
+        values = complete(self.form, cases, entered, found.values)
         points = {case: self._points(values[case]) for case in cases}
         answers = {case: [self.answer(point) for point in points[case]] for case in cases}
         results = {case: [dict(one.results) for one in found_of] for case, found_of in answers.items()}
@@ -94,7 +94,7 @@ class Planner:
             self.form,
             values,
             merged,
-            {case: self._said(answers[case], merged[case]) for case in cases},
+            {case: self._sentence(answers[case], merged[case]) for case in cases},
             [row for case in cases for row in self._rows(case, values[case], points[case], results[case])],
             found.tables,
             list(dict.fromkeys(note for case in cases for one in answers[case] for note in one.notes)),
@@ -110,16 +110,16 @@ class Planner:
         return {name: read(self.form, name, value) for name, value in inputs.items() if value is not None}
 
     def _measured(
-        self, recordings: Source | Mapping[str, Source] | None, given: Mapping[str, Mapping[str, Value]]
+        self, recordings: Source | Mapping[str, Source] | None, entered: Mapping[str, Mapping[str, Value]]
     ) -> Found:
         """What recordings give, by case."""
         if recordings is None:
             return Found({})
         sources = recordings if isinstance(recordings, Mapping) else {ALL: recordings}
-        values: dict[str, Mapping[str, Given]] = {}
+        values: dict[str, Mapping[str, Known]] = {}
         tables: dict[str, pl.DataFrame] = {}
         for case, source in sources.items():
-            known = {name: mine[at] for name, mine in given.items() if (at := case if case in mine else ALL) in mine}
+            known = {name: mine[at] for name, mine in entered.items() if (at := case if case in mine else ALL) in mine}
             defaults = {name: one.default for name, one in self.form.inputs.items() if one.default is not None}
             found = self._found(_opened(source), defaults | known)
             for inner, taken in found.values.items():
@@ -140,7 +140,7 @@ class Planner:
             raise EsxparseError(f"{self.name} takes no recording: give its inputs")
         return self.measure(source, known)
 
-    def _points(self, values: Mapping[str, Given]) -> list[dict[str, Any]]:
+    def _points(self, values: Mapping[str, Known]) -> list[dict[str, Any]]:
         """All combinations of the steps of ranged inputs.
 
         Raises EsxparseError: Too many inputs are ranges.
@@ -162,7 +162,7 @@ class Planner:
             for at, row in enumerate(rows):
                 row.update(self.beside(row, first[at] if len(first) == len(rows) else first[0]))
 
-    def _said(self, answers: Sequence[Answer], merged: Mapping[str, Any]) -> str:
+    def _sentence(self, answers: Sequence[Answer], merged: Mapping[str, Any]) -> str:
         """The verdict of a case with its numbers; of ranged inputs, the different verdicts and the main results."""
         verdicts = [text for text in dict.fromkeys(one.verdict for one in answers) if text]
         because = answers[0].because
@@ -175,7 +175,7 @@ class Planner:
     def _rows(
         self,
         case: str,
-        values: Mapping[str, Given],
+        values: Mapping[str, Known],
         points: Sequence[Mapping[str, Any]],
         results: Sequence[Mapping[str, Any]],
     ) -> list[dict[str, Any]]:
@@ -222,8 +222,8 @@ def _merged(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _together(values: Sequence[Any]) -> Range | str:
     """The range of numbers, or different values in words; combinations without a number are mentioned."""
-    there = [value for value in values if value is not None]
-    if any(isinstance(value, bool | str) for value in there):
+    known = [value for value in values if value is not None]
+    if any(isinstance(value, bool | str) for value in known):
         return " or ".join("none" if value is None else shown(value) for value in values)
-    numbers = Range(min(there), max(there))
-    return numbers if len(there) == len(values) else f"{numbers} or none"
+    numbers = Range(min(known), max(known))
+    return numbers if len(known) == len(values) else f"{numbers} or none"

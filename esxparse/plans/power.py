@@ -12,7 +12,7 @@ from esxparse.metrics import energy, power_cost
 from esxparse.metrics.scheduling import pct_to_ms
 from esxparse.plans.captures import mean, series
 from esxparse.plans.planner import Answer, Found
-from esxparse.plans.values import Given
+from esxparse.plans.values import Known
 from esxparse.recording import Recording
 from esxparse.studies import Study
 
@@ -64,31 +64,31 @@ def measure(rec: Recording, _known: Mapping[str, Any]) -> Found:
     return Found({"": {"watts": _watts(rec)}})
 
 
-def _watts(rec: Recording) -> Given:
+def _watts(rec: Recording) -> Known:
     if rec.format == "esxtop":
-        return Given(mean(series(rec, "host", "watts")), f"{rec.source}: mean of the host's own meter")
+        return Known(mean(series(rec, "host", "watts")), f"{rec.source}: mean of the host's own meter")
     if "power" not in rec.tables:
         raise EsxparseError(f"{rec.source} has no power readings: give those of a BMC or a meter")
     readings = rec.tables["power"]
-    there = readings.collect_schema().names()
-    if "kind" in there:
+    columns = readings.collect_schema().names()
+    if "kind" in columns:
         readings = readings.filter(pl.col("kind").is_null() | (pl.col("kind") == "system"))
     readings = readings.filter(pl.col("watts").is_not_null())
-    sensors = readings.select("source", "sensor").unique().collect() if {"source", "sensor"} <= {*there} else None
+    sensors = readings.select("source", "sensor").unique().collect() if {"source", "sensor"} <= {*columns} else None
     if sensors is not None and len(sensors) > 1:
         names = ", ".join(sorted(sensors["sensor"].unique().to_list()))
         raise EsxparseError(
             f"{rec.source} has readings of several meters ({names}): give --watts, the power of one host"
         )
-    if "time" in there:
+    if "time" in columns:
         measured = energy.energy(readings).collect()
         if len(measured) and measured["watts_mean"][0] is not None:
             hours = measured["covered_s"][0] / 3600
-            return Given(measured["watts_mean"][0], f"{rec.source}: mean of {hours:.2g} h")
+            return Known(measured["watts_mean"][0], f"{rec.source}: mean of {hours:.2g} h")
     watts = readings.select(pl.col("watts").mean()).collect().item()
     if watts is None:
         raise EsxparseError(f"{rec.source} has no power reading with a number: give --watts")
-    return Given(watts, f"{rec.source}: mean of its readings")
+    return Known(watts, f"{rec.source}: mean of its readings")
 
 
 def measure_study(found: Study, _known: Mapping[str, Any]) -> Found:
@@ -104,6 +104,6 @@ def measure_study(found: Study, _known: Mapping[str, Any]) -> Found:
     values = {}
     for row in means.iter_rows(named=True):
         origin = f"{found.path.name}: mean of {row['len']} runs"
-        given = {name: Given(row[column], origin) for name, column in _FROM_STUDY.items() if row[column] is not None}
-        values[str(row["policy"])] = given
+        known = {name: Known(row[column], origin) for name, column in _FROM_STUDY.items() if row[column] is not None}
+        values[str(row["policy"])] = known
     return Found(values)

@@ -9,7 +9,7 @@ from esxparse.metrics import replication
 from esxparse.metrics.units import factor
 from esxparse.plans.captures import mean, series
 from esxparse.plans.planner import Answer, Found
-from esxparse.plans.values import Given
+from esxparse.plans.values import Known
 
 if TYPE_CHECKING:
     from esxparse.recording import Recording
@@ -74,7 +74,7 @@ def measure(rec: Recording, known: Mapping[str, Any]) -> Found:
     found = {}
     if port := known.get("port"):
         rate = mean(series(rec, "port", "traffic_mbits", port))
-        found["rate"] = Given(rate, f"{rec.source}: mean of {port}, busier direction")
+        found["rate"] = Known(rate, f"{rec.source}: mean of {port}, busier direction")
     written = None
     if device := known.get("device"):
         written = mean(series(rec, "device", "write_mib_per_s", device))
@@ -83,5 +83,5 @@ def measure(rec: Recording, known: Mapping[str, Any]) -> Found:
     if written is not None:
         per_day = written * factor("mib", "mb") * _SECONDS_PER_DAY
         origin = f"{rec.source}: mean writes of {device or known['vm']} times 24 h, an upper bound"
-        found["changed"] = Given(per_day, origin)
+        found["changed"] = Known(per_day, origin)
     return Found({"": found})

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from esxparse.plans.forms import Form
-from esxparse.plans.values import ALL, Given, Range, Value, shown
+from esxparse.plans.values import ALL, Known, Range, Value, shown
 from esxparse.recording import as_html, as_markdown, printable
 from esxparse.sortable import table
 
@@ -72,7 +72,7 @@ class Plan:
     """
 
     form: Form
-    inputs: Mapping[str, Mapping[str, Given]]
+    inputs: Mapping[str, Mapping[str, Known]]
     results: Mapping[str, Mapping[str, Any]]
     verdicts: Mapping[str, str]
     sensitivity: Sequence[Mapping[str, Any]] = ()
@@ -96,8 +96,8 @@ class Plan:
 
     def _all_sections(self) -> Iterator[Section]:
         cases = list(self.results)
-        said = [f"{case}: {text}" if case else text for case, text in self.verdicts.items()]
-        yield Section("Answer", ("",), [(one,) for one in said])
+        sentences = [f"{case}: {text}" if case else text for case, text in self.verdicts.items()]
+        yield Section("Answer", ("",), [(one,) for one in sentences])
         yield Section("Results", ("result", *(case or "value" for case in cases), "unit"), self._result_rows(cases))
         heads = [*self.sensitivity[0]] if self.sensitivity else []
         yield Section("Sensitivity", heads, [[shown(one[head]) for head in heads] for one in self.sensitivity])
@@ -121,9 +121,9 @@ class Plan:
             found = {case: self.inputs[case][name] for case in cases if name in self.inputs[case]}
             if len(set(found.values())) == 1 and len(found) == len(cases):
                 found = {ALL: next(iter(found.values()))}
-            for case, given in found.items():
+            for case, known in found.items():
                 label = f"{name}, {case}" if case else name
-                yield label, shown(given.value), one.unit, given.origin, one.meaning
+                yield label, shown(known.value), one.unit, known.origin, one.meaning
 
     def text(self) -> str:
         """Everything for a terminal."""

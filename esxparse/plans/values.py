@@ -42,7 +42,7 @@ Value = float | str | Range
 
 
 @dataclass(frozen=True)
-class Given:
+class Known:
     """The value of an input, and where it comes from."""
 
     value: Value
@@ -66,20 +66,20 @@ def shown(value: object) -> str:
     return f"{value:,g}" if abs(value) < _WHOLE_FROM and float(f"{value:g}") == value else figure(value)
 
 
-def read(form: Form, name: str, given: Any) -> dict[str, Value]:
+def read(form: Form, name: str, raw: Any) -> dict[str, Value]:
     """The values of an input by case.
 
     Args:
         form: Of the planner.
         name: Of the input.
-        given: A number, a pair, text such as `0.10..0.30` or `routed=440`, a list of such texts, or a mapping of cases.
+        raw: A number, a pair, text such as `0.10..0.30` or `routed=440`, a list of such texts, or a mapping of cases.
 
     Raises EsxparseError: It is not what the input takes.
     """
     one = form.inputs[name]
-    if isinstance(given, Mapping):
-        return {str(case): _value(form, name, one, value) for case, value in given.items()}
-    texts = given if isinstance(given, list) else [given]
+    if isinstance(raw, Mapping):
+        return {str(case): _value(form, name, one, value) for case, value in raw.items()}
+    texts = raw if isinstance(raw, list) else [raw]
     found: dict[str, Value] = {}
     for text in texts:
         of_case = _CASE.fullmatch(text) if isinstance(text, str) else None
@@ -94,39 +94,39 @@ def _for(case: str) -> str:
     return f" for {case}" if case else ""
 
 
-def _value(form: Form, name: str, one: Input, given: Any) -> Value:
+def _value(form: Form, name: str, one: Input, raw: Any) -> Value:
     """One value, checked.
 
     Raises EsxparseError: It is not what the input takes.
     """
     if one.choices:
-        if str(given) not in one.choices:
-            raise EsxparseError(f"{form.name}: {name} is {given!r}: {choose_from(given, one.choices)}")
-        return str(given)
+        if str(raw) not in one.choices:
+            raise EsxparseError(f"{form.name}: {name} is {raw!r}: {choose_from(raw, one.choices)}")
+        return str(raw)
     if one.name:
-        return str(given)
-    limits = _limits(given)
+        return str(raw)
+    limits = _limits(raw)
     for number in limits:
         if not _is_allowed(one, number):
             wanted = " ".join(part for part in ("a whole number" if one.whole else "a number", one.allowed) if part)
             source = f" ({one.source})" if one.source and one.allowed else ""
             raise EsxparseError(
-                f"{form.name}: {name} is {given!r}: give {wanted}{source}; it is: {one.meaning} [{one.unit}]"
+                f"{form.name}: {name} is {raw!r}: give {wanted}{source}; it is: {one.meaning} [{one.unit}]"
             )
     low, high = limits[0], limits[-1]
     if low > high:
-        raise EsxparseError(f"{form.name}: the range {given!r} of {name} begins above its end: write LOW..HIGH")
+        raise EsxparseError(f"{form.name}: the range {raw!r} of {name} begins above its end: write LOW..HIGH")
     return low if low == high else Range(low, high)
 
 
-def _limits(given: Any) -> tuple[float, ...]:
+def _limits(raw: Any) -> tuple[float, ...]:
     """The number, or both ends of the range; NaN for what is neither."""
-    parts: Sequence[Any] = (given,)
-    if isinstance(given, str):
-        between = _RANGE.fullmatch(given.strip())
-        parts = between.groups() if between else (given,)
-    elif isinstance(given, tuple):
-        parts = given
+    parts: Sequence[Any] = (raw,)
+    if isinstance(raw, str):
+        between = _RANGE.fullmatch(raw.strip())
+        parts = between.groups() if between else (raw,)
+    elif isinstance(raw, tuple):
+        parts = raw
     try:
         return tuple(float("nan") if isinstance(part, bool) else float(part) for part in parts) or (math.nan,)
     except (TypeError, ValueError):
@@ -143,41 +143,41 @@ def _is_allowed(one: Input, number: float) -> bool:
     )
 
 
-def cases_of(form: Form, given: Mapping[str, Iterable[str]], measured: Iterable[str]) -> list[str]:
+def cases_of(form: Form, entered: Mapping[str, Iterable[str]], measured: Iterable[str]) -> list[str]:
     """The cases in their order: those of inputs and recordings, else the published ones of an input that is not given.
 
     Without any, it is the one that all inputs are of.
 
-    `given`: the cases of each input. `measured`: those of recordings.
+    `entered`: the cases of each input. `measured`: those of recordings.
     """
-    sides = [*given.values(), measured]
+    sides = [*entered.values(), measured]
     found = list(dict.fromkeys(case for side in sides for case in side if case != ALL))
     if found:
         return found
-    published = (one.published for name, one in form.inputs.items() if one.published and name not in given)
+    published = (one.published for name, one in form.inputs.items() if one.published and name not in entered)
     return list(next(published, None) or [ALL])
 
 
 def complete(
     form: Form,
     cases: Sequence[str],
-    given: Mapping[str, Mapping[str, Value]],
-    measured: Mapping[str, Mapping[str, Given]],
-) -> dict[str, dict[str, Given]]:
+    entered: Mapping[str, Mapping[str, Value]],
+    measured: Mapping[str, Mapping[str, Known]],
+) -> dict[str, dict[str, Known]]:
     """The values of every case: the user's, else those of recordings, else documented constants.
 
     Args:
         form: Of the planner.
         cases: Their names.
-        given: The user's values by input and case.
+        entered: The user's values by input and case.
         measured: Those from recordings, by case and input.
 
     Raises EsxparseError: Inputs are missing, all of which the message lists, or an input and its replacement are given.
     """
     for name, one in form.inputs.items():
-        if one.replaces and name in given and one.replaces in given:
+        if one.replaces and name in entered and one.replaces in entered:
             raise EsxparseError(f"{form.name}: give either {one.replaces} or {name}, not both")
-    found = {case: _case(form, case, given, measured) for case in cases}
+    found = {case: _case(form, case, entered, measured) for case in cases}
     missing = {
         name: [case for case in cases if not _has(form, name, found[case])]
         for name in form.inputs
@@ -193,23 +193,23 @@ def complete(
 def _case(
     form: Form,
     case: str,
-    given: Mapping[str, Mapping[str, Value]],
-    measured: Mapping[str, Mapping[str, Given]],
-) -> dict[str, Given]:
+    entered: Mapping[str, Mapping[str, Value]],
+    measured: Mapping[str, Mapping[str, Known]],
+) -> dict[str, Known]:
     """What is known of one case."""
-    found: dict[str, Given] = {}
-    replaced = {one.replaces for name, one in form.inputs.items() if one.replaces and name in given}
+    found: dict[str, Known] = {}
+    replaced = {one.replaces for name, one in form.inputs.items() if one.replaces and name in entered}
     for name, one in form.inputs.items():
-        mine = given.get(name, {})
+        mine = entered.get(name, {})
         if case in mine or ALL in mine:
-            found[name] = Given(mine.get(case, mine.get(ALL, "")), "given")
+            found[name] = Known(mine.get(case, mine.get(ALL, "")), "given")
         elif taken := measured.get(case, {}).get(name) or measured.get(ALL, {}).get(name):
-            if name not in replaced and one.replaces not in given:
+            if name not in replaced and one.replaces not in entered:
                 found[name] = taken
         elif one.published and case in one.published and not mine:
-            found[name] = Given(one.published[case], f"published: {one.source}")
+            found[name] = Known(one.published[case], f"published: {one.source}")
         elif one.default is not None:
-            found[name] = Given(one.default, f"constant: {one.source}")
+            found[name] = Known(one.default, f"constant: {one.source}")
     return found
 
 
@@ -218,7 +218,7 @@ def _needed(form: Form, name: str) -> bool:
     return not (one.optional or one.replaces)
 
 
-def _has(form: Form, name: str, found: Mapping[str, Given]) -> bool:
+def _has(form: Form, name: str, found: Mapping[str, Known]) -> bool:
     """Whether an input or one that replaces it is there."""
     return name in found or any(one.replaces == name and other in found for other, one in form.inputs.items())
 

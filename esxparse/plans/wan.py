@@ -11,7 +11,7 @@ from esxparse.errors import EsxparseError
 from esxparse.metrics import remote
 from esxparse.metrics.units import factor
 from esxparse.plans.planner import Answer, Found
-from esxparse.plans.values import Given
+from esxparse.plans.values import Known
 from esxparse.recording import Recording, counted
 
 _PEAKS = "Mean rates were added up: bursts of several users may meet, and a single one can fill a small link."
@@ -46,7 +46,7 @@ def measure(rec: Recording, _known: Mapping[str, Any]) -> Found:
     rates = remote.by_activity(samples).filter(pl.col("mean_kb_per_s") > 0, pl.col("activity").is_not_null()).collect()
     return Found(
         {
-            name: {"rate": Given(rate, f"{rec.source}: mean")}
+            name: {"rate": Known(rate, f"{rec.source}: mean")}
             for name, rate in rates.select("activity", "mean_kb_per_s").rows()
         }
     )

@@ -226,8 +226,8 @@ def test_help_is_a_word_too(words, same, capsys):
 
 def test_every_command_has_help():
     (commands,) = [action for action in build_parser()._actions if action.dest == "command"]
-    named = "batch check collect compare convert diagnose formats info lab lake report rules simulate slice study"
-    assert set(commands.choices) == {*named.split(), "templates"}
+    named = "audit batch check collect compare convert diagnose formats info lab lake plan report rules simulate slice"
+    assert set(commands.choices) == {*named.split(), "study", "templates"}
     for choice in commands._choices_actions:
         assert choice.help
     for parser in commands.choices.values():
