@@ -139,6 +139,7 @@ def test_settings_of_a_vm(judged, item, key, good, bad, absent):
         ({"numvcpus": "12", "virtualHW.version": "7"}, "5.0.0", "met", "not met"),
         ({"numvcpus": "12", "vcpu.hotadd": "TRUE"}, "8.0.0", "met", "not met"),
         ({"numvcpus": "12", "cpuid.coresPerSocket": "12"}, "6.0.0", "met", "not met"),
+        ({"numvcpus": "24", "cpuid.coresPerSocket": "12"}, "6.0.0", "met", "not met"),  # 2 nodes seen, 3 needed
         ({"numvcpus": "12", "cpuid.coresPerSocket": "12"}, "6.5.0", "met", "met"),
     ],
 )
@@ -165,6 +166,8 @@ def test_high_latency_sensitivity_takes_reservations(judged):
     assert judged("latency.reservation", vmx(high))[0] == "unknown"
     assert judged("latency.reservation", vmx(high), cpu)[0] == "not met"
     # 8 x 2,400 MHz and 16,384 MiB.
+    half = high | {"sched.cpu.min": "9600", "sched.mem.min": "16384"}
+    assert judged("latency.reservation", vmx(half), cpu)[0] == "not met"
     half = high | {"sched.cpu.min": "19200", "sched.mem.min": "8192"}
     assert judged("latency.reservation", vmx(half), cpu)[0] == "not met"
     assert judged("latency.reservation", vmx(half | {"sched.mem.min": "16384"}), cpu)[0] == "met"

@@ -41,6 +41,7 @@ def test_replication_takes_as_long_as_published():
     [
         (200, 1, True, False),
         (201, 2, True, False),
+        (500, 3, True, False),
         (501, 3, True, True),
         (2000, 10, True, True),
         (2001, 11, False, True),
@@ -96,6 +97,9 @@ def test_ranges_make_a_table():
         [29_784 * price * climate for price in (0.1, 0.2, 0.3) for climate in (1.3, 1.4, 1.5)]
     )
     assert "3,872 to 13,403 currency" in found.verdicts[""]
+    policies = plan.power(hosts=20, watts={"high": 230, "saving": 170}, price=(0.1, 0.3), climate=1)
+    # 20 x 0.06 kW x 8,760 h = 10,512 kWh, at the same price.
+    assert results(policies, "saving")["saved"] == Range(pytest.approx(1051.2), pytest.approx(3153.6))
     # An RPO of 24 h is too short for some of them.
     some = plan.replication(vms=1500, size=51_200, rate="400..900", change="2..5", rpo=60)
     assert results(some)["shortest_rpo_min"] == "455 to 1,138 or none"
@@ -218,12 +222,19 @@ def test_a_capture_gives_inputs_and_the_user_wins():
     assert (inputs["vms"].value, inputs["cpus"].value, inputs["mhz"].value) == (8, 16, 2600)
     assert (inputs["cpu"].origin, inputs["cpu_limit"].origin) == ("given", "constant: the study of dense mode")
     assert inputs["vms"].origin.endswith("most at once")
+    busy = plan.consolidation(recordings=capture).inputs[""]["cpu"].value
+    used = capture["host"].collect()["util_pct"].drop_nulls().sort()
+    assert used[int(0.94 * len(used))] <= busy <= used[int(0.97 * len(used))]
     # The first sample has no rates yet.
     writes = capture["vm"].select("time", "vdisk_write_mib").drop_nulls().collect()
     copied = plan.replication(recordings=capture, vm="all", port="vmnic0", vms=8, size=1000, rpo=60)
     per_sample = writes.group_by("time").sum()["vdisk_write_mib"].mean()
     assert results(copied)["changed_mb"] == pytest.approx(per_sample * 1.048576 * 86_400, rel=1e-3)
     assert "upper bound" in copied.inputs[""]["changed"].origin
+    # A change of one's own takes the place of the measured one.
+    own = plan.replication(recordings=capture, vm="all", port="vmnic0", vms=8, size=1000, rpo=60, change=5)
+    assert results(own)["changed_mb"] == 400
+    assert "changed" not in own.inputs[""]
     with pytest.raises(EsxparseError, match=r"has no port 'vmnic9': .*vmnic0"):
         plan.replication(recordings=capture, port="vmnic9", **ARTICLE)
 
