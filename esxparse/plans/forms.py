@@ -52,10 +52,14 @@ class Input:
         """Allowed values in words, empty if any number will do."""
         if self.choices:
             return " or ".join(self.choices)
-        low = f"above {self.above:g}" if self.above is not None else f"from {self.least:g}" if self.least else ""
+        words = []
+        if self.above is not None:
+            words.append(f"above {self.above:g}")
+        elif self.least is not None:
+            words.append(f"from {self.least:g}")
         if self.most is not None:
-            low = f"{low or f'from {self.least or 0:g}'} to {self.most:g}"
-        return low
+            words.append(f"to {self.most:g}")
+        return " ".join(words)
 
 
 @dataclass(frozen=True)
