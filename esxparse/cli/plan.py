@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from esxparse.cli.output import add_opening, add_shapes, given_opening, place_of, put, warn
 from esxparse.plans.forms import NAMES, Form, Input, form
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
     from esxparse.recording import Recording
     from esxparse.studies import Study
 
-_OF_OTHERS = ("format",)
+_OF_CASE: Final = re.compile(r"([^=/\\:?]+)=(.+)")
+_OF_OTHERS: Final = ("format",)
 """Options of opening whose names mean something else here."""
 
 
@@ -79,8 +81,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _case_and_file(text: str) -> tuple[str, str]:
     """The case of a recording, empty for all, and its file: `saving=ilo.xml`."""
-    case, equals, file = text.partition("=")
-    return (case, file) if equals and not Path(text).exists() else ("", text)
+    # A URL has signs before its first equals sign that no case has.
+    of_case = None if Path(text).exists() else _OF_CASE.fullmatch(text)
+    return (of_case[1], of_case[2]) if of_case else ("", text)
 
 
 def _opened(file: str, options: argparse.Namespace) -> Recording | Study:
