@@ -117,7 +117,7 @@ def rpo_fit(change_mb: float, rate_mb_per_s: float, rpo_min: float) -> RpoFit:
     (False, 23.3, -15.8, 170.67)
     """
     if not SHORTEST_RPO_MIN <= rpo_min <= LONGEST_RPO_MIN:
-        msg = f"the RPO in minutes must be from 15 to 1440 (24 hours), not {rpo_min!r}: vSphere Replication takes no other"
+        msg = f"the RPO in minutes must be from 15 to 1440 (24 hours), not {rpo_min!r}: no other can be set"
         raise EsxparseError(msg)
     needed, allowed = transfer_s(change_mb, rate_mb_per_s) / 60, _SHARE_OF_RPO * rpo_min
     left = allowed - needed
