@@ -80,9 +80,11 @@ docs: written ## Build the documentation into site/, which reads without a netwo
 	NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs build --strict
 	@echo site/index.html
 
-written: $(SYNCED) ## Write docs/formats.md anew from the readers, quality suites from checks.toml
+written: $(SYNCED) ## Write docs/formats.md and docs/planners.md anew from the code, quality suites from checks.toml
 	$(RUN) python -c "from esxparse.quality import suites; suites.write()"
 	$(RUN) esxparse formats --markdown > docs/formats.md.new && mv docs/formats.md.new docs/formats.md
+	$(RUN) python -c "from esxparse.plans import page; from esxparse.audits import page as items; print(page.page(), items.page(), sep='\n', end='')" > docs/planners.md.new
+	mv docs/planners.md.new docs/planners.md
 
 golden: $(SYNCED) ## Write the golden texts anew: what recordings, studies and reports show; read git diff before you commit
 	ESXPARSE_SEARCH=1 ESXPARSE_RENEW_GOLDEN=1 $(TEST) --dist worksteal -m "search or not search" tests/published/test_golden_*.py

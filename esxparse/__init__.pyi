@@ -4,7 +4,10 @@ import esxparse_simulator as simulate
 from esxparse import bundled as datasets
 from esxparse import collect as collect
 from esxparse import metrics as metrics
+from esxparse import plan as plan
 from esxparse import quality as quality
+from esxparse.audits.audit import Audit as Audit
+from esxparse.audits.audit import audit as audit
 from esxparse.comparison.compare import compare as compare
 from esxparse.comparison.result import Comparison as Comparison
 from esxparse.counters.catalogue import counter as counter

@@ -47,15 +47,8 @@ BESIDE = {
 GUIDES = {
     "First steps": ["command-line.md", "python.md", "reads.md"],
     "Exploring": ["explore.md", "export.md", "collect.md", "damage.md", "security.md", "licences.md"],
-    "Diagnosis": [
-        "diagnosis.md",
-        "compare.md",
-        "right-sizing.md",
-        "quality.md",
-        "case-studies.md",
-        "timeline.md",
-        "faults.md",
-    ],
+    "Planning": ["plan.md", "planners.md", "right-sizing.md"],
+    "Diagnosis": ["diagnosis.md", "compare.md", "quality.md", "case-studies.md", "timeline.md", "faults.md"],
     "Reports and studies": ["templates.md", "batch.md", "study.md", "lake.md"],
     "Simulator": ["simulate.md"],
 }

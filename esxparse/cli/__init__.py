@@ -41,6 +41,8 @@ _COMMANDS = (
     "lake",
     "collect",
     "study",
+    "plan",
+    "audit",
     "simulate",
     "formats",
     "templates",

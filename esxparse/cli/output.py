@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import closing
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, Protocol, TypeVar, cast
 
 from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
@@ -18,6 +18,7 @@ from esxparse.formats.names import STANDARD_INPUT
 from esxparse.formats.opening import DATE_ORDERS, DECIMALS, NAMES, PATIENCE_S, Options
 from esxparse.locations import is_url
 from esxparse.recording import printable
+from esxparse.target import Target, target
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -99,6 +100,48 @@ def each_on(
                 told(done.result)
             progress(number, len(things), f"{number:,} of {len(things):,}")
     return code
+
+
+class Printable(Protocol):
+    """A result in all shapes that commands print."""
+
+    def text(self) -> str:
+        """For a terminal."""
+        ...
+
+    def markdown(self) -> str:
+        """As Markdown."""
+        ...
+
+    def json(self) -> str:
+        """As JSON."""
+        ...
+
+
+def add_shapes(parser: argparse._ActionsContainer) -> None:
+    """Adds the options that say how a result is printed, and to which file."""
+    parser.add_argument(
+        "--format", dest="shape", choices=("table", "markdown", "json"), default="table", help="how to print it"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="write it to a file")
+    add_force(parser)
+
+
+def place_of(options: argparse.Namespace, inputs: Iterable[str]) -> Target | None:
+    """Where the result goes: a file, checked before any work, or None for standard output.
+
+    Raises EsxparseError: The file cannot be written, is an input, or is there already.
+    """
+    return target(options.output, inputs, replace=options.force) if options.output else None
+
+
+def put(found: Printable, options: argparse.Namespace, place: Target | None) -> None:
+    """Prints a result in the shape asked for, or writes it to its place."""
+    text = {"json": found.json, "markdown": found.markdown, "table": found.text}[options.shape]()
+    if place is None:
+        print(text)
+    else:
+        place.write(f"{text}\n".encode())
 
 
 def add_force(parser: argparse._ActionsContainer) -> None:

@@ -32,6 +32,9 @@ from .units import convert
 _MINUTES_PER_DAY: Final = 1440.0
 _SHARE_OF_RPO: Final = 0.5
 """Of the RPO, what a transfer may take."""
+SHORTEST_RPO_MIN: Final = 15.0
+LONGEST_RPO_MIN: Final = _MINUTES_PER_DAY
+"""What vSphere Replication takes for an RPO: 15 minutes to 24 hours."""
 
 
 class RpoFit(NamedTuple):
@@ -107,13 +110,15 @@ def window_share(rpo_min: float) -> float:
 def rpo_fit(change_mb: float, rate_mb_per_s: float, rpo_min: float) -> RpoFit:
     """Say whether a change gets across within half the RPO, and with how much to spare.
 
-    Raises EsxparseError: The rate or the RPO is not above 0, or the change negative.
+    Raises EsxparseError: The RPO is not from 15 minutes to 24 hours, the rate is not above 0, or the change negative.
 
     >>> fit = rpo_fit(76_800, 55, rpo_min=15)
     >>> fit.fits, round(fit.needed_min, 1), round(fit.headroom_min, 1), round(fit.needed_mb_per_s, 2)
     (False, 23.3, -15.8, 170.67)
     """
-    check("the RPO in minutes", rpo_min, ABOVE_0)
+    if not SHORTEST_RPO_MIN <= rpo_min <= LONGEST_RPO_MIN:
+        msg = f"the RPO in minutes must be from 15 to 1440 (24 hours), not {rpo_min!r}: no other can be set"
+        raise EsxparseError(msg)
     needed, allowed = transfer_s(change_mb, rate_mb_per_s) / 60, _SHARE_OF_RPO * rpo_min
     left = allowed - needed
     return RpoFit(needed, allowed, needed <= allowed, left, left / allowed * 100, change_mb / (allowed * 60))
@@ -130,7 +135,8 @@ def plan(runs: pl.LazyFrame, *, evenly: bool = False) -> pl.LazyFrame:
     initial_sync_h          f64  hours of the first full copy
     window_change_mb        f64  10**6 bytes to get across in one RPO: a day's change, or its even share
     replication_min         f64  minutes that takes
-    allowed_min             f64  minutes that it may take: half the RPO
+    allowed_min             f64  minutes that it may take: half the RPO; null for an RPO below 15 minutes or above 24
+                                 hours, which vSphere Replication does not take
     fits_rpo                bool
     headroom_min            f64  allowed - replication time; negative: it violates the RPO
     headroom_pct            f64  of the minutes allowed
@@ -157,7 +163,7 @@ def plan(runs: pl.LazyFrame, *, evenly: bool = False) -> pl.LazyFrame:
     changed = whole * column(there, "change_pct_per_day") / 100 * share
     moving = pl.when(rate > 0).then(rate)
     took = changed / moving / 60
-    allowed = pl.when(rpo > 0).then(_SHARE_OF_RPO * rpo)
+    allowed = pl.when(rpo.is_between(SHORTEST_RPO_MIN, LONGEST_RPO_MIN)).then(_SHARE_OF_RPO * rpo)
     return runs.with_columns(
         rate.alias("rate_mb_per_s"),
         (whole / moving / 3600).alias("initial_sync_h"),

@@ -229,8 +229,8 @@ def test_help_is_a_word_too(words, same, capsys):
 
 def test_every_command_has_help():
     (commands,) = [action for action in build_parser()._actions if action.dest == "command"]
-    named = "batch check collect compare convert diagnose export formats info lab lake report right-size rules simulate"
-    assert set(commands.choices) == {*named.split(), "slice", "study", "templates", "timeline"}
+    named = "audit batch check collect compare convert diagnose export formats info lab lake plan report right-size rules"
+    assert set(commands.choices) == {*named.split(), "simulate", "slice", "study", "templates", "timeline"}
     for choice in commands._choices_actions:
         assert choice.help
     for parser in commands.choices.values():

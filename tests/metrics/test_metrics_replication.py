@@ -19,7 +19,7 @@ def planned(evenly=False, **columns):
     return replication.plan(pl.LazyFrame(SETUP | columns), evenly=evenly).collect().row(0, named=True)
 
 
-@given(change=st.floats(0, 1e9), rate=st.floats(1e-3, 1e5), rpo=st.floats(1, 1440))
+@given(change=st.floats(0, 1e9), rate=st.floats(1e-3, 1e5), rpo=st.floats(15, 1440))
 def test_what_fits_has_headroom_and_the_rate_it_needs(change, rate, rpo):
     fit = replication.rpo_fit(change, rate, rpo)
     assert fit.fits == (fit.headroom_min >= 0)
@@ -41,6 +41,20 @@ def test_a_transfer_may_take_half_the_rpo():
     assert (just["allowed_min"], just["fits_rpo"]) == (7.5, True)
     assert (just["headroom_min"], just["headroom_pct"]) == (pytest.approx(0, abs=1e-9), pytest.approx(0, abs=1e-9))
     assert just["needed_mbit_per_s"] == pytest.approx(8 * 76_800 / 450)
+
+
+@pytest.mark.parametrize("rpo", [1, 14.9, 1441, 3000])
+def test_an_rpo_that_cannot_be_set_has_no_verdict(rpo):
+    """The source: "RPO (Recovery Point Objective = data that can be lost): 15min - 24hours"."""
+    with pytest.raises(EsxparseError, match=r"RPO in minutes must be from 15 to 1440 \(24 hours\)"):
+        replication.rpo_fit(1, 1, rpo)
+    assert planned(vm_size_mb=[1.0], rate_mb_per_s=[1.0], rpo_min=[float(rpo)])["fits_rpo"] is None
+
+
+@pytest.mark.parametrize("rpo", [15, 1440])
+def test_the_shortest_and_the_longest_rpo_are_taken(rpo):
+    assert replication.rpo_fit(1, 1, rpo).fits
+    assert planned(vm_size_mb=[1.0], rate_mb_per_s=[1.0], rpo_min=[float(rpo)])["fits_rpo"]
 
 
 @pytest.mark.parametrize("rpo", [0.0, None])

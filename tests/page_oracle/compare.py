@@ -108,8 +108,9 @@ def _titled(chart: Chart, expected: Expected, result: Result) -> Chart:
     rows = [row for rows in chart.spec.get("datasets", {}).values() for row in rows]
     cells = [cell for row in rows for cell in row.values()]
     there = [float(one) for one in cells if isinstance(one, int | float)]
-    there += [value(one)[0] for cell in (*cells, drawn) if isinstance(cell, str) for one in numbers(cell)]
-    wrong = [one for one in numbers(chart.title) if not any(close(one, number) for number in there)]
+    there += [value(one.group())[0] for cell in (*cells, drawn) if isinstance(cell, str) for one in numbers(cell)]
+    told = [one.group() for one in numbers(chart.title)]
+    wrong = [one for one in told if not any(close(one, number) for number in there)]
     result.wrong += [f"chart: {chart.title}: {one} is no number of the chart" for one in wrong]
     return replace(chart, title=drawn, subtitle=rest[:1].upper() + rest[1:])
 

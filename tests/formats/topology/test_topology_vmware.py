@@ -96,3 +96,24 @@ def test_every_formatter_says_the_same_as_text(tmp_path, form):
     ]
     assert (rec.meta["threads"], rec.meta["sockets"], rec.meta["numa_nodes"]) == (4, 2, 2)
     assert opened(tmp_path, form([MEMORY])).meta == {"memory_bytes": 137106546688, "numa_nodes": 2}
+
+
+def test_settings_of_esxcli_have_their_lines():
+    rec = ex.open(FORMATS / "esxcli-settings.txt")
+    assert (rec.meta["release"], rec.meta["build"]) == ("6.7.0", "Releasebuild-8169922")
+    lines = (FORMATS / "esxcli-settings.txt").read_text().splitlines()
+    found = {(row["section"], row["key"]): row for row in rows(rec, "settings")}
+    assert found["advanced", "/Net/NetTuneHostMode"]["value"] == "default"
+    assert found["iscsi", "DataDigest"]["value"] == "preferred"
+    for row in found.values():
+        assert row["value"] in lines[row["line"] - 1]
+    assert [(row["volume"], row["share"], row["mounted"]) for row in rows(rec, "nfs")] == [
+        ("nfs-a", "/export/a", "true"),
+        ("nfs-b", "/export/b", "true"),
+    ]
+    assert all(row["volume"] in lines[row["line"] - 1] for row in rows(rec, "nfs"))
+
+
+def test_settings_that_lack_their_values_are_an_error(tmp_path):
+    with pytest.raises(ex.EsxparseError, match="no complete setting in it: run the command again"):
+        opened(tmp_path, "   Path: /Net/NetTuneHostMode\n   Type: string\n   Default Int Value: 0\n")

@@ -1,0 +1,145 @@
+"""What files say about a host and its VMs: settings with their places, hardware, and captures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from esxparse.errors import EsxparseError
+from esxparse.recording import Recording
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A value, and where it is written."""
+
+    value: str
+    key: str
+    source: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        place = f", line {self.line}" if self.line is not None else ""
+        return f"{self.key} = {self.value} ({self.source}{place})"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A VM as its .vmx describes it; `settings` by key in lower case."""
+
+    name: str
+    source: str
+    settings: Mapping[str, Fact]
+    meta: Mapping[str, Any]
+    whole: bool
+    """Whether all of the file was read: what a damaged file does not say is not known."""
+
+
+@dataclass
+class Evidence:
+    """All that is known of one host."""
+
+    settings: dict[str, list[Fact]] = field(default_factory=dict)
+    """Of the host, by section and key in lower case: `iscsi.datadigest`, one for each adapter."""
+    machines: list[Machine] = field(default_factory=list)
+    hardware: dict[str, Fact] = field(default_factory=dict)
+    """`cores`, `numa_nodes`, `mhz`, `memory_bytes`, `release`, and of the CPU `vendor`, `family`, `model_number`."""
+    volumes: list[Fact] | None = None
+    """Mounted NFS volumes; None if the list is not known."""
+    evc: Fact | None = None
+    """EVC mode of the cluster, `none` without."""
+    capture: Recording | None = None
+
+    def hardware_number(self, name: str) -> float | None:
+        """A number of the host, if known."""
+        return float(self.hardware[name].value) if name in self.hardware else None
+
+
+def gather(recordings: Iterable[Recording]) -> Evidence:
+    """All that recordings of one host and its VMs say.
+
+    Raises EsxparseError: A recording has nothing to audit, two of them contradict each other, or two are captures.
+    """
+    found = Evidence()
+    readers = {
+        "vmx": _machine,
+        "esxcli": _hardware,
+        "esxcli_settings": _settings,
+        "esxi_counters": _summary,
+        "esxtop": _capture,
+    }
+    for rec in recordings:
+        if rec.format not in readers:
+            raise EsxparseError(
+                f"{rec.source} is {rec.format}: an audit takes .vmx files, outputs of esxcli and vim-cmd, and captures "
+                "of esxtop"
+            )
+        readers[rec.format](rec, found)
+    return found
+
+
+def _machine(rec: Recording, found: Evidence) -> None:
+    rows = rec.tables["settings"].collect().rows()
+    settings = {key.lower(): Fact(value, key, rec.source, line) for key, value, line in rows}
+    whole = all(note.severity != "warning" for note in rec.notes)
+    found.machines.append(Machine(rec.meta.get("name") or rec.source, rec.source, settings, rec.meta, whole))
+
+
+def _hardware(rec: Recording, found: Evidence) -> None:
+    for name in ("cores", "numa_nodes", "mhz", "memory_bytes"):
+        if name in rec.meta:
+            _put(found.hardware, name, Fact(str(rec.meta[name]), name, rec.source))
+    processors = rec.tables["processors"].collect() if "processors" in rec.tables else None
+    if processors is not None and len(processors):
+        for name in ("vendor", "family", "model_number"):
+            if (value := processors[name][0]) is not None:
+                _put(found.hardware, name, Fact(str(value), f"CPU {name}", rec.source))
+
+
+def _settings(rec: Recording, found: Evidence) -> None:
+    for section, key, value, line in rec.tables["settings"].collect().rows() if "settings" in rec.tables else ():
+        fact = Fact(value, key, rec.source, line)
+        found.settings.setdefault(f"{section}.{key}".lower(), []).append(fact)
+        if (section, key) == ("version", "Version"):
+            _put(found.hardware, "release", fact)
+    if "nfs" in rec.tables:
+        rows = rec.tables["nfs"].collect().filter(pl.col("mounted") == "true").iter_rows(named=True)
+        mounted = [Fact(row["share"] or "", row["volume"] or "", rec.source, row["line"]) for row in rows]
+        found.volumes = [*(found.volumes or ()), *mounted]
+
+
+def _summary(rec: Recording, found: Evidence) -> None:
+    """The EVC mode: a summary names it, and leaves it out if it is not set."""
+    facts = rec.tables["facts"].collect() if "facts" in rec.tables else None
+    if facts is None:
+        return
+    modes = {row["key"]: row["value"] for row in facts.iter_rows(named=True) if row["section"] == "hosts"}
+    if "currentEVCModeKey" in modes:
+        found.evc = Fact(modes["currentEVCModeKey"], "currentEVCModeKey", rec.source)
+    elif "maxEVCModeKey" in modes:
+        found.evc = Fact("none", "currentEVCModeKey", rec.source)
+
+
+def _capture(rec: Recording, found: Evidence) -> None:
+    """The capture of the host.
+
+    Raises EsxparseError: There is another one.
+    """
+    if found.capture is not None:
+        raise EsxparseError(f"{found.capture.source} and {rec.source} are captures: give one")
+    found.capture = rec
+    if rec.meta.get("release"):
+        found.hardware.setdefault("release", Fact(str(rec.meta["release"]), "release", rec.source))
+
+
+def _put(facts: dict[str, Fact], name: str, fact: Fact) -> None:
+    """Add a fact; commands measure frequency and memory a little differently, so the first counts.
+
+    Raises EsxparseError: Another file says otherwise.
+    """
+    before = facts.setdefault(name, fact)
+    if name not in {"mhz", "memory_bytes"} and before.value != fact.value and before.source != fact.source:
+        raise EsxparseError(f"{before} and {fact} contradict each other: audit the files of one host at a time")
