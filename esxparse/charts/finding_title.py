@@ -23,11 +23,11 @@ def of_values(points: pl.DataFrame, name: str, unit: str, place: str) -> str:
 
     >>> points = pl.DataFrame({"place": [1, 1, 8, 8], "label": ["a", "b"] * 2, "value": [5.0, 5.0, 90.0, 40.0]})
     >>> of_values(points, "IOPS", "1/s", "VMs")
-    'IOPS at 8 VMs: a 90 against b 40 1/s'
+    'IOPS at 8 VMs: 90 1/s (a) against 40 (b)'
     >>> of_values(points.filter(label="a"), "IOPS", "1/s", "VMs")
-    'IOPS: 5 at 1 VM, 90 1/s at 8 VMs'
+    'IOPS: 5 1/s at 1 VM, 90 at 8 VMs'
     """
-    unit = "" if unit == name else f" {unit}"
+    unit = "" if unit == name else unit
     if points["label"].n_unique() > 1:
         both = points.filter(pl.len().over("place") > 1)
         if both.is_empty():
@@ -39,19 +39,17 @@ def of_values(points: pl.DataFrame, name: str, unit: str, place: str) -> str:
         far = where.filter(pl.col("apart") >= _NEAR * pl.col("apart").max())
         there = both.filter(pl.col("place") == far["place"][-1]).sort("value", descending=True, maintain_order=True)
         high, low = there.row(0, named=True), there.row(-1, named=True)
-        at = _at(high["place"], place)
-        return f"{name}{at}: {_named(high)} {figure(high['value'])} against {_named(low)} {figure(low['value'])}{unit}"
-    if points["place"].dtype.is_numeric():
-        ends = points.sort("place", maintain_order=True)
-    else:
-        ends = points.sort("value", descending=True, maintain_order=True)
+        ends = f"{_amount(high, unit)} ({_named(high)}) against {figure(low['value'])} ({_named(low)})"
+        return f"{name}{_at(high['place'], place)}: {ends}"
+    numeric = points["place"].dtype.is_numeric()
+    ends = points.sort("place" if numeric else "value", descending=not numeric, maintain_order=True)
     first, last = ends.row(0, named=True), ends.row(-1, named=True)
+    told, number = f"{name}: {_amount(first, unit)}", figure(last["value"])
     if first == last:
-        return f"{name}: {figure(first['value'])}{unit}"
-    begin, end = figure(first["value"]), figure(last["value"])
-    if ends["place"].dtype.is_numeric():
-        return f"{name}: {begin}{_at(first['place'], place)}, {end}{unit}{_at(last['place'], place)}"
-    return f"{name}: {shorten(first['place'], _NAME)} {begin} against {shorten(last['place'], _NAME)} {end}{unit}"
+        return told
+    if numeric:
+        return f"{told}{_at(first['place'], place)}, {number}{_at(last['place'], place)}"
+    return f"{told} ({shorten(first['place'], _NAME)}) against {number} ({shorten(last['place'], _NAME)})"
 
 
 def of_changes(points: pl.DataFrame, name: str, level: float, place: str) -> str:
@@ -67,6 +65,12 @@ def of_changes(points: pl.DataFrame, name: str, level: float, place: str) -> str
     who = f" {_named(most)}" if points["label"].n_unique() > 1 else ""
     number = f"{most['value']:+.3g} %" if level == 0 else figure(most["value"])
     return f"{name}{_at(most['place'], place)}:{who} {number}"
+
+
+def _amount(row: dict[str, Any], unit: str) -> str:
+    number = figure(row["value"])
+    one = number == "1" and unit.isalpha() and unit.islower()
+    return f"{number} {unit.removesuffix('s') if one else unit}".rstrip()
 
 
 def _named(row: dict[str, Any]) -> str:
