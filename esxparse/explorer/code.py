@@ -27,8 +27,11 @@ def cell(captures: Sequence[tuple[str, timedelta]], panels: Sequence[tuple[Asked
         {
             "asked": asked,
             "answer": answer,
-            "shifts": shifts[: max(one["capture"] for one in answer["series"])],
-            "instances": list(dict.fromkeys(one["instance"] for one in answer["series"])),
+            "heat": answer["kind"] == "heat",
+            "shifts": shifts[: max((one["capture"] for one in answer["series"]), default=1)],
+            "instances": list(
+                dict.fromkeys(one["instance"] for one in answer["rows" if "rows" in answer else "series"])
+            ),
             "ends": any("piece" in one for one in answer["series"]),
             "title": f"{answer['name']}, {answer['unit']}" if answer["unit"] else answer["name"],
         }
