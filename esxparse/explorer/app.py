@@ -25,6 +25,7 @@ from esxparse.diagnosis.evidence import columns
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.explorer.code import cell
 from esxparse.explorer.drawer import alike, changed
+from esxparse.explorer.guest import Guest, with_guest
 from esxparse.explorer.heat import heat
 from esxparse.explorer.held import about, held, of_vms, words_for
 from esxparse.explorer.objects import Objects
@@ -73,13 +74,18 @@ class Explorer(anywidget.AnyWidget):
     """Seconds between two looks at a file that is still written; 0 for none."""
 
     def __init__(
-        self, recordings: list[Recording], *, align: Align = "clock", view: dict[str, Any] | None = None
+        self,
+        recordings: list[Recording],
+        *,
+        align: Align = "clock",
+        view: dict[str, Any] | None = None,
+        guest: Guest | None = None,
     ) -> None:
         script = "\n".join((_HERE / name).read_text(encoding="utf-8") for name in _SCRIPTS)
         style = (_HERE / "explorer.css").read_text(encoding="utf-8")
         check(align, view or {})
         super().__init__(_esm=f"{vega_runtime()}\n{script}", _css=style + theme.palette(_DARK, ".ex-explorer"))
-        self.align = align
+        self.align, self.guest = align, guest
         self.seen: tuple[int, int] | None = None
         """The state of the file that is followed, from before it was read: it may grow meanwhile."""
         self.load(recordings)
@@ -105,11 +111,12 @@ class Explorer(anywidget.AnyWidget):
     def load(self, recordings: list[Recording]) -> None:
         """Shows other recordings, or the same ones read again, in the same view."""
         self.recordings = recordings
-        self.values = Values(recordings, self.align)
+        drawn = [self.guest.recording, *recordings[1:]] if self.guest else recordings
+        self.values = Values(drawn, self.align)
         self.objects = Objects(recordings[0])
         rec = recordings[0]
         # What is derived comes first: people ask for VMs and devices before worlds and paths.
-        every, timed = sorted(held(rec), key=lambda one: one.derived is None), frozenset(_timed(rec))
+        every, timed = sorted(held(drawn[0]), key=lambda one: one.derived is None), frozenset(_timed(drawn[0]))
         self.counters = [
             {"table": one.table, "column": one.column, "name": one.name, "names": list(one.names)}
             | {"unit": one.unit, "meaning": one.meaning, "noun": about(one.table, "noun", "instances")}
@@ -131,6 +138,7 @@ class Explorer(anywidget.AnyWidget):
             "samples": None if "benchmark_results" in rec else rec.meta.get("samples"),
             "notes": [str(note) for one in recordings for note in one.notes if note.severity != "info"],
             "judged": rec.format == "esxtop",
+            "guest": self.guest.about if self.guest else None,
         }
 
     def _first(self) -> list[dict[str, Any]]:
@@ -160,7 +168,7 @@ class Explorer(anywidget.AnyWidget):
             for asked in self.asked(buckets)
             for one in asked.each
         ]
-        return cell(captures, drawn)
+        return cell(captures, drawn, (self.guest.path, self.guest.vm) if self.guest else None)
 
     def _answer(self, _: Any, content: dict[str, Any], __: Any) -> None:
         answers: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -245,6 +253,7 @@ def explore(
     vm: str | None = None,
     device: str | None = None,
     uplink: str | None = None,
+    guest: Recording | str | os.PathLike[str] | None = None,
 ) -> Explorer | Overview:
     """The explorer on a recording, for a notebook: counters by search and rank, in panels on one axis of time.
 
@@ -259,10 +268,13 @@ def explore(
         vm: Open on the page of this VM: its counters, disks, devices and uplinks on one axis of time.
         device: The same for a device.
         uplink: The same for a physical NIC.
+        guest: Readings that a guest took of itself (sar, mpstat, iostat, vmstat or perfmon), to be drawn beside its VM;
+            `vm` is its name, if the readings do not tell. Its clock is shifted to where its CPU goes together with that
+            of the VM.
 
     Raises:
         EsxparseError: It cannot be read, another recording is to be drawn over one without times, `align` or something
-            in `view` is unknown, or there is no such VM, device or uplink.
+            in `view` is unknown, there is no such VM, device or uplink, or the clock of the guest cannot be aligned.
     """
     wanted = {"vm": vm, "device": device, "uplink": uplink}
     if isinstance(rec, Study) or (not isinstance(rec, Recording) and Path(rec).suffix == SUFFIX):
@@ -275,6 +287,9 @@ def explore(
             if len(recordings) == 1 and not any(wanted.values()):
                 return of_recording(one)
             raise EsxparseError(f"{one.source} has no table over time: explore it alone")
+    if guest is not None:
+        beside = with_guest(recordings[0], guest, vm)
+        return Explorer(recordings, align=align, view={"panels": beside.panels} | (view or {}), guest=beside)
     page = of_object(Objects(recordings[0]), wanted)
     return Explorer(recordings, align=align, view=page | (view or {}))
 

@@ -175,7 +175,8 @@ function render({ model, el }) {
     const times = about.start === null ? "" : stretch(about.start, about.end);
     const others = about.others.length ? `, dashed: ${about.others.join(", ")}` : "";
     const samples = about.samples === null ? "" : `, ${about.samples.toLocaleString("en")} sample${about.samples === 1 ? "" : "s"}`;
-    title.replaceChildren(element("b", {}, about.title), ` ${times}${samples}${others}`, ...(about.notes.length ? [remarks(about.notes)] : []));
+    title.replaceChildren(element("b", {}, about.title), ` ${times}${samples}${others}`, ...(about.notes.length ? [remarks(about.notes)] : []),
+      ...(about.guest ? [element("div", { className: "ex-guest" }, element("b", { className: about.guest.stolen ? "ex-warning" : "" }, about.guest.verdict), ` ${about.guest.alignment}`)] : []));
     presets.replaceChildren(
       ...model.get("presets").map((one) =>
         button(one.name, one.panels.map((panel) => panel.counter).join(", "), () => { leave({ panels: one.panels }); build(); }),

@@ -58,10 +58,14 @@ class Asked:
     @property
     def each(self) -> list[Asked]:
         """The same for each counter of the panel alone."""
-        return [
-            replace(self, counter=counter, more=(), title="" if self.more else self.title)
-            for counter in (self.counter, *self.more)
-        ]
+        if not self.more:
+            return [self]
+        names = ((self.table, self.counter), *map(self._place, self.more))
+        return [replace(self, table=table, counter=counter, more=(), title="") for table, counter in names]
+
+    def _place(self, name: str) -> tuple[str, str]:
+        table, _, counter = name.rpartition(".")
+        return table or self.table, counter
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> Asked:
