@@ -7,6 +7,7 @@ const MOST_OBJECTS = 6;
 const JUDGED_EVERY = 12;
 const PATIENCE_MS = 5000;
 const WAITING = "Waiting for the kernel. If it was restarted, run the cell again.";
+const JUDGING = "Looking for findings ...";
 const NO_CHART = "There is no chart: search for a counter first.";
 const GONE = "The kernel was restarted: run the cell again.";
 

@@ -287,7 +287,9 @@ function render({ model, el }) {
         await app.objects.load();
         await app.objects.update();
         panels.forEach((one) => one.refill());
+        if (!said.textContent) tell(JUDGING);
         await judge();
+        if (said.textContent === JUDGING) tell("");
       }
     } catch (error) {
       tell(error.message, true);
