@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import statistics
 import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import median as middle
+from typing import TYPE_CHECKING
 
 import sections
 
@@ -23,6 +24,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from lab_server import page_of
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page, Position
+
 ROUNDS, WAIT_MS = 5, 180_000
 DRAWN = """words => document.querySelector('.ex-explorer').textContent.includes(words)
     && [...document.querySelectorAll('.ex-panel')].every(one => one.dataset.drawn)"""
@@ -31,30 +35,30 @@ DRAWN = """words => document.querySelector('.ex-explorer').textContent.includes(
 class Asked:
     """A page on which clicks are counted."""
 
-    def __init__(self, page) -> None:
+    def __init__(self, page: Page) -> None:
         self.page, self.clicks = page, 0
 
-    def click(self, what, **options):
+    def click(self, what: Locator, position: Position | None = None) -> None:
         """A click on a part of the page."""
         self.clicks += 1
-        what.click(timeout=WAIT_MS, **options)
+        what.click(timeout=WAIT_MS, position=position, force=position is not None)
 
-    def until(self, words):
+    def until(self, words: str) -> None:
         """Waits for words on the page, and until all panels are drawn."""
         self.page.wait_for_function(DRAWN, arg=words, timeout=WAIT_MS)
 
 
-def who_waits(one):
+def who_waits(one: Asked) -> None:
     """The heat map shows who waited at 09:02; a click on the cell opens the VM at that time."""
     one.click(one.page.get_by_role("button", name="Heat map"))
     one.until("the worst first")
-    box = one.page.locator(".ex-panel").first.locator("svg .mark-rect").first.bounding_box()
-    one.clicks += 1
-    one.page.mouse.click(box["x"] + box["width"] * 0.22, box["y"] + 4)
+    first = one.page.locator(".ex-panel").first.locator("svg .mark-rect").first
+    width = first.evaluate("one => one.getBoundingClientRect().width")
+    one.click(first, {"x": 0.22 * width, "y": 4})
     one.until("VM orders-app at 09:02")
 
 
-def which_lun(one):
+def which_lun(one: Asked) -> None:
     """The latency split names the worst device; its page shows who uses it."""
     one.click(one.page.get_by_role("button", name="Latency split"))
     one.until("guest latency")
@@ -62,7 +66,7 @@ def which_lun(one):
     one.until("Commands of the VMs that use it")
 
 
-def just_before(one):
+def just_before(one: Asked) -> None:
     """The chip of the finding opens its spell; what changed at its start."""
     one.click(one.page.locator(".ex-chip button").first)
     one.until("latency")
@@ -81,7 +85,7 @@ TASKS = {
 def main() -> None:
     """Measures and writes the section."""
     first, judged = [], []
-    asked = {name: [] for name in TASKS}
+    asked: dict[str, list[float]] = {name: [] for name in TASKS}
     clicks = {}
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(ex.datasets_dir() / "busy-host" / "busy-host.csv", folder)
@@ -109,17 +113,13 @@ def main() -> None:
     load = os.getloadavg()[0]
     lines = [
         f"Made by `python benchmarks/explore_tasks.py`: JupyterLab, the bundled capture, medians of {ROUNDS} rounds.",
-        "The steps of esx-doctor are counted from its README; it was not run. VisualEsxtop has no manual to count from.",
+        "The steps of esx-doctor are counted from its README; it was not run. VisualEsxtop has no manual to count in.",
         "",
         "| question | clicks | seconds | steps in esx-doctor |",
         "|---|---:|---:|---|",
-        *(
-            f"| {name} | {clicks[name]} | {statistics.median(asked[name]):.1f} | {theirs} |"
-            for name, (_, theirs) in TASKS.items()
-        ),
+        *(f"| {name} | {clicks[name]} | {middle(asked[name]):.1f} | {theirs} |" for name, (_, theirs) in TASKS.items()),
         "",
-        f"From a double click on the capture to the first chart {statistics.median(first):.1f} s, to its findings "
-        f"{statistics.median(judged):.1f} s.",
+        f"Double click to the first chart {middle(first):.1f} s, to the findings {middle(judged):.1f} s.",
         *([f"Load average {load:.0f} on {os.cpu_count()} processors meanwhile."] if load > 1 else []),
     ]
     sections.put("Questions asked of the explorer", lines)

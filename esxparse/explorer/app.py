@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anywidget
 import polars as pl
@@ -20,18 +20,14 @@ import traitlets
 
 from esxparse.charts import theme
 from esxparse.charts.runtime import vega_runtime
-from esxparse.diagnosis.diagnose import diagnose
-from esxparse.diagnosis.evidence import columns
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.explorer.code import cell
 from esxparse.explorer.drawer import alike, changed
 from esxparse.explorer.guest import Guest, with_guest
-from esxparse.explorer.heat import heat
 from esxparse.explorer.held import about, held, of_vms, words_for
 from esxparse.explorer.objects import Objects
-from esxparse.explorer.overview import Overview, of_recording, of_study
-from esxparse.explorer.panel import Align, Asked, Values, lines, moment, panel
-from esxparse.explorer.views import check, has, of_object, plain, presets
+from esxparse.explorer.panel import Align, Asked, Values, lines, moment
+from esxparse.explorer.views import check, of_object, plain, presets
 from esxparse.formats.collected import successor
 from esxparse.formats.opening import Opening
 from esxparse.formats.registry import open_recording
@@ -39,6 +35,9 @@ from esxparse.reading import as_recording
 from esxparse.recording import Note, Recording, printable
 from esxparse.studies import Study, study
 from esxparse.studies.study_file import SUFFIX
+
+if TYPE_CHECKING:
+    from esxparse.explorer.overview import Overview
 
 _HERE: Final = Path(__file__).parent
 _SCRIPTS: Final = tuple(
@@ -50,8 +49,6 @@ _SCRIPTS: Final = tuple(
 )
 """The page's scripts, which make one module in this order."""
 _DARK: Final = '[data-jp-theme-light="false"] {0}'
-_PANELS: Final = 3
-"""Panels that a click on a finding opens."""
 _CLOCKS: Final = frozenset({"interval_s", "elapsed_s", "start_s", "seconds"})
 """Numbers that tell of the clock: nobody looks at them first."""
 _HOST: Final = "host"
@@ -163,11 +160,7 @@ class Explorer(anywidget.AnyWidget):
         if not self.view["panels"]:
             raise EsxparseError("the view has no panel: search for a counter first")
         captures = [(one.source, self.values.shift(one)) for one in self.recordings]
-        drawn = [
-            (one, heat(self.values, one) if one.kind == "heat" else panel(self.values, one))
-            for asked in self.asked(buckets)
-            for one in asked.each
-        ]
+        drawn = [(one, self._drawn(one)) for asked in self.asked(buckets) for one in asked.each]
         return cell(captures, drawn, (self.guest.path, self.guest.vm) if self.guest else None)
 
     def _answer(self, _: Any, content: dict[str, Any], __: Any) -> None:
@@ -192,8 +185,14 @@ class Explorer(anywidget.AnyWidget):
         self.send({"ask": content.get("ask"), "id": content.get("id"), "answer": answer})
 
     def _panel(self, said: dict[str, Any]) -> dict[str, Any]:
-        asked = Asked.of(said["panel"])
-        return (heat if asked.kind == "heat" else lines)(self.values, asked)
+        return self._drawn(Asked.of(said["panel"]))
+
+    def _drawn(self, asked: Asked) -> dict[str, Any]:
+        if asked.kind == "lines":
+            return lines(self.values, asked)
+        from esxparse.explorer.heat import heat  # noqa: PLC0415  (altair, which lines do without)
+
+        return heat(self.values, asked)
 
     def _grown(self) -> bool:
         """Reads the file again if it has another size, or is another one of its name."""
@@ -208,25 +207,10 @@ class Explorer(anywidget.AnyWidget):
         return True
 
     def _findings(self) -> list[dict[str, Any]]:
-        rec = self.recordings[0]
-        found = diagnose(rec)
-        return [
-            {
-                "severity": one.severity,
-                "title": one.title,
-                "panels": [each for each in map(_panel_of, columns(one)) if has(rec, each)][:_PANELS],
-                "verdict": printable(one.verdict),
-                "likelihood": one.likelihood,
-                "basis": one.basis,
-                "kind": one.entity["kind"],
-                "name": printable(one.entity["name"]),
-                "names": list(dict.fromkeys([one.entity["name"], *(each["name"] for each in one.also)])),
-                "start": one.start.timestamp() * 1000 if one.start else None,
-                "end": one.end.timestamp() * 1000 if one.end else None,
-            }
-            for one in found
-            if one.severity != "info"
-        ]
+        # Half of what the explorer would import: nobody should wait for it before the first chart.
+        from esxparse.explorer.judged import findings  # noqa: PLC0415
+
+        return findings(self.recordings[0])
 
     def _similar(self, said: dict[str, Any]) -> list[dict[str, Any]]:
         """What moved most like a series of a panel in a range of time."""
@@ -236,12 +220,6 @@ class Explorer(anywidget.AnyWidget):
         shift = self.values.shift(rec)
         window = (moment(said["start"]) - shift, moment(said["end"]) - shift)
         return alike(rec, (table, str(said["counter"]), name), window)
-
-
-def _panel_of(place: tuple[str, str]) -> dict[str, str]:
-    """The panel of a column of a table."""
-    table, column = place
-    return {"counter": column, "table": table}
 
 
 def explore(
@@ -280,11 +258,15 @@ def explore(
     if isinstance(rec, Study) or (not isinstance(rec, Recording) and Path(rec).suffix == SUFFIX):
         if any(wanted.values()):
             raise EsxparseError("a study has no page of a VM, device or uplink: explore one of its captures")
+        from esxparse.explorer.overview import of_study  # noqa: PLC0415  (altair)
+
         return of_study(rec if isinstance(rec, Study) else study(rec))
     recordings = [as_recording(one) for one in (rec, other) if one is not None]
     for one in recordings:
         if not any(counter.table in _timed(one) for counter in held(one)):
             if len(recordings) == 1 and not any(wanted.values()):
+                from esxparse.explorer.overview import of_recording  # noqa: PLC0415  (altair)
+
                 return of_recording(one)
             raise EsxparseError(f"{one.source} has no table over time: explore it alone")
     if guest is not None:
@@ -334,7 +316,7 @@ def follow(path: str | os.PathLike[str], every: float = 5.0) -> Explorer:
     """
     state = _state(path)
     explorer = explore(_latest(path))
-    if isinstance(explorer, Overview):
+    if not isinstance(explorer, Explorer):
         raise EsxparseError(f"{path} has no table over time: there is nothing to follow")
     explorer.every, explorer.seen = every, state
     return explorer
