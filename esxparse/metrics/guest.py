@@ -36,9 +36,9 @@ def clock_shift(host: pl.DataFrame, guest: pl.DataFrame) -> Shift | None:
 
     Source: `metrics.power_join`; the numbers are the same.
 
-    >>> from datetime import datetime
-    >>> times = [datetime(2026, 3, 11, 9) + timedelta(seconds=10 * at) for at in range(60)]
-    >>> host = pl.DataFrame({"time": times, "value": [float(at**2 * 7 % 31) for at in range(60)]})
+    >>> from datetime import UTC, datetime
+    >>> times = [datetime(2026, 3, 11, 9, tzinfo=UTC) + timedelta(seconds=10 * at) for at in range(60)]
+    >>> host = pl.DataFrame({"time": times, "value": [float(at**3 % 61) for at in range(60)]})
     >>> guest = host.with_columns(pl.col("time") + timedelta(hours=1))
     >>> clock_shift(host, guest).shift.total_seconds()
     -3600.0
@@ -63,7 +63,7 @@ def given_pct(waited: pl.Expr, run: pl.Expr) -> pl.Expr:
     `waited`: what it waited for a CPU: ready and co-stop. `run`: what it ran. Both in % of one core per vCPU. A guest
     does not see what it waited: its clock goes on, and its tools call the time busy or idle.
 
-    Source: VMware, "Timekeeping in VMware Virtual Machines".
+    Source: general knowledge.
 
     >>> pl.DataFrame({"wait": [20.0], "run": [60.0]}).select(given_pct(pl.col("wait"), pl.col("run"))).item()
     75.0
