@@ -39,8 +39,8 @@ def of_values(points: pl.DataFrame, name: str, unit: str, place: str) -> str:
         far = where.filter(pl.col("apart") >= _NEAR * pl.col("apart").max())
         there = both.filter(pl.col("place") == far["place"][-1]).sort("value", descending=True, maintain_order=True)
         high, low = there.row(0, named=True), there.row(-1, named=True)
-        ends = f"{_amount(high, unit)} ({_named(high)}) against {figure(low['value'])} ({_named(low)})"
-        return f"{name}{_at(high['place'], place)}: {ends}"
+        both_ends = f"{_amount(high, unit)} ({_named(high)}) against {figure(low['value'])} ({_named(low)})"
+        return f"{name}{_at(high['place'], place)}: {both_ends}"
     numeric = points["place"].dtype.is_numeric()
     ends = points.sort("place" if numeric else "value", descending=not numeric, maintain_order=True)
     first, last = ends.row(0, named=True), ends.row(-1, named=True)

@@ -76,16 +76,11 @@ def vms(vms: pl.LazyFrame | None, measure: str, levels: Levels | None = None) ->
     named = with_labels(completed(vms, kind.column), "instance", width=_LABEL)
     value = pl.col(kind.column)
     frame = named.select("time", "label", value=pl.when(value > 0).then(value) if kind.of_work else value)
-    chosen = leaders(frame, "label", "value", MOST, "max")
-    if chosen.total < FEWEST:
+    drawing = grid(frame, "VM", kind.unit, levels)
+    if drawing.chosen.total < FEWEST:
         return None
-    bins = min(_MOST_BINS, _CELLS // len(chosen.chosen))
-    reduced = over_time(frame.filter(pl.col("label").is_in(chosen.chosen)), ["value"], ["label"], buckets=bins)
-    cells = reduced.frame.select("label", "time", high="value_max").drop_nulls("high")
-    step = reduced.step_s or usual_step(cells)
-    shown = f"cell: highest sample of {spoken(step)}" if reduced.step_s else "cell: one sample"
+    shown = f"cell: highest sample of {spoken(drawing.step)}" if drawing.gathered else "cell: one sample"
     peaks = frame.group_by("label").agg(high=pl.col("value").max()).drop_nulls().collect()
-    drawing = _Drawing(cells, step, chosen, "VM", kind.unit, levels)
     return _drawn(drawing, f"{kind.title} of all VMs", peaks, (shown, kind.meaning))
 
 
@@ -110,12 +105,12 @@ def hosts(days: pl.DataFrame, levels: Levels | None = None) -> alt.LayerChart | 
     )
     period = "week" if weekly else "day"
     shown = f"cell: the VM that waited most on a day of the {period}" if weekly else "cell: the VM that waited most"
-    drawing = _Drawing(cells, _DAY * (7 if weekly else 1), chosen, "host", "%", levels)
+    drawing = Grid(cells, _DAY * (7 if weekly else 1), chosen, "host", "%", levels)
     peaks = frame.group_by("label").agg(high=pl.col("value").max()).collect()
     return _drawn(drawing, "Ready time of all hosts", peaks, (f"{shown}, 95th percentile of its vCPUs' samples",))
 
 
-class _Drawing(NamedTuple):
+class Grid(NamedTuple):
     """What a heat map is made of."""
 
     cells: pl.DataFrame
@@ -126,12 +121,18 @@ class _Drawing(NamedTuple):
     noun: str
     unit: str
     levels: Levels | None
+    gathered: bool = True
+    """Whether a cell is the highest of several samples."""
 
     @property
     def edges(self) -> tuple[float, ...]:
         """Where the classes begin, after the first."""
         if self.levels is None or self.levels.warn is None:
-            return _USE
+            highest = self.cells["high"].max()
+            # Percentages have edges that everybody knows; of others nobody knows what is much.
+            if self.unit.startswith("%") or not isinstance(highest, float) or highest <= 0:
+                return _USE
+            return tuple(float(f"{highest * share / 100:.2g}") for share in _USE)
         warn, critical = self.levels.warn, self.levels.critical
         return (*(share * warn for share in _SHARES), 2 * warn if critical is None else critical)
 
@@ -143,8 +144,29 @@ class _Drawing(NamedTuple):
         between = [f"{low} to {high}{unit}" for low, high in pairwise(ends)]
         return [f"under {ends[0]}{unit}", *between, f"{ends[-1]}{unit} and more"]
 
+    @property
+    def missing(self) -> pl.DataFrame:
+        """Stretches of a row without a value: `label`, `time`, `end`."""
+        return _missing(self.cells, self.step)
 
-def _finding(drawing: _Drawing, peaks: pl.DataFrame) -> str:
+
+def grid(
+    frame: pl.LazyFrame, noun: str, unit: str, levels: Levels | None = None, bins: int = _MOST_BINS, most: int = _CELLS
+) -> Grid:
+    """Bring values to cells: the highest of each stretch of time and object, the object with the highest sample first.
+
+    `frame`: `time`, `label`, `value`. `noun`, `unit`: of an object and its values. `levels`: as for `vms`. `bins`: most
+    columns. `most`: most cells.
+    """
+    chosen = leaders(frame, "label", "value", MOST, "max")
+    buckets = min(bins, most // max(len(chosen.chosen), 1))
+    reduced = over_time(frame.filter(pl.col("label").is_in(chosen.chosen)), ["value"], ["label"], buckets=buckets)
+    cells = reduced.frame.select("label", "time", high="value_max").drop_nulls("high")
+    step = reduced.step_s or usual_step(cells)
+    return Grid(cells, step, chosen, noun, unit, levels, reduced.step_s is not None)
+
+
+def _finding(drawing: Grid, peaks: pl.DataFrame) -> str:
     """Who passed the first limit, and who was highest.
 
     `peaks`: `label` and `high` of each object, those that are left out too.
@@ -158,7 +180,7 @@ def _finding(drawing: _Drawing, peaks: pl.DataFrame) -> str:
     return f"{past} of {peaks.height} reached {limit}, highest {most}" if past else f"none reached {limit}"
 
 
-def _beside(drawing: _Drawing) -> list[str]:
+def _beside(drawing: Grid) -> list[str]:
     """Words for what is left out and for what is missing; empty where nothing is."""
     chosen, nouns = drawing.chosen, f"{drawing.noun}s"
     left_out = chosen.total - len(chosen.chosen)
@@ -166,7 +188,7 @@ def _beside(drawing: _Drawing) -> list[str]:
     return [
         f"the worst {len(chosen.chosen)} of {chosen.total} {nouns}, {left_out} left out" if left_out else "",
         f"{never} more without a value" if never else "",
-        "thin line: no value" if _missing(drawing.cells, drawing.step).height else "",
+        "thin line: no value" if drawing.missing.height else "",
     ]
 
 
@@ -183,7 +205,7 @@ def _missing(cells: pl.DataFrame, step: int) -> pl.DataFrame:
     return pl.concat([before, between, after]).sort("label", "time")
 
 
-def _drawn(drawing: _Drawing, title: str, peaks: pl.DataFrame, said: Sequence[str]) -> alt.LayerChart | None:
+def _drawn(drawing: Grid, title: str, peaks: pl.DataFrame, said: Sequence[str]) -> alt.LayerChart | None:
     """Rectangles, and thin lines where a row has none; None if all are in the lowest class."""
     cells, unit = drawing.cells, drawing.unit
     if not (cells["high"] >= drawing.edges[0]).any():

@@ -12,24 +12,22 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final
 
 import anywidget
 import polars as pl
 import traitlets
 
-from esxparse import toml
 from esxparse.charts import theme
 from esxparse.charts.runtime import vega_runtime
-from esxparse.diagnosis.changes import changes
-from esxparse.diagnosis.diagnose import diagnose
-from esxparse.diagnosis.evidence import columns
-from esxparse.diagnosis.likeness import similar
-from esxparse.errors import DamagedError, EsxparseError, check_known, choose_from
+from esxparse.errors import DamagedError, EsxparseError
 from esxparse.explorer.code import cell
-from esxparse.explorer.held import about, find, held, of_vms, words_for
-from esxparse.explorer.overview import Overview, of_recording, of_study
-from esxparse.explorer.panel import Align, Asked, Values, moment, panel
+from esxparse.explorer.drawer import alike, changed
+from esxparse.explorer.guest import Guest, with_guest
+from esxparse.explorer.held import about, held, of_vms, words_for
+from esxparse.explorer.objects import Objects
+from esxparse.explorer.panel import Align, Asked, Values, lines, moment
+from esxparse.explorer.views import check, of_object, plain, presets
 from esxparse.formats.collected import successor
 from esxparse.formats.opening import Opening
 from esxparse.formats.registry import open_recording
@@ -38,14 +36,21 @@ from esxparse.recording import Note, Recording, printable
 from esxparse.studies import Study, study
 from esxparse.studies.study_file import SUFFIX
 
+if TYPE_CHECKING:
+    from esxparse.explorer.overview import Overview
+
 _HERE: Final = Path(__file__).parent
+_SCRIPTS: Final = tuple(
+    f"{name}.js"
+    for name in (
+        *("basics", "lines", "heat", "tip", "objects", "drawer", "search", "panel", "pointer", "saving"),
+        "explorer",
+    )
+)
+"""The page's scripts, which make one module in this order."""
 _DARK: Final = '[data-jp-theme-light="false"] {0}'
-_CHANGES: Final = 12
-_PANELS: Final = 3
-"""Panels that a click on a finding opens."""
 _CLOCKS: Final = frozenset({"interval_s", "elapsed_s", "start_s", "seconds"})
 """Numbers that tell of the clock: nobody looks at them first."""
-_VIEW: Final = ("panels", "range", "notes", "smooth", "normalise", "difference")
 _HOST: Final = "host"
 
 
@@ -66,18 +71,23 @@ class Explorer(anywidget.AnyWidget):
     """Seconds between two looks at a file that is still written; 0 for none."""
 
     def __init__(
-        self, recordings: list[Recording], *, align: Align = "clock", view: dict[str, Any] | None = None
+        self,
+        recordings: list[Recording],
+        *,
+        align: Align = "clock",
+        view: dict[str, Any] | None = None,
+        guest: Guest | None = None,
     ) -> None:
-        script = (_HERE / "explorer.js").read_text(encoding="utf-8")
+        script = "\n".join((_HERE / name).read_text(encoding="utf-8") for name in _SCRIPTS)
         style = (_HERE / "explorer.css").read_text(encoding="utf-8")
-        _check(align, view or {})
+        check(align, view or {})
         super().__init__(_esm=f"{vega_runtime()}\n{script}", _css=style + theme.palette(_DARK, ".ex-explorer"))
-        self.align = align
+        self.align, self.guest = align, guest
         self.seen: tuple[int, int] | None = None
         """The state of the file that is followed, from before it was read: it may grow meanwhile."""
         self.load(recordings)
         first = self.presets[0]["panels"] if self.presets else self._first()
-        self.view = {"panels": first, "range": None, "notes": []} | _plain(recordings[0], view or {})
+        self.view = {"panels": first, "range": None, "notes": []} | plain(recordings[0], view or {})
         self.on_msg(self._answer)
 
     def __repr__(self) -> str:
@@ -98,10 +108,12 @@ class Explorer(anywidget.AnyWidget):
     def load(self, recordings: list[Recording]) -> None:
         """Shows other recordings, or the same ones read again, in the same view."""
         self.recordings = recordings
-        self.values = Values(recordings, self.align)
+        drawn = [self.guest.recording, *recordings[1:]] if self.guest else recordings
+        self.values = Values(drawn, self.align)
+        self.objects = Objects(recordings[0])
         rec = recordings[0]
         # What is derived comes first: people ask for VMs and devices before worlds and paths.
-        every, timed = sorted(held(rec), key=lambda one: one.derived is None), frozenset(_timed(rec))
+        every, timed = sorted(held(drawn[0]), key=lambda one: one.derived is None), frozenset(_timed(drawn[0]))
         self.counters = [
             {"table": one.table, "column": one.column, "name": one.name, "names": list(one.names)}
             | {"unit": one.unit, "meaning": one.meaning, "noun": about(one.table, "noun", "instances")}
@@ -110,7 +122,7 @@ class Explorer(anywidget.AnyWidget):
             # A counter of groups is drawn as that of their VMs.
             if one.table in timed and of_vms(one, every) is one
         ]
-        self.presets = _presets(rec)
+        self.presets = presets(rec)
         spans = [(_span(one), self.values.shift(one)) for one in recordings]
         starts, ends = ([times[side] + shift for times, shift in spans if times] for side in (0, 1))
         self.about = {
@@ -123,6 +135,7 @@ class Explorer(anywidget.AnyWidget):
             "samples": None if "benchmark_results" in rec else rec.meta.get("samples"),
             "notes": [str(note) for one in recordings for note in one.notes if note.severity != "info"],
             "judged": rec.format == "esxtop",
+            "guest": self.guest.about if self.guest else None,
         }
 
     def _first(self) -> list[dict[str, Any]]:
@@ -147,14 +160,19 @@ class Explorer(anywidget.AnyWidget):
         if not self.view["panels"]:
             raise EsxparseError("the view has no panel: search for a counter first")
         captures = [(one.source, self.values.shift(one)) for one in self.recordings]
-        return cell(captures, [(one, panel(self.values, one)) for one in self.asked(buckets)])
+        drawn = [(one, self._drawn(one)) for asked in self.asked(buckets) for one in asked.each]
+        return cell(captures, drawn, (self.guest.path, self.guest.vm) if self.guest else None)
 
     def _answer(self, _: Any, content: dict[str, Any], __: Any) -> None:
         answers: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-            "panel": lambda said: panel(self.values, Asked.of(said["panel"])),
+            "panel": self._panel,
+            "objects": lambda _said: {"objects": self.objects.known},
+            "object": lambda said: self.objects.page(said["kind"], said["name"]),
             "code": lambda said: {"code": self.code(said.get("buckets", Asked.buckets))},
             "findings": lambda _said: {"findings": self._findings()},
-            "changes": self._changes,
+            "changes": lambda said: changed(
+                self.recordings[0], None if said.get("start") is None else moment(said["start"])
+            ),
             "similar": lambda said: {"rows": self._similar(said)},
             "grown": lambda _said: {"grown": self._grown()},
         }
@@ -165,6 +183,16 @@ class Explorer(anywidget.AnyWidget):
         except Exception as error:  # noqa: BLE001 (whatever went wrong, the page waits for an answer)
             answer = {"error": printable(f"{type(error).__name__}: {error}")}
         self.send({"ask": content.get("ask"), "id": content.get("id"), "answer": answer})
+
+    def _panel(self, said: dict[str, Any]) -> dict[str, Any]:
+        return self._drawn(Asked.of(said["panel"]))
+
+    def _drawn(self, asked: Asked) -> dict[str, Any]:
+        if asked.kind == "lines":
+            return lines(self.values, asked)
+        from esxparse.explorer.heat import heat  # noqa: PLC0415  (altair, which lines do without)
+
+        return heat(self.values, asked)
 
     def _grown(self) -> bool:
         """Reads the file again if it has another size, or is another one of its name."""
@@ -179,31 +207,10 @@ class Explorer(anywidget.AnyWidget):
         return True
 
     def _findings(self) -> list[dict[str, Any]]:
-        rec = self.recordings[0]
-        found = diagnose(rec)
-        return [
-            {
-                "severity": one.severity,
-                "title": one.title,
-                "panels": [each for each in map(_panel_of, columns(one)) if _has(rec, each)][:_PANELS],
-                "verdict": printable(one.verdict),
-                "likelihood": one.likelihood,
-                "basis": one.basis,
-                "kind": one.entity["kind"],
-                "name": printable(one.entity["name"]),
-                "start": one.start.timestamp() * 1000 if one.start else None,
-                "end": one.end.timestamp() * 1000 if one.end else None,
-            }
-            for one in found
-            if one.severity != "info"
-        ]
+        # Half of what the explorer would import: nobody should wait for it before the first chart.
+        from esxparse.explorer.judged import findings  # noqa: PLC0415
 
-    def _changes(self, said: dict[str, Any]) -> dict[str, Any]:
-        """What changed most from before a time, or from when most changed together, and that time."""
-        start = said.get("start")
-        found = changes(self.recordings[0], at=None if start is None else moment(start))
-        rows = found.series.head(_CHANGES).select("table", "counter", "instance", "before", "after", "beyond")
-        return {"at": None if found.at is None else found.at.timestamp() * 1000, "rows": _named(rows)}
+        return findings(self.recordings[0])
 
     def _similar(self, said: dict[str, Any]) -> list[dict[str, Any]]:
         """What moved most like a series of a panel in a range of time."""
@@ -212,18 +219,7 @@ class Explorer(anywidget.AnyWidget):
         name = "" if table in rec and instance in {_HOST, table} else instance
         shift = self.values.shift(rec)
         window = (moment(said["start"]) - shift, moment(said["end"]) - shift)
-        return _named(similar(rec, (table, str(said["counter"]), name), window).head(_CHANGES))
-
-
-def _panel_of(place: tuple[str, str]) -> dict[str, str]:
-    """The panel of a column of a table."""
-    table, column = place
-    return {"counter": column, "table": table}
-
-
-def _named(rows: pl.DataFrame) -> list[dict[str, Any]]:
-    """Rows for the page, each with the text that it shows for its instance as `name`."""
-    return [{**row, "name": printable(row["instance"] or "")} for row in rows.to_dicts()]
+        return alike(rec, (table, str(said["counter"]), name), window)
 
 
 def explore(
@@ -232,6 +228,10 @@ def explore(
     *,
     align: Align = "clock",
     view: dict[str, Any] | None = None,
+    vm: str | None = None,
+    device: str | None = None,
+    uplink: str | None = None,
+    guest: Recording | str | os.PathLike[str] | None = None,
 ) -> Explorer | Overview:
     """The explorer on a recording, for a notebook: counters by search and rank, in panels on one axis of time.
 
@@ -243,22 +243,37 @@ def explore(
         align: The second one by the "clock", or by "offset": both begin at once.
         view: What to show, as `Explorer.view` of another gave it, or written by hand: a panel needs its `counter`, and
             `range` is two times.
+        vm: Open on the page of this VM: its counters, disks, devices and uplinks on one axis of time.
+        device: The same for a device.
+        uplink: The same for a physical NIC.
+        guest: Readings that a guest took of itself (sar, mpstat, iostat, vmstat or perfmon), to be drawn beside its VM;
+            `vm` is its name, if the readings do not tell. Its clock is shifted to where its CPU goes together with that
+            of the VM.
 
     Raises:
-        EsxparseError: It cannot be read, another recording is to be drawn over one without times, or `align` or
-            something in `view` is unknown.
+        EsxparseError: It cannot be read, another recording is to be drawn over one without times, `align` or something
+            in `view` is unknown, there is no such VM, device or uplink, or the clock of the guest cannot be aligned.
     """
-    if isinstance(rec, Study):
-        return of_study(rec)
-    if not isinstance(rec, Recording) and Path(rec).suffix == SUFFIX:
-        return of_study(study(rec))
+    wanted = {"vm": vm, "device": device, "uplink": uplink}
+    if isinstance(rec, Study) or (not isinstance(rec, Recording) and Path(rec).suffix == SUFFIX):
+        if any(wanted.values()):
+            raise EsxparseError("a study has no page of a VM, device or uplink: explore one of its captures")
+        from esxparse.explorer.overview import of_study  # noqa: PLC0415  (altair)
+
+        return of_study(rec if isinstance(rec, Study) else study(rec))
     recordings = [as_recording(one) for one in (rec, other) if one is not None]
     for one in recordings:
         if not any(counter.table in _timed(one) for counter in held(one)):
-            if len(recordings) == 1:
+            if len(recordings) == 1 and not any(wanted.values()):
+                from esxparse.explorer.overview import of_recording  # noqa: PLC0415  (altair)
+
                 return of_recording(one)
             raise EsxparseError(f"{one.source} has no table over time: explore it alone")
-    return Explorer(recordings, align=align, view=view)
+    if guest is not None:
+        beside = with_guest(recordings[0], guest, vm)
+        return Explorer(recordings, align=align, view={"panels": beside.panels} | (view or {}), guest=beside)
+    page = of_object(Objects(recordings[0]), wanted)
+    return Explorer(recordings, align=align, view=page | (view or {}))
 
 
 def _timed(rec: Recording) -> list[str]:
@@ -272,33 +287,6 @@ def _span(rec: Recording) -> tuple[datetime, datetime] | None:
     timed = [rec.tables[table].select("time") for table in _timed(rec) if table in rec]
     times = pl.concat(timed).collect()["time"].drop_nulls()
     return None if times.is_empty() else (times.min(), times.max())  # type: ignore[return-value]
-
-
-def _check(align: str, view: dict[str, Any]) -> None:
-    check_known("align", align, get_args(Align))
-    for key in view:
-        if key not in _VIEW:
-            raise EsxparseError(f"a view has no {key!r}: {choose_from(key, _VIEW)}")
-
-
-def _plain(rec: Recording, view: dict[str, Any]) -> dict[str, Any]:
-    """The view as the page has it: the table of each panel is named, and times are milliseconds."""
-    made = dict(view)
-    if view.get("panels"):
-        made["panels"] = [_panel(rec, one) for one in view["panels"]]
-    if view.get("range"):
-        try:
-            start, end = (one.timestamp() * 1000 if isinstance(one, datetime) else float(one) for one in view["range"])
-        except (TypeError, ValueError):
-            raise EsxparseError(f"the range of a view is two times, not {view['range']!r}") from None
-        made["range"] = [start, end]
-    return made
-
-
-def _panel(rec: Recording, one: Any) -> dict[str, Any]:
-    if not isinstance(one, dict) or "counter" not in one:
-        raise EsxparseError(f'a panel of a view is {{"counter": NAME}}, perhaps with "table", not {one!r}')
-    return one if "table" in one else {**one, "table": find(rec, one["counter"]).table}
 
 
 def _latest(path: str | os.PathLike[str]) -> Recording:
@@ -328,7 +316,7 @@ def follow(path: str | os.PathLike[str], every: float = 5.0) -> Explorer:
     """
     state = _state(path)
     explorer = explore(_latest(path))
-    if isinstance(explorer, Overview):
+    if not isinstance(explorer, Explorer):
         raise EsxparseError(f"{path} has no table over time: there is nothing to follow")
     explorer.every, explorer.seen = every, state
     return explorer
@@ -341,22 +329,3 @@ def _state(path: str | os.PathLike[str]) -> tuple[int, int]:
     except (OSError, ValueError) as error:
         raise EsxparseError(f"{path} cannot be followed: {getattr(error, 'strerror', None) or error}") from None
     return found.st_ino, found.st_size
-
-
-def _presets(rec: Recording) -> list[dict[str, Any]]:
-    """The presets as far as the recording has their counters."""
-    made = []
-    for one in toml.beside(__file__, "presets.toml")["preset"]:
-        panels = [each for each in one["panels"] if _has(rec, each)]
-        if panels:
-            made.append({"name": one["name"], "panels": panels})
-    return made
-
-
-def _has(rec: Recording, one: dict[str, str]) -> bool:
-    if one["table"] not in (*rec, *rec.derived):
-        return False
-    try:
-        return find(rec, one["counter"], one["table"]) is not None
-    except EsxparseError:
-        return False

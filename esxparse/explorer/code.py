@@ -16,19 +16,26 @@ from esxparse.metrics.energy import LONGEST_GAP
 _RECORDINGS: Final = ("rec", "other")
 
 
-def cell(captures: Sequence[tuple[str, timedelta]], panels: Sequence[tuple[Asked, Mapping[str, Any]]]) -> str:
+def cell(
+    captures: Sequence[tuple[str, timedelta]],
+    panels: Sequence[tuple[Asked, Mapping[str, Any]]],
+    guest: tuple[str, str] | None = None,
+) -> str:
     """The code that makes the charts of these panels.
 
     `captures`: path of each recording, and what is added to its times. `panels`: what each shows, and the answer it
-    got (`panel.panel`).
+    got (`panel.panel`). `guest`: path of a guest's readings, and its VM.
     """
     shifts = [shift // timedelta(microseconds=1) for _, shift in captures]
     drawn = [
         {
             "asked": asked,
             "answer": answer,
-            "shifts": shifts[: max(one["capture"] for one in answer["series"])],
-            "instances": list(dict.fromkeys(one["instance"] for one in answer["series"])),
+            "heat": answer["kind"] == "heat",
+            "shifts": shifts[: max((one["capture"] for one in answer["series"]), default=1)],
+            "instances": list(
+                dict.fromkeys(one["instance"] for one in answer["rows" if "rows" in answer else "series"])
+            ),
             "ends": any("piece" in one for one in answer["series"]),
             "title": f"{answer['name']}, {answer['unit']}" if answer["unit"] else answer["name"],
         }
@@ -41,7 +48,7 @@ def cell(captures: Sequence[tuple[str, timedelta]], panels: Sequence[tuple[Asked
     words.filters |= {"repr": repr, "moment": _moment}
     opened = [(name, source) for name, (source, _) in zip(_RECORDINGS, captures, strict=False)]
     made = words.get_template("cell.py.j2")
-    return made.render(opened=opened, names=_RECORDINGS, panels=drawn, gap=LONGEST_GAP, even=EVEN)
+    return made.render(guest=guest, opened=opened, names=_RECORDINGS, panels=drawn, gap=LONGEST_GAP, even=EVEN)
 
 
 def _moment(time: datetime) -> str:

@@ -111,13 +111,24 @@ def _notebook(sources: Sequence[str], recordings: Sequence[str]) -> dict[str, An
 
 
 def present(path: str) -> None:
-    """Show a file that was opened in JupyterLab: the explorer on it, or why there is none."""
-    from IPython.display import display  # noqa: PLC0415  (only where a kernel asks)
+    """Show a file that was opened in JupyterLab: what is being read, then the explorer on it, or why there is none."""
+    from IPython.display import Pretty, clear_output, display  # noqa: PLC0415  (only where a kernel asks)
+
+    name = printable(Path(path).name)
+    # None outside a notebook.
+    said = display(Pretty(f"Reading {name} ..."), display_id=True)  # type: ignore[no-untyped-call]
+
+    def tell(done: int, runs: int, run: str) -> None:
+        if said is not None:
+            said.update(Pretty(f"Reading {name}: run {done + 1} of {runs}, {printable(run)} ..."))  # type: ignore[no-untyped-call]
 
     try:
-        display(explore(path))  # type: ignore[no-untyped-call]
+        shown = explore(study(path, progress=tell) if Path(path).suffix == SUFFIX else path)
     except EsxparseError as error:
         sys.stdout.write(f"{error}\n")
+        return
+    clear_output(wait=True)  # type: ignore[no-untyped-call]
+    display(shown)  # type: ignore[no-untyped-call]
 
 
 def start(notebook: Path, more: Sequence[str] = ()) -> NoReturn:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
@@ -21,6 +21,7 @@ from esxparse.metrics.ranking import Order
 from esxparse.recording import Recording, printable
 
 Align = Literal["clock", "offset"]
+Kind = Literal["lines", "heat"]
 _MOST_BUCKETS: Final = 600
 
 
@@ -31,6 +32,9 @@ class Asked:
     counter, table: of the recording. order, n: which instances. pattern: that their names have. start, end: the times
     shown. smooth: samples of a rolling mean. normalise: every series by its own highest value. difference: from one
     sample to the next. buckets: most points of a line. worst_of: the capture whose instances are ranked, 1 or 2.
+    kind: lines, or a heat map. limits: the rule whose limits colour a heat map; by default the one on the counter.
+    only: the objects shown, by name or instance, each with what it is called here; empty for all. more: counters of the
+    table that are drawn in the same panel. title: of a panel of several counters.
     """
 
     counter: str
@@ -45,6 +49,23 @@ class Asked:
     difference: bool = False
     buckets: int = 400
     worst_of: int = 1
+    kind: Kind = "lines"
+    limits: str = ""
+    only: Mapping[str, str] = field(default_factory=dict)
+    more: tuple[str, ...] = ()
+    title: str = ""
+
+    @property
+    def each(self) -> list[Asked]:
+        """The same for each counter of the panel alone."""
+        if not self.more:
+            return [self]
+        names = ((self.table, self.counter), *map(self._place, self.more))
+        return [replace(self, table=table, counter=counter, more=(), title="") for table, counter in names]
+
+    def _place(self, name: str) -> tuple[str, str]:
+        table, _, counter = name.rpartition(".")
+        return table or self.table, counter
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> Asked:
@@ -53,7 +74,9 @@ class Asked:
         Raises EsxparseError: There is no such order, or a number is none.
         """
         order = said.get("order", "p95")
+        kind = said.get("kind", "lines")
         check_known("order", order, get_args(Order))
+        check_known("kind", kind, get_args(Kind))
         start, end = (moment(said[key]) if said.get(key) is not None else None for key in ("start", "end"))
         return cls(
             str(said["counter"]),
@@ -68,6 +91,11 @@ class Asked:
             bool(said.get("difference")),
             min(max(_whole(said, "buckets", 400), 20), _MOST_BUCKETS),
             min(max(_whole(said, "worst_of", 1), 1), 2),
+            kind,
+            str(said.get("limits") or ""),
+            dict(said.get("only") or {}),
+            tuple(said.get("more") or ()),
+            str(said.get("title") or ""),
         )
 
 
@@ -138,8 +166,41 @@ class Values:
         return moved
 
 
+def lines(values: Values, asked: Asked, profile: str = "standard") -> dict[str, Any]:
+    """What a page draws as lines: `panel`, with the series of all counters of the panel; each is called by its counter.
+
+    Raises EsxparseError: As `panel`; a counter that has no value is left out if another one has.
+    """
+    if not asked.more:
+        return panel(values, asked, profile)
+    made, reasons = [], []
+    for one in asked.each:
+        try:
+            made.append(panel(values, one, profile))
+        except EsxparseError as error:
+            reasons.append(error)
+    if not made:
+        raise reasons[0]
+    several = len({one["label"] for answer in made for one in answer["series"]}) > 1
+    series = [
+        {
+            **one,
+            "label": f"{_short(answer)} {one['label']}" if several else _short(answer),
+            "of": {key: answer[key] for key in ("counter", "table", "name", "unit")},
+        }
+        for answer in made
+        for one in answer["series"]
+    ]
+    return {**made[0], "name": asked.title or made[0]["name"], "levels": [], "series": series}
+
+
+def _short(answer: Mapping[str, Any]) -> str:
+    """The name of a counter without the screen's one in brackets."""
+    return str(answer["name"]).partition(" (")[0]
+
+
 def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, Any]:
-    """What a page draws.
+    """What a page draws of one counter.
 
     Returns `name`, `table`, `counter` (its column), `unit`, `meaning`, `noun`, `total` (instances with a value),
     `step_s` (of a bucket; None where each time is drawn), `gap` (`reduce.Reduced`), `gathered` (whether means of
@@ -150,15 +211,8 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
 
     Raises EsxparseError: There is no such counter, no sample in the range of time, or no instance has the pattern.
     """
-    found, data = values.of(asked.counter, asked.table)
-    whole = data
-    if asked.start is not None and asked.end is not None:
-        data = data.filter(pl.col("time").is_between(asked.start, asked.end))
-    if data.is_empty():
-        where = f" from {asked.start:%F %T} to {asked.end:%F %T} UTC" if asked.start and asked.end else ""
-        raise EsxparseError(f"no sample of {found.held.name}{where}")
-    if asked.pattern:
-        data = _matching(data, asked.pattern)
+    found, whole = values.of(asked.counter, asked.table)
+    data = chosen_rows(found, whole, asked)
     there = data["capture"].unique()
     # Of a range of time that one capture alone covers, there is one ranking.
     chosen = asked.worst_of if asked.worst_of in there else there.min()
@@ -202,7 +256,8 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
     ]
     held, total = found.held, data["label"].n_unique()
     return {
-        "name": held.name,
+        "kind": "lines",
+        "name": asked.title or held.name,
         "table": held.table,
         "counter": held.column,
         "unit": "of its highest value" if asked.normalise else found.unit,
@@ -218,6 +273,30 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
         "missing": values.missing(found, whole, ranked["label"].to_list()),
         "series": lines,
     }
+
+
+def chosen_rows(found: Rows, data: pl.DataFrame, asked: Asked) -> pl.DataFrame:
+    """The rows of a counter in the time and of the objects that are asked for.
+
+    Raises EsxparseError: There is none.
+    """
+    if asked.start is not None and asked.end is not None:
+        data = data.filter(pl.col("time").is_between(asked.start, asked.end))
+    if data.is_empty():
+        where = f" from {asked.start:%F %T} to {asked.end:%F %T} UTC" if asked.start and asked.end else ""
+        raise EsxparseError(f"no sample of {found.held.name}{where}")
+    if asked.only:
+        data = _named_objects(found, data, asked.only)
+    return _matching(data, asked.pattern) if asked.pattern else data
+
+
+def _named_objects(found: Rows, data: pl.DataFrame, only: Mapping[str, str]) -> pl.DataFrame:
+    """The rows of these objects under the names given here."""
+    for name in ("full", "instance"):
+        kept = data.filter(pl.col(name).is_in(list(only)))
+        if not kept.is_empty():
+            return kept.with_columns(label=pl.col(name).replace(only))
+    raise EsxparseError(f"no sample of {found.held.name} of {', '.join(only.values())}")
 
 
 def _ranked(data: pl.DataFrame, asked: Asked, weight: str | None, most: int) -> pl.DataFrame:
@@ -272,11 +351,17 @@ def _changed(data: pl.DataFrame, asked: Asked) -> pl.DataFrame:
     return data
 
 
-def _levels(found: Rows, profile: str) -> list[dict[str, Any]]:
-    """The limits of the rule that judges this quantity of this kind of object."""
+def rule_of(found: Rows, profile: str) -> rules.Rule | None:
+    """The rule that judges this quantity of this kind of object."""
     held = found.held
-    rule = next(
-        (one for one in rules.load(profile).values() if (one.kind, one.value) == (held.table, held.column)), None
-    )
-    limits = {"warn": rule.warn, "critical": rule.critical} if rule and held.derived else {}
+    if not held.derived:
+        return None
+    every = rules.load(profile).values()
+    return next((one for one in every if (one.kind, one.value) == (held.table, held.column)), None)
+
+
+def _levels(found: Rows, profile: str) -> list[dict[str, Any]]:
+    """The limits of that rule."""
+    rule = rule_of(found, profile)
+    limits = {"warn": rule.warn, "critical": rule.critical} if rule else {}
     return [{"level": level, "value": value} for level, value in limits.items() if value]

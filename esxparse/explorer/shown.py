@@ -8,6 +8,7 @@ from typing import Final
 import polars as pl
 
 from esxparse.derived.tables import described
+from esxparse.metrics.inventory import only_kinds
 from esxparse.recording import counted, printable
 from esxparse.sortable import table
 
@@ -33,7 +34,10 @@ def shown(name: str, frame: pl.LazyFrame) -> pl.LazyFrame:
 
 def page(name: str, frame: pl.LazyFrame) -> str:
     """The first rows; above them the columns, what the screen calls them, and their units."""
-    head = frame.head(_ROWS).collect()
+    # The idle loops of physical CPUs are the first worlds of a capture, and the last that somebody asks for.
+    head, of = _of_vcpus(frame) if name == "vcpu" else None, " of vCPUs"
+    if head is None or head.is_empty():
+        head, of = frame.head(_ROWS).collect(), ""
     known = [described(name, column) for column in head.columns]
     heads = [
         f"{html.escape(printable(column))}<br><small>"
@@ -42,9 +46,16 @@ def page(name: str, frame: pl.LazyFrame) -> str:
     ]
     head = head.with_columns(pl.col(pl.Datetime).dt.replace_time_zone(None))
     rows = [["" if cell is None else html.escape(printable(str(cell))) for cell in row] for row in head.iter_rows()]
-    size = f"{counted(head.width, 'column')}, the first {counted(head.height, 'row')}"
+    size = f"{counted(head.width, 'column')}, the first {counted(head.height, 'row')}{of}"
     said = f"<b>{html.escape(printable(name))}</b>: {size}; a lazy table of polars"
     return f"<p>{said}</p>{table(heads, rows)}"
+
+
+def _of_vcpus(frame: pl.LazyFrame) -> pl.DataFrame | None:
+    """The first rows of vCPUs; None if the table does not tell worlds apart."""
+    if not {"group_id", "group", "world"} <= set(frame.collect_schema().names()):
+        return None
+    return only_kinds(frame, "vcpu").drop("kind").head(_ROWS).collect()
 
 
 def _kind(kind: pl.DataType) -> str:

@@ -98,7 +98,7 @@ else:
         const { path } = context;
         if (!chosen.delete(path) && !(await ours(path))) return widget.isDisposed || handOver(widget, path);
         const file = contents.localPath(path).split("/").pop();
-        said.node.textContent = `Reading ${file} ...`;
+        said.node.textContent = `Starting Python for ${file} ...`;
         try {
           const { registerWidgetManager } = await load("@jupyter-widgets/jupyterlab-manager");
           await startKernel(context.sessionContext);
@@ -108,6 +108,9 @@ else:
           const contentFactory = outputs.OutputArea.defaultContentFactory;
           const area = new outputs.SimplifiedOutputArea({ model, rendermime: own, contentFactory });
           widget.content.addWidget(area);
+          said.node.textContent = "Loading esxparse ...";
+          // From here on Python says what it does.
+          model.changed.connect(() => said.hide());
           await outputs.OutputArea.execute(code(file), area, context.sessionContext);
           said.hide();
         } catch (error) {

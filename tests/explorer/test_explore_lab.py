@@ -33,7 +33,7 @@ def assert_one_colour_per_object(page):
     """The same in all panels, and another for each line of a panel."""
     shades = {}
     for panel in page.locator(".ex-panel").all():
-        drawn = panel.locator(".ex-legend button").evaluate_all(SWATCHES)
+        drawn = panel.locator(".ex-legend .ex-name").evaluate_all(SWATCHES)
         assert len({shade for _, shade in drawn}) == len(drawn)
         for name, shade in drawn:
             assert shades.setdefault(name, shade) == shade
@@ -79,7 +79,7 @@ def test_from_a_search_to_the_same_numbers_in_a_cell(tmp_path):
         assert first.locator(".ex-legend").inner_text().startswith("report-batch")
 
         # What moved like the first VM, over all counters.
-        first.locator(".ex-legend button").first.click()
+        first.locator(".ex-legend .ex-alike").first.click()
         page.get_by_text("What moved most like ready time (%RDY) of report-batch").wait_for(timeout=WAIT_MS)
         assert page.locator(".ex-below tr[tabindex]").count() == 12
 

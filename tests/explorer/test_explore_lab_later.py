@@ -75,4 +75,5 @@ def test_a_notebook_opened_later_says_what_is_missing_and_its_tables_sort(tmp_pa
             for _ in range(2):
                 rows.locator("th", has_text="instance").click()
             assert names.all_inner_texts() == before[::-1]
-        assert problems == []
+        # JupyterLab itself reports the widget that no kernel knows, sooner or later.
+        assert [one for one in problems if not one.startswith("Error: widget model not found")] == []

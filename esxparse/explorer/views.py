@@ -1,0 +1,80 @@
+"""Views of the explorer as plain values: what they may hold, the presets, and the page of an object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final, get_args
+
+from esxparse import toml
+from esxparse.errors import EsxparseError, check_known, choose_from
+from esxparse.explorer.held import find
+from esxparse.explorer.objects import KINDS, Objects
+from esxparse.explorer.panel import Align
+from esxparse.recording import Recording
+
+_VIEW: Final = ("panels", "range", "notes", "smooth", "normalise", "difference", "object")
+
+
+def check(align: str, view: dict[str, Any]) -> None:
+    """Raises EsxparseError: `align` or a key of the view is unknown."""
+    check_known("align", align, get_args(Align))
+    for key in view:
+        if key not in _VIEW:
+            raise EsxparseError(f"a view has no {key!r}: {choose_from(key, _VIEW)}")
+
+
+def plain(rec: Recording, view: dict[str, Any]) -> dict[str, Any]:
+    """The view as the page has it: the table of each panel is named, and times are milliseconds."""
+    made = dict(view)
+    if view.get("panels"):
+        made["panels"] = [_named_panel(rec, one) for one in view["panels"]]
+    if view.get("range"):
+        try:
+            start, end = (one.timestamp() * 1000 if isinstance(one, datetime) else float(one) for one in view["range"])
+        except (TypeError, ValueError):
+            raise EsxparseError(f"the range of a view is two times, not {view['range']!r}") from None
+        made["range"] = [start, end]
+    return made
+
+
+def _named_panel(rec: Recording, one: Any) -> dict[str, Any]:
+    if not isinstance(one, dict) or "counter" not in one:
+        raise EsxparseError(f'a panel of a view is {{"counter": NAME}}, perhaps with "table", not {one!r}')
+    return one if "table" in one else {**one, "table": find(rec, one["counter"]).table}
+
+
+def of_object(objects: Objects, wanted: Mapping[str, str | None]) -> dict[str, Any]:
+    """The view on the page of an object; empty if none is asked for.
+
+    `wanted`: by kind ("vm", "device", "uplink") the name of the object.
+
+    Raises EsxparseError: More than one is asked for, or there is no such object.
+    """
+    named = {kind: name for kind, name in wanted.items() if name is not None}
+    if not named:
+        return {}
+    if len(named) > 1:
+        raise EsxparseError(f"one page at a time: give one of {', '.join(KINDS)}, not {' and '.join(named)}")
+    ((kind, name),) = named.items()
+    return {"object": {"kind": kind, "name": name}, "panels": objects.page(kind, name)["panels"]}
+
+
+def presets(rec: Recording) -> list[dict[str, Any]]:
+    """The presets as far as the recording has their counters."""
+    made = []
+    for one in toml.beside(__file__, "presets.toml")["preset"]:
+        panels = [each for each in one["panels"] if has(rec, each)]
+        if panels:
+            made.append({"name": one["name"], "panels": panels})
+    return made
+
+
+def has(rec: Recording, one: dict[str, str]) -> bool:
+    """Whether the recording has the counter of a panel."""
+    if one["table"] not in (*rec, *rec.derived):
+        return False
+    try:
+        return find(rec, one["counter"], one["table"]) is not None
+    except EsxparseError:
+        return False
