@@ -27,7 +27,9 @@ def of_values(points: pl.DataFrame, name: str, unit: str, place: str) -> str:
     >>> of_values(points.filter(label="a"), "IOPS", "1/s", "VMs")
     'IOPS: 5 1/s at 1 VM, 90 at 8 VMs'
     """
-    unit = "" if unit == name else unit
+    points, unit = _placed(points), "" if name.startswith(unit) else unit
+    if points.is_empty():
+        return ""
     if points["label"].n_unique() > 1:
         both = points.filter(pl.len().over("place") > 1)
         if both.is_empty():
@@ -57,6 +59,7 @@ def of_changes(points: pl.DataFrame, name: str, level: float, place: str) -> str
 
     `points`: `place, label, value, low, high`; the last two are null for a single run. `level`: no change.
     """
+    points = _placed(points)
     within = (pl.col("low") <= level) & (pl.col("high") >= level)
     shown = points.filter(~within.fill_null(value=False))
     if shown.is_empty():
@@ -65,6 +68,14 @@ def of_changes(points: pl.DataFrame, name: str, level: float, place: str) -> str
     who = f" {_named(most)}" if points["label"].n_unique() > 1 else ""
     number = f"{most['value']:+.3g} %" if level == 0 else figure(most["value"])
     return f"{name}{_at(most['place'], place)}:{who} {number}"
+
+
+def _placed(points: pl.DataFrame) -> pl.DataFrame:
+    """Return the points, those without a name at the place "none"; numbers of places that are missing are left out."""
+    place = pl.col("place")
+    if points["place"].dtype.is_numeric():
+        return points.filter(place.is_not_null())
+    return points.with_columns(place.fill_null("none"))
 
 
 def _amount(row: dict[str, Any], unit: str) -> str:
@@ -82,7 +93,7 @@ def _at(place: Any, title: str) -> str:
     try:
         number = f"{float(place):g}"
     except ValueError:
-        return f", {shorten(place, _NAME)}" if place else ""
+        return f", {shorten(place, _NAME)}"
     word, _, unit = title.partition(" [")
     if unit or not word.endswith("s"):
         return f" at {word} {number} {unit.removesuffix(']')}".rstrip()
