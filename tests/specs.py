@@ -29,5 +29,10 @@ def rule_words(spec):
     return {row["text"] for view in views for row in rows_of(spec, view)}
 
 
+def drawn(spec):
+    """What a chart of runs draws, which its title does not say: values, by what, and of what."""
+    return spec["description"].rpartition(": ")[0]
+
+
 def titles(spec, channel):
     return {view["encoding"][channel].get("title") for view in layers(spec) if channel in view["encoding"]} - {None}

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 
 import pytest
+from specs import drawn
 
 from esxparse.reports import find, page
 from esxparse.reports.blocks import Block, Figure, Section
@@ -51,9 +52,9 @@ class Ran:
 
     @property
     def titles(self):
-        """The titles of its charts, without those of the values themselves further down."""
+        """What its charts draw, without those of the values themselves further down."""
         end = next(at for at, one in enumerate(self.shown) if getattr(one, "text", "").startswith("What was measured"))
-        return [one.spec["title"]["text"] for one in self.shown[:end] if isinstance(one, Figure)]
+        return [drawn(one.spec) for one in self.shown[:end] if isinstance(one, Figure)]
 
 
 def cells(template):

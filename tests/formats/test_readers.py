@@ -110,7 +110,7 @@ def test_what_the_command_line_can_do_python_can(busy_host_file, tmp_path):
     commands |= {"formats": "catalogue", "study": "study", "templates": "templates", "simulate": "simulate"}
     commands |= {"diagnose": "diagnose", "rules": "rules", "check": "check", "batch": "batch", "lab": "explore"}
     commands |= {"lake": "lake", "compare": "compare", "right-size": "right_size"}
-    commands |= {"export": "export", "timeline": "timeline"}
+    commands |= {"export": "export", "timeline": "timeline", "plan": "plan", "audit": "audit"}
     assert set(cli._COMMANDS) == set(commands)
     assert all(hasattr(ex, function) for function in commands.values())
 

@@ -10,6 +10,7 @@ import nbformat
 import polars as pl
 import pytest
 from checkout import DOCS
+from specs import drawn
 from studied import made
 from templated import cells, ran, run_cells
 
@@ -65,13 +66,14 @@ def test_a_chart_has_a_series_for_each_label_and_none_without_rows(found):
     spec = json.dumps(made_chart.to_dict())
     assert '"4 hosts"' in spec
     assert '"8 hosts"' in spec
-    assert '"Dashed: a"' in spec
+    assert '"Load; dashed: a"' in spec
     assert helpers.chart(found, rows.head(0), "size", "load", title="Load", unit="%") == []
 
 
 def test_curves_leave_out_what_has_no_number_and_draw_plain_what_has_no_baseline(found):
     (one,) = helpers.curve(found, ["iops", "watts"], "relative")
-    assert one.to_dict()["title"]["text"] == "IOPS by hosts"
+    assert one.to_dict()["title"]["text"] == "IOPS: 1,000 at 4 hosts, 3,000 at 16 hosts"
+    assert drawn(one.to_dict()) == "IOPS by hosts"
     assert helpers.curve(found, "watts") == []
 
 

@@ -137,18 +137,24 @@ def test_consolidation_interpolates_and_compares(tmp_path):
 
 
 RATES = [({"design": "a"}, {"tx_mbit_per_s": 800.0}), ({"design": "b"}, {"tx_mbit_per_s": 80.0})]
-SCENARIO = {"vms": 1, "vm_size_mb": 10_000.0, "change_pct_per_day": 10.0, "rpo_min": 2.0}
+SCENARIO = {"vms": 6, "vm_size_mb": 10_000.0, "change_pct_per_day": 10.0, "rpo_min": 15.0}
 
 
 def test_replication_says_whether_the_change_fits(tmp_path):
     lines = told(made(tmp_path, RATES), "replication", **SCENARIO)
-    # 1,000 MB at 100 MB/s take 10 s, at 10 MB/s 100 s; a minute is allowed.
-    assert lines[0].endswith("takes 0.2 min; an RPO of 2 min allows 1 min, half of it: it fits.")
+    # 6,000 MB at 100 MB/s take a minute, at 10 MB/s ten; seven and a half are allowed.
+    assert lines[0].endswith("takes 1.0 min; an RPO of 15 min allows 7.5 min, half of it: it fits.")
     assert lines[1].endswith(
-        "takes 1.7 min; an RPO of 2 min allows 1 min, half of it: within the RPO, but over half of it: at risk."
+        "takes 10.0 min; an RPO of 15 min allows 7.5 min, half of it: within the RPO, but over half of it: at risk."
     )
-    lines = told(made(tmp_path, RATES), "replication", **{**SCENARIO, "rpo_min": 1.0})
-    assert lines[1].endswith("takes 1.7 min; an RPO of 1 min allows 0.5 min, half of it: over the RPO.")
+    lines = told(tmp_path, "replication", **{**SCENARIO, "vms": 12})
+    assert lines[1].endswith("takes 20.0 min; an RPO of 15 min allows 7.5 min, half of it: over the RPO.")
+
+
+@pytest.mark.parametrize(("rpo_min", "bound"), [(5.0, "at least 15"), (3000.0, "at most 1440")])
+def test_an_rpo_that_cannot_be_set_is_refused(tmp_path, rpo_min, bound):
+    with pytest.raises(EsxparseError, match=f"rpo_min is {rpo_min}: it must be a number of {bound}"):
+        told(made(tmp_path, RATES), "replication", **{**SCENARIO, "rpo_min": rpo_min})
 
 
 POLICIES = [({"policy": name}, {"watts": watts}) for name, watts in (("high", 200.0), ("low", 150.0))]

@@ -33,6 +33,7 @@ class Input:
     default: Any = None
     least: float = 0.0
     """The smallest value; without a default it must be above 0."""
+    most: float = math.inf
     origin: Origin = ""
     """Who gave the value; empty if nobody did, and the value is None."""
 
@@ -70,6 +71,8 @@ def _mistake(one: Input, value: Any) -> str:
         return _KINDS[int]
     if one.default is None and value <= 0:
         return f"{_KINDS[one.kind]} above 0"
+    if value > one.most:
+        return f"{_KINDS[one.kind]} of at most {one.most:g}"
     return f"{_KINDS[one.kind]} of at least {one.least:g}" if value < one.least else ""
 
 
