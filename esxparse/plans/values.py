@@ -30,7 +30,13 @@ class Range:
     high: float
 
     def __str__(self) -> str:
-        return f"{shown(self.low)} to {shown(self.high)}"
+        """The range in words; one number if both ends look the same.
+
+        >>> str(Range(9680.0, 11169.0)), str(Range(26.08696, 26.08697))
+        ('9,680 to 11,169', '26.1')
+        """
+        low, high = shown(self.low), shown(self.high)
+        return low if low == high else f"{low} to {high}"
 
     @property
     def steps(self) -> tuple[float, float, float]:
