@@ -11,14 +11,18 @@ const JUDGING = "Looking for findings ...";
 const NO_CHART = "There is no chart: search for a counter first.";
 const GONE = "The kernel was restarted: run the cell again.";
 
+// Names come from files: control characters, and those that turn the direction of text, are not shown.
+const printable = (text) => (typeof text === "string" ? text.replace(/[^\P{C}\n\t]/gu, "\ufffd") : text);
+
 const element = (name, settings = {}, ...inside) => {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(settings)) {
     if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (key === "title") made.title = printable(value);
     else if (key in made && key !== "list") made[key] = value;
     else made.setAttribute(key, value);
   }
-  made.append(...inside);
+  made.append(...inside.map(printable));
   return made;
 };
 const clock = (ms, long) => new Date(ms).toISOString().slice(long ? 0 : 11, 19).replace("T", " ");
