@@ -33,7 +33,7 @@ EXTRAS = {
     "lake": "from esxparse.cli import main; main(['lake', 'add', rec.source, '--lake', 'lake']); "
     "assert ex.lake('lake').sql('SELECT count(*) AS n FROM vcpu').item() > 0",
     "fleet": "import distributed",
-    "export": "from esxparse.cli import main; assert main(['export', rec.source, '--table', 'vm', '-o', 'vm.xlsx']) == 0",
+    "export": "assert ex.export(rec, 'vm.xlsx', table='vm')",
     "lab": "import altair, jupyterlab, papermill",
     "quality": "import great_expectations, pandas; assert not ex.check(rec).failed",
 }
