@@ -89,7 +89,7 @@ def judged(seed: int) -> Counter[str]:
     rows = {row["vm"]: row for row in frame.to_dicts()}
     found: Counter[str] = Counter(hosts=1, vms=len(scenario.vms))
     for place, vm in enumerate(scenario.vms):
-        # Names that two VMs have are told apart in the table, and cannot be matched.
+        # If two VMs share a name, the table distinguishes them, so they match no planted VM.
         row = rows.get(vm.name, {"cpu": "unknown", "vcpus_suggested": None, "size_suggested_mib": None})
         found["unknown"] += row["cpu"] == "unknown"
         need = {

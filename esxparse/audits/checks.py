@@ -190,7 +190,7 @@ def latency_is_reserved(found: Evidence, machine: Machine | None) -> Verdict:
 
 
 def _over_time(rec: Recording | None, columns: tuple[str, ...], value: pl.Expr) -> list[tuple[str, float]]:
-    """The mean of a value of each VM over time, the highest first; none if there is no capture that can give it."""
+    """The mean of a value of each VM over time, the highest first; empty without a capture that has it."""
     if rec is None:
         return []
     try:

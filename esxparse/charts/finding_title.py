@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from esxparse.charts.names import shorten
+from esxparse.charts.names import shorten, with_value
 from esxparse.recording import figure
 
 _NAME: Final = 30
@@ -95,6 +95,4 @@ def _at(place: Any, title: str) -> str:
     except ValueError:
         return f", {shorten(place, _NAME)}"
     word, _, unit = title.partition(" [")
-    if unit or not word.endswith("s"):
-        return f" at {word} {number} {unit.removesuffix(']')}".rstrip()
-    return f" at {number} {word.removesuffix('s') if number == '1' else word}"
+    return f" at {with_value(word, unit.removesuffix(']'), number, single=number == '1')}"

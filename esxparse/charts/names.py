@@ -46,6 +46,17 @@ def wrapped(name: str, width: int = LABEL_WIDTH, lines: int = 3) -> str:
     return "\n".join(line for line in made if line)
 
 
+def with_value(word: str, unit: str, value: str, *, single: bool) -> str:
+    """The words of a label with a value of it.
+
+    >>> with_value("size", "KiB", "4", single=False), with_value("VMs", "", "1", single=True)
+    ('size 4 KiB', '1 VM')
+    """
+    if unit or not word.endswith("s"):
+        return f"{word} {value} {unit}".rstrip()
+    return f"{value} {word.removesuffix('s') if single else word}"
+
+
 def _columns(text: str) -> int:
     return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
 

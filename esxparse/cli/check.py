@@ -8,7 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from esxparse.cli.output import FOUND, add_crew, add_opening, each_on, given_crew, given_opening, path_for, warn
+from esxparse.cli.output import (
+    FOUND,
+    add_crew,
+    add_format,
+    add_opening,
+    each_on,
+    given_crew,
+    given_opening,
+    path_for,
+    warn,
+)
 from esxparse.cli.progress import Progress
 from esxparse.formats.opening import Opening, Options
 
@@ -26,9 +36,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="a recording of any format")
     parser.add_argument("--suite", metavar="SUITE", help="a Great Expectations suite of your own (.json)")
-    parser.add_argument(
-        "--format", dest="shape", choices=("table", "json", "html"), default="table", help="how to print it"
-    )
+    add_format(parser, "json", "html")
     parser.add_argument("--all", action="store_true", help="list expectations that are met, too")
     parser.add_argument("--together", action="store_true", help="the files are of one run: compare hosts and clocks")
     parser.add_argument(

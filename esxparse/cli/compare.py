@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from esxparse.cli.output import FOUND, add_opening, given_opening, warn
+from esxparse.cli.output import FOUND, add_format, add_opening, given_opening, warn
 from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
 
@@ -54,9 +54,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         metavar="OLD=NEW",
         help="what OLD (a regular expression) is called after",
     )
-    parser.add_argument(
-        "--format", dest="shape", choices=("table", "json", "md", "html"), default="table", help="how to print it"
-    )
+    add_format(parser, "json", "md", "html")
     parser.add_argument("--profile", default="standard", help="limits of findings: standard, strict, or a .toml file")
     parser.add_argument("--fail-on", choices=("worse",), help="exit with 3 if anything got worse at the same load")
     add_opening(parser, but=(*_OF_WINDOWS, "format", "time_column", "value_column"))

@@ -5,7 +5,17 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from esxparse.cli.output import FOUND, add_crew, add_opening, each_on, given_crew, given_opening, path_for, warn
+from esxparse.cli.output import (
+    FOUND,
+    add_crew,
+    add_format,
+    add_opening,
+    each_on,
+    given_crew,
+    given_opening,
+    path_for,
+    warn,
+)
 from esxparse.cli.progress import Progress
 from esxparse.formats.opening import Opening, Options
 from esxparse.recording import Recording
@@ -23,9 +33,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "evidence for and against, and what could not be judged.",
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="an esxtop capture, or a study.toml")
-    parser.add_argument(
-        "--format", dest="shape", choices=("table", "json", "md"), default="table", help="how to print it"
-    )
+    add_format(parser, "json", "md")
     parser.add_argument("--profile", default="standard", help="limits: standard, strict, or a .toml file")
     parser.add_argument(
         "--fail-on", choices=("critical", "warning"), help="exit with 3 if any finding is as bad as that or worse"

@@ -8,7 +8,16 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from esxparse.cli.output import add_crew, add_force, add_opening, counted_segments, fail, given_crew, given_opening
+from esxparse.cli.output import (
+    add_crew,
+    add_force,
+    add_format,
+    add_opening,
+    counted_segments,
+    fail,
+    given_crew,
+    given_opening,
+)
 from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
 from esxparse.formats.opening import period
@@ -43,9 +52,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     _span(_command(commands, "ls", _ls, "list captures"))
     one = _command(commands, "sql", _sql, "ask in SQL (DuckDB); tables are those of the lake, and catalogue")
     one.add_argument("query", metavar="QUERY", help="SELECT host, max(free_mbytes) FROM memory GROUP BY host")
-    one.add_argument(
-        "--format", dest="shape", choices=("table", "csv", "json"), default="table", help="how to print it"
-    )
+    add_format(one, "csv", "json")
     _span(one)
     one = _command(commands, "rm", _rm, "take captures out")
     one.add_argument("ids", nargs="+", metavar="ID", help="id of a capture, or its beginning (`esxparse lake ls`)")

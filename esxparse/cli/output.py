@@ -118,11 +118,14 @@ class Printable(Protocol):
         ...
 
 
+def add_format(parser: argparse._ActionsContainer, *more: str) -> None:
+    """Adds the option that says how a result is printed: as a table for people, or otherwise."""
+    parser.add_argument("--format", dest="shape", choices=("table", *more), default="table", help="how to print it")
+
+
 def add_shapes(parser: argparse._ActionsContainer) -> None:
     """Adds the options that say how a result is printed, and to which file."""
-    parser.add_argument(
-        "--format", dest="shape", choices=("table", "markdown", "json"), default="table", help="how to print it"
-    )
+    add_format(parser, "markdown", "json")
     parser.add_argument("-o", "--output", metavar="FILE", help="write it to a file")
     add_force(parser)
 

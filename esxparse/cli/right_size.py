@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from esxparse.cli.output import add_opening, given_opening, warn
+from esxparse.cli.output import add_format, add_opening, given_opening, warn
 from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
 
@@ -30,9 +30,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "--host", action="append", default=[], metavar="NAME", help="only this host of the lake; may be repeated"
     )
     parser.add_argument("--last", metavar="LENGTH", help="only the last 4w (7d, 12h) of the lake")
-    parser.add_argument(
-        "--format", dest="shape", choices=("table", "json", "md", "csv"), default="table", help="how to print it"
-    )
+    add_format(parser, "json", "md", "csv")
     add_opening(parser, but=_OF_OTHERS)
     parser.set_defaults(run=run)
 

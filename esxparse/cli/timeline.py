@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from esxparse.cli.output import add_format
 from esxparse.cli.progress import Progress
 from esxparse.formats.opening import DATE_ORDERS
 from esxparse.recording import printable
@@ -29,9 +30,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "--zone", metavar="ZONE", help="zone of times without one (+02:00, Europe/Berlin; default: UTC)"
     )
     parser.add_argument("--date-order", choices=DATE_ORDERS, help="order of dates that do not show it")
-    parser.add_argument(
-        "--format", dest="shape", choices=("table", "json", "md", "csv"), default="table", help="how to print it"
-    )
+    add_format(parser, "json", "md", "csv")
     parser.set_defaults(run=run)
 
 

@@ -32,7 +32,7 @@ def answered(name: str, runs: pl.DataFrame, answers: Mapping[str, str] | None = 
         holds, "as answered", or empty.
 
     Raises:
-        EsxparseError: There is no such list or question, or an answer is none of the three.
+        EsxparseError: The list or question is unknown, or an answer is not yes, no or unknown.
     """
     if name not in LISTS:
         raise EsxparseError(f"no check list {name!r}: {choose_from(name, LISTS)}")

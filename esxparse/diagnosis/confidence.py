@@ -23,7 +23,7 @@ def word(confidence: float) -> str:
     >>> [word(one) for one in (0.92, 0.5, 0.31, 0.12, 0.0)]
     ['likely', 'possible', 'weak', 'unlikely', '']
     """
-    return next((name for name, least in WORDS if confidence >= least), "") if confidence else ""
+    return WORDS[rank(confidence)][0] if confidence else ""
 
 
 def rank(confidence: float) -> int:

@@ -111,7 +111,7 @@ def _notebook(sources: Sequence[str], recordings: Sequence[str]) -> dict[str, An
 
 
 def present(path: str) -> None:
-    """Show a file that was opened in JupyterLab: what is being read, then the explorer on it, or why there is none."""
+    """Show a file that was opened in JupyterLab: progress, then the explorer, or the error."""
     from IPython.display import Pretty, clear_output, display  # noqa: PLC0415  (only where a kernel asks)
 
     name = printable(Path(path).name)

@@ -278,7 +278,7 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
 def chosen_rows(found: Rows, data: pl.DataFrame, asked: Asked) -> pl.DataFrame:
     """The rows of a counter in the time and of the objects that are asked for.
 
-    Raises EsxparseError: There is none.
+    Raises EsxparseError: No row matches.
     """
     if asked.start is not None and asked.end is not None:
         data = data.filter(pl.col("time").is_between(asked.start, asked.end))

@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 from typing import Final, NamedTuple, Unpack
 
-import polars as pl
-
 from esxparse.errors import EsxparseError, choose_from
 from esxparse.exports.files import csv_lines, write_excel, write_parquet
 from esxparse.exports.series import influx_lines, openmetrics_lines
@@ -66,7 +64,7 @@ def export(
     rec = given if isinstance(given, Recording) else open_recording(given, Opening.of(opening))
     found = chosen_table(rec, table)
     _write(found, chosen, out)
-    return Exported(out.path, found.name, found.frame.select(pl.len()).collect().item())
+    return Exported(out.path, found.name, found.height)
 
 
 def kind_of(output: str | os.PathLike[str], kind: str | None = None) -> str:

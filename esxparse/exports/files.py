@@ -43,7 +43,7 @@ def write_excel(table: Table, file: BinaryIO) -> None:
         import xlsxwriter  # noqa: PLC0415  an extra
     except ImportError:
         raise EsxparseError('Excel workbooks need XlsxWriter: pip install "esxparse[export]"') from None
-    rows = table.frame.select(pl.len()).collect().item()
+    rows = table.height
     if rows >= EXCEL_ROWS or len(table.schema) > EXCEL_COLUMNS:
         size = f"{rows:,} rows and {len(table.schema):,} columns"
         limits = f"{EXCEL_ROWS - 1:,} rows below the header and {EXCEL_COLUMNS:,} columns"

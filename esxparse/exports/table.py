@@ -34,6 +34,11 @@ class Table:
         """The types of its columns."""
         return self.frame.collect_schema()
 
+    @cached_property
+    def height(self) -> int:
+        """The number of its rows."""
+        return int(self.frame.select(pl.len()).collect().item())
+
     def batches(self, frame: pl.LazyFrame | None = None) -> Iterator[pl.DataFrame]:
         """The rows of the table, or of a frame made of it, some at a time and in order."""
         chosen = self.frame if frame is None else frame

@@ -59,7 +59,7 @@ def uplinks(rec: Recording) -> pl.LazyFrame | None:
 def busiest(rows: pl.LazyFrame) -> float:
     """The value that is not exceeded in 95 % of the time, of what `series` gives.
 
-    Raises EsxparseError: There is none.
+    Raises EsxparseError: No sample has a number.
     """
     return _one(rows, over_time.quantile(pl.col("value"), BUSY))
 
@@ -67,7 +67,7 @@ def busiest(rows: pl.LazyFrame) -> float:
 def mean(rows: pl.LazyFrame) -> float:
     """The mean over time of what `series` gives.
 
-    Raises EsxparseError: There is none.
+    Raises EsxparseError: No sample has a number.
     """
     return _one(rows, over_time.mean(pl.col("value")))
 

@@ -168,7 +168,7 @@ def measure_study(found: Study, known: Mapping[str, Any]) -> Found:
 
 
 def _percentile(found: Study, runs: pl.DataFrame, asked: Any) -> str | None:
-    """The column of response times; None if there is none."""
+    """The column of response times, if the study has one."""
     columns = [name for name in runs.columns if name.endswith("p95_ms") and runs[name].null_count() < len(runs)]
     if asked is not None:
         columns = [name for name in columns if name == asked]

@@ -69,7 +69,7 @@ def _notes(known: Mapping[str, Any], *, supported: bool) -> tuple[str, ...]:
 def measure(rec: Recording, known: Mapping[str, Any]) -> Found:
     """The rate and the change of a day from a capture.
 
-    Raises EsxparseError: The capture lacks what is asked for.
+    Raises EsxparseError: The capture has no such table, port, VM or device.
     """
     found = {}
     if port := known.get("port"):

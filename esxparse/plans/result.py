@@ -9,9 +9,10 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
+from esxparse import aligned
 from esxparse.plans.forms import Form
 from esxparse.plans.values import ALL, Known, Range, Value, shown
-from esxparse.recording import as_html, as_markdown, printable
+from esxparse.recording import as_html, as_markdown
 from esxparse.sortable import table
 
 VERSION: Final = 1
@@ -32,11 +33,8 @@ def as_text(title: str, sections: Sequence[Section]) -> str:
     """Sections for a terminal."""
     lines = [title]
     for one in sections:
-        widths = [max(len(cell) for cell in column) for column in zip(one.heads, *one.rows, strict=True)]
-        lines += ["", one.title]
-        for row in (one.heads, *one.rows) if any(one.heads) else one.rows:
-            cells = [f"{printable(cell):<{width}}" for cell, width in zip(row, widths, strict=True)]
-            lines.append("  " + "  ".join(cells).rstrip())
+        rows = aligned.lines([one.heads, *one.rows])
+        lines += ["", one.title, *(f"  {row}" for row in (rows if any(one.heads) else rows[1:]))]
     return "\n".join(lines)
 
 
@@ -46,8 +44,7 @@ def markdown_of(title: str, sections: Sequence[Section]) -> str:
     for one in sections:
         parts.append(f"## {as_markdown(one.title)}")
         if any(one.heads):
-            rows = [one.heads, ["---"] * len(one.heads), *(map(as_markdown, row) for row in one.rows)]
-            parts.append("\n".join(f"| {' | '.join(row)} |" for row in rows))
+            parts.append(aligned.markdown(one.heads, one.rows))
         else:
             parts.append("\n".join(f"- {as_markdown(' '.join(row))}" for row in one.rows))
     return "\n\n".join(parts)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from esxparse import aligned
 from esxparse.recording import Recording, as_markdown, counted, printable
 from esxparse.schema import schema
 from esxparse.sizing.suggestions import LIMITS, UNKNOWN
@@ -87,19 +88,14 @@ class RightSizing:
 
     def text(self) -> str:
         """Everything for a terminal."""
-        rows = [_HEADS, *(tuple(map(printable, row)) for row in self._rows())]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [printable(self.label), printable(self.summary), ""]
-        lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        lines = [printable(self.label), printable(self.summary), "", *aligned.lines([_HEADS, *self._rows()])]
         for name, reasons in self._reasons():
             lines += ["", printable(name), *(f"  {printable(one)}" for one in reasons)]
         return "\n".join(lines)
 
     def markdown(self) -> str:
         """Everything as Markdown."""
-        rows = [_HEADS, ("---",) * len(_HEADS), *(tuple(map(as_markdown, row)) for row in self._rows())]
-        parts = [f"# {as_markdown(self.label)}", as_markdown(self.summary)]
-        parts.append("\n".join(f"| {' | '.join(row)} |" for row in rows))
+        parts = [f"# {as_markdown(self.label)}", as_markdown(self.summary), aligned.markdown(_HEADS, self._rows())]
         for name, reasons in self._reasons():
             parts += [f"## {as_markdown(name)}", "\n".join(f"- {as_markdown(one)}" for one in reasons)]
         return "\n\n".join(parts)

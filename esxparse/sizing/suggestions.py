@@ -91,7 +91,7 @@ def judge_memory(row: Row) -> Judgement:
 
 
 def risks(row: Row, cpu: Judgement, memory: Judgement) -> str:
-    """What could make a suggestion wrong; empty if there is none."""
+    """The reasons why a suggestion may be wrong; empty without a suggestion."""
     if cpu.suggested is None and memory.suggested is None:
         return ""
     found = []

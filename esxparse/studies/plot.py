@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import polars as pl
 
+from esxparse.charts.names import with_value
 from esxparse.charts.reduce import SWEEP
 from esxparse.errors import EsxparseError
 from esxparse.studies import baseline
@@ -232,9 +233,7 @@ def value_words(name: str, value: object) -> str:
     """
     word, unit = label_words(name)
     text = f"{value:g}" if isinstance(value, int | float) else str(value)
-    if unit or not word.endswith("s"):
-        return f"{word} {text} {unit}".rstrip()
-    return f"{text} {word.removesuffix('s') if value == 1 else word}"
+    return with_value(word, unit, text, single=value == 1)
 
 
 def _straight() -> pl.Expr:

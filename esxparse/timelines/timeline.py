@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from esxparse import aligned
 from esxparse.clock import spoken_span
 from esxparse.errors import EsxparseError
 from esxparse.formats.opening import DateOrder, Opening, period
@@ -73,19 +74,15 @@ class Timeline:
         """Everything for a terminal."""
         lines = [printable(one) for one in self.summary]
         for run, rows in self._runs():
-            cells = [_HEADS, *(tuple(map(printable, row)) for row in self._rows(rows))]
-            widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-            lines += ["", f"Run {printable(run)}"]
-            lines += [f"  {'  '.join(map(str.ljust, row, widths)).rstrip()}" for row in cells]
-            lines += [f"  {printable(one)}" for one in self._captures(run)]
+            below = [*aligned.lines([_HEADS, *self._rows(rows)]), *map(printable, self._captures(run))]
+            lines += ["", f"Run {printable(run)}", *(f"  {one}" for one in below)]
         return "\n".join(lines)
 
     def markdown(self) -> str:
         """Everything as Markdown."""
         parts = ["# Timeline", "\n".join(f"- {as_markdown(one)}" for one in self.summary)]
         for run, rows in self._runs():
-            cells = [_HEADS, ("---",) * len(_HEADS), *(tuple(map(as_markdown, row)) for row in self._rows(rows))]
-            parts += [f"## Run {as_markdown(run)}", "\n".join(f"| {' | '.join(row)} |" for row in cells)]
+            parts += [f"## Run {as_markdown(run)}", aligned.markdown(_HEADS, self._rows(rows))]
             if captures := list(self._captures(run)):
                 parts.append("\n".join(f"- {as_markdown(one.strip())}" for one in captures))
         return "\n\n".join(parts)

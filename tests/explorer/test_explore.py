@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gc
 import json
 import os
@@ -30,19 +29,6 @@ from esxparse.explorer.panel import Asked, Values, panel
 
 BUSY = ex.datasets_dir() / "busy-host" / "busy-host.csv"
 NUMA = ex.datasets_dir() / "numa" / "study.toml"
-
-
-@pytest.fixture(scope="module")
-def rec():
-    return ex.open(BUSY)
-
-
-@pytest.fixture(scope="module")
-def raw():
-    """The cells of the capture by column, read by the csv module."""
-    with BUSY.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.reader(file))
-    return {name: [row[at] for row in rows[1:]] for at, name in enumerate(rows[0])}
 
 
 def cells(raw, object_, instance, counter):

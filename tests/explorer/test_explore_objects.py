@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,19 +16,6 @@ if TYPE_CHECKING:
 
 BUSY = ex.datasets_dir() / "busy-host" / "busy-host.csv"
 SLOW = "naa.60000970000120070001533030334101"
-
-
-@pytest.fixture(scope="module")
-def rec():
-    return ex.open(BUSY)
-
-
-@pytest.fixture(scope="module")
-def raw():
-    """The cells of the capture by column, read by the csv module."""
-    with BUSY.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.reader(file))
-    return {name: [row[at] for row in rows[1:]] for at, name in enumerate(rows[0])}
 
 
 def test_a_heat_map_has_the_highest_sample_of_each_cell(rec, raw):

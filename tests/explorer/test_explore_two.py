@@ -15,11 +15,6 @@ from esxparse.explorer.panel import Asked, Values, panel
 BUSY = ex.datasets_dir() / "busy-host" / "busy-host.csv"
 
 
-@pytest.fixture(scope="module")
-def rec():
-    return ex.open(BUSY)
-
-
 @pytest.fixture
 def other(tmp_path):
     """The same capture a day and two hours later."""

@@ -111,7 +111,7 @@ def _titled(chart: Chart, expected: Expected, result: Result) -> Chart:
     there += [value(one.group())[0] for cell in (*cells, drawn) if isinstance(cell, str) for one in numbers(cell)]
     told = [one.group() for one in numbers(chart.title)]
     wrong = [one for one in told if not any(close(one, number) for number in there)]
-    result.wrong += [f"chart: {chart.title}: {one} is no number of the chart" for one in wrong]
+    result.wrong += [f"chart: {chart.title}: {one} is not in the chart" for one in wrong]
     return replace(chart, title=drawn, subtitle=rest[:1].upper() + rest[1:])
 
 
