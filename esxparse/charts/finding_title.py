@@ -9,7 +9,7 @@ import polars as pl
 from esxparse.charts.names import shorten, with_value
 from esxparse.recording import figure
 
-_NAME: Final = 30
+_NAME: Final = 40
 """Columns that the name of a series may take."""
 _NEAR: Final = 0.9
 """Of places where series differ by nearly as much as anywhere, the last is named."""
@@ -30,34 +30,50 @@ def of_values(points: pl.DataFrame, name: str, unit: str, place: str) -> str:
     points, unit = _placed(points), "" if name.startswith(unit) else unit
     if points.is_empty():
         return ""
-    if points["label"].n_unique() > 1:
-        both = points.filter(pl.len().over("place") > 1)
-        if both.is_empty():
-            return ""
-        value = pl.col("value")
-        # Where the lowest is 0 or less, no ratio tells how far apart they are.
-        apart = pl.when(value.min() > 0).then(value.max() / value.min()).otherwise(value.max() - value.min())
-        where = both.group_by("place", maintain_order=True).agg(apart.alias("apart"))
-        far = where.filter(pl.col("apart") >= _NEAR * pl.col("apart").max())
-        there = both.filter(pl.col("place") == far["place"][-1]).sort("value", descending=True, maintain_order=True)
-        high, low = there.row(0, named=True), there.row(-1, named=True)
-        both_ends = f"{_amount(high, unit)} ({_named(high)}) against {figure(low['value'])} ({_named(low)})"
-        return f"{name}{_at(high['place'], place)}: {both_ends}"
+    between = _between_series if points["label"].n_unique() > 1 else _between_ends
+    return between(points, name, unit, place)
+
+
+def _between_series(points: pl.DataFrame, name: str, unit: str, place: str) -> str:
+    """Return the highest and lowest series at the place where they are farthest apart."""
+    both = points.filter(pl.len().over("place") > 1)
+    if both.is_empty():
+        return ""
+    value = pl.col("value")
+    # Where the lowest is 0 or less, no ratio tells how far apart they are.
+    apart = pl.when(value.min() > 0).then(value.max() / value.min()).otherwise(value.max() - value.min())
+    where = both.group_by("place", maintain_order=True).agg(apart.alias("apart"))
+    far = where.filter(pl.col("apart") >= _NEAR * pl.col("apart").max())
+    there = both.filter(pl.col("place") == far["place"][-1]).sort("value", descending=True, maintain_order=True)
+    high, low = there.row(0, named=True), there.row(-1, named=True)
+    highest, least = f"{name}{_at(high['place'], place)}: {_amount(high, unit)}", figure(low["value"])
+    if figure(high["value"]) == least:
+        return f"{highest} for {'both' if there.height == 2 else 'all'}"  # noqa: PLR2004
+    return f"{highest} ({_named(high)}) against {least} ({_named(low)})"
+
+
+def _between_ends(points: pl.DataFrame, name: str, unit: str, place: str) -> str:
+    """Return the first and last value of a sweep, or the highest and lowest of names."""
     numeric = points["place"].dtype.is_numeric()
     ends = points.sort("place" if numeric else "value", descending=not numeric, maintain_order=True)
     first, last = ends.row(0, named=True), ends.row(-1, named=True)
-    told, number = f"{name}: {_amount(first, unit)}", figure(last["value"])
+    seen, number = f"{name}: {_amount(first, unit)}", figure(last["value"])
     if first == last:
-        return told
+        return seen
     if numeric:
-        return f"{told}{_at(first['place'], place)}, {number}{_at(last['place'], place)}"
-    return f"{told} ({shorten(first['place'], _NAME)}) against {number} ({shorten(last['place'], _NAME)})"
+        return f"{seen}{_at(first['place'], place)}, {number}{_at(last['place'], place)}"
+    return f"{seen} ({shorten(first['place'], _NAME)}) against {number} ({shorten(last['place'], _NAME)})"
 
 
-def of_changes(points: pl.DataFrame, name: str, level: float, place: str) -> str:
+def of_changes(points: pl.DataFrame, name: str, unit: str, level: float, place: str) -> str:
     """Return the title of ratios or changes: the one that is farthest from the level, of those shown to differ.
 
-    `points`: `place, label, value, low, high`; the last two are null for a single run. `level`: no change.
+    `points`: `place, label, value, low, high`; the last two are null for a single run. `unit`: of the values, without
+    one for ratios. `level`: no change.
+
+    >>> points = pl.DataFrame({"place": [4, 8], "label": "a", "value": [99.9, 90.0], "low": None, "high": None})
+    >>> of_changes(points, "Efficiency", "% of a straight line", 100.0, "hosts")
+    'Efficiency at 8 hosts: 90 % of a straight line'
     """
     points = _placed(points)
     within = (pl.col("low") <= level) & (pl.col("high") >= level)
@@ -65,9 +81,9 @@ def of_changes(points: pl.DataFrame, name: str, level: float, place: str) -> str
     if shown.is_empty():
         return f"{name}: no difference shown"
     most = shown.sort((pl.col("value") - level).abs(), maintain_order=True).row(-1, named=True)
-    who = f" {_named(most)}" if points["label"].n_unique() > 1 else ""
-    number = f"{most['value']:+.3g} %" if level == 0 else figure(most["value"])
-    return f"{name}{_at(most['place'], place)}:{who} {number}"
+    series = f" ({_named(most)})" if points["label"].n_unique() > 1 else ""
+    amount = f"{most['value']:+.3g} %" if level == 0 else _amount(most, "" if name.endswith(unit) else unit)
+    return f"{name}{_at(most['place'], place)}: {amount}{series}"
 
 
 def _placed(points: pl.DataFrame) -> pl.DataFrame:
@@ -91,7 +107,8 @@ def _named(row: dict[str, Any]) -> str:
 def _at(place: Any, title: str) -> str:
     """Return the words for a place: at 8 VMs, at size 4 KiB; a name behind a comma."""
     try:
-        number = f"{float(place):g}"
+        value = float(place)
+        number = f"{value:,.0f}" if value.is_integer() else f"{value:g}"
     except ValueError:
         return f", {shorten(place, _NAME)}"
     word, _, unit = title.partition(" [")

@@ -176,7 +176,8 @@ def chart(
     shown = list(dict.fromkeys(one for one in series if one in set(points["label"])))[:MAX_SERIES]
     left_out = points["label"].n_unique() - len(shown)
     more = f"the first {len(shown)} of {len(shown) + left_out} series" if left_out > 0 else ""
-    data = rounded(points.filter(pl.col("label").is_in(shown)), digits=6)
+    points = points.filter(pl.col("label").is_in(shown))
+    data = rounded(points, digits=6)
     made = _lines if points["place"].dtype.is_numeric() else _dots if dots else _bars
     axis: dict[str, Any] = {
         "title": words.value,
@@ -192,7 +193,7 @@ def chart(
     }
     layers, height = made(_Drawing(data, words, list(series)[:MAX_SERIES], shown, axis, level))
     if dots or level == 0:
-        seen = finding_title.of_changes(points, words.name, level or 0.0, words.place)
+        seen = finding_title.of_changes(points, words.name, unit, level or 0.0, words.place)
     else:
         seen = finding_title.of_values(points, words.name, unit, words.place)
     heading = marks.heading(*([seen] if seen else []), words.title, *words.subtitle, more)

@@ -102,8 +102,7 @@ def compare(page: Page, expected: Expected) -> Result:
 def _titled(chart: Chart, expected: Expected, result: Result) -> Chart:
     """The chart by the title that says what is drawn, if its own says what is seen: a number of the chart each."""
     drawn, _, rest = chart.subtitle.partition("; ")
-    known = [text for text in (chart.title, drawn) if any(re.fullmatch(rows.pattern, text) for rows in expected.charts)]
-    if known[:1] != [drawn]:
+    if not any(re.fullmatch(rows.pattern, drawn) for rows in expected.charts):
         return chart
     rows = [row for rows in chart.spec.get("datasets", {}).values() for row in rows]
     cells = [cell for row in rows for cell in row.values()]
