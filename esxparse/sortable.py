@@ -6,8 +6,10 @@ in the order in which they were made.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
+
+import polars as pl
 
 _CELL: Final = 'style="text-align:left;vertical-align:top"'
 
@@ -20,3 +22,20 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         f'<div style="overflow-x:auto"><table class="esxparse-sort"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
+
+
+class _Shown(pl.LazyFrame):
+    """A lazy table with a page of its own. What is made of it is a lazy table like any other."""
+
+    page: Callable[[pl.LazyFrame], str] | None = None
+
+    def _repr_html_(self) -> str:
+        return super()._repr_html_() if self.page is None else self.page(self)
+
+
+def shown_as(frame: pl.LazyFrame, page: Callable[[pl.LazyFrame], str]) -> pl.LazyFrame:
+    """Return the table, which a notebook shows as what `page` makes of it instead of a query plan."""
+    made = _Shown.__new__(_Shown)
+    made._ldf = frame._ldf  # noqa: SLF001 (as polars makes its own)
+    made.page = page
+    return made

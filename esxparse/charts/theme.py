@@ -44,6 +44,8 @@ HEAT: Final = tuple(Shade(*shades) for shades in _LOOK["heat"]["steps"])
 LAB_MIME: Final = "application/vnd.vegalite.v5+json"
 LAB_WIDTH: Final = 720
 LAB_SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v5.json"
+_PICTURE_PPI: Final = 108
+"""Pixels per inch of a picture in a notebook; its charts have 72. Sharp enough when printed."""
 
 
 def css_variables() -> dict[str, tuple[str, Shade]]:
@@ -126,12 +128,18 @@ def use() -> None:
         alt.renderers.enable("esxparse-lab")
 
 
-def _for_jupyterlab(spec: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """A chart as JupyterLab draws it by itself, as Vega-Lite 5: what our charts use is the same in 6.
+def _for_jupyterlab(spec: dict[str, Any], **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a chart as JupyterLab draws it by itself, and a picture of it for nbconvert and other viewers.
 
-    A chart as wide as the place it stands in would grow without end there: the place grows with it.
+    JupyterLab draws Vega-Lite 5; our charts use nothing that differs in 6. A chart as wide as its container would grow
+    without end there: the container grows with it.
     """
-    fixed = {key: value for key, value in drawable(spec).items() if key != "autosize"} | {"$schema": LAB_SCHEMA}
+    from altair.vegalite.v6.display import png_renderer  # noqa: PLC0415
+
+    fixed = {key: value for key, value in drawable(spec).items() if key != "autosize"}
     if fixed.get("width") == "container":
         fixed["width"] = LAB_WIDTH
-    return {LAB_MIME: fixed, "text/plain": str(spec.get("description", "chart"))}
+    made: Any = png_renderer(fixed, ppi=_PICTURE_PPI)
+    picture, size = made
+    words = {"text/plain": str(spec.get("description", "chart"))}
+    return {LAB_MIME: fixed | {"$schema": LAB_SCHEMA}, **picture, **words}, size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from functools import partial
 from typing import Final
 
 import polars as pl
@@ -10,26 +11,14 @@ import polars as pl
 from esxparse.derived.tables import described
 from esxparse.metrics.inventory import only_kinds
 from esxparse.recording import counted, printable
-from esxparse.sortable import table
+from esxparse.sortable import shown_as, table
 
 _ROWS: Final = 8
 
 
-class _Table(pl.LazyFrame):
-    """A table of a recording. What is made of it is a lazy table like any other."""
-
-    table: str | None = None
-
-    def _repr_html_(self) -> str:
-        return super()._repr_html_() if self.table is None else page(self.table, self)
-
-
 def shown(name: str, frame: pl.LazyFrame) -> pl.LazyFrame:
     """The table of that name, which a notebook shows as rows instead of a query plan."""
-    made = _Table.__new__(_Table)
-    made._ldf = frame._ldf  # noqa: SLF001 (as polars makes its own)
-    made.table = name
-    return made
+    return shown_as(frame, partial(page, name))
 
 
 def page(name: str, frame: pl.LazyFrame) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +16,7 @@ from esxparse.fleet import Crew
 from esxparse.metrics import consolidation, evidence, interval, ratio, scaling
 from esxparse.metrics.scaling import TOLERANCE_PCT
 from esxparse.recording import Note, printable
+from esxparse.sortable import shown_as
 from esxparse.studies import baseline as of_baseline
 from esxparse.studies import export, plot, published, shown
 from esxparse.studies.asked import Asked
@@ -371,15 +373,15 @@ def study(
     manifest = load(Path(path).absolute() if crew and crew.on else Path(path))
     runs = expand(manifest, outside=outside)
     frame, figures, notes, quality = table_of(manifest, runs, progress, crew)
-    labels = tuple(runs[0].labels) if runs else ()
+    labels, results = tuple(runs[0].labels) if runs else (), None if figures is None else figures.lazy()
     return Study(
         title=manifest.title,
         axis=manifest.axis,
         baseline=manifest.baseline,
         labels=labels,
         within=tuple(of_baseline.within(manifest, labels)),
-        runs=frame.lazy(),
-        results=None if figures is None else figures.lazy(),
+        runs=shown_as(frame.lazy(), partial(shown.runs_page, labels, results)),
+        results=results,
         notes=tuple(notes),
         path=manifest.path,
         description=manifest.description,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from esxparse.recording import counted, printable
 from esxparse.sortable import table
 from esxparse.studies import export
 from esxparse.studies.asked import Computed
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _ROWS: Final = 30
 _COLUMNS: Final = 8
@@ -46,16 +50,32 @@ def page(study: Computed) -> str:
     return f"<table>{rows}</table>{_runs(study)}"
 
 
+def runs_page(labels: Sequence[str], results: pl.LazyFrame | None, frame: pl.LazyFrame) -> str:
+    """Return the first runs as a notebook shows them: labels and main columns, and the names of the others."""
+    runs = frame.collect()
+    shown, columns = _main(runs, labels, results)
+    others = [name for name in runs.columns if name not in columns]
+    named = f" Not shown: {escape(printable(', '.join(others)))}." if others else ""
+    size = f"{counted(runs.height, 'run')}, {counted(runs.width, 'column')}"
+    of = f", the first {_ROWS}" if runs.height > _ROWS else ""
+    return f"<p><b>runs</b>: {size}{of}; a lazy table of polars</p>{shown}<p>{named}</p>"
+
+
 def _runs(study: Computed) -> str:
     """The labels and main columns of the runs."""
     runs = study.runs.collect()
-    kept = runs.select(export.chosen(runs, study.labels, None)[: len(study.labels) + _COLUMNS])
-    units = export.declared(study.results)
-    named = (export.heading(name, units) for name in kept.columns)
-    heads = [export.two_lines(printable(text), unit) for text, unit in named]
-    shown = table(heads, ([_cell(one) for one in row] for row in kept.head(_ROWS).iter_rows()))
+    shown, _ = _main(runs, study.labels, study.results)
     of = f"the first {_ROWS} of " if runs.height > _ROWS else ""
     return f"{shown}<p>The main columns of {of}{counted(runs.height, 'run')}; <code>study.runs</code> has all.</p>"
+
+
+def _main(runs: pl.DataFrame, labels: Sequence[str], results: pl.LazyFrame | None) -> tuple[str, list[str]]:
+    """Return the first runs as HTML, and the names of the columns in it."""
+    kept = runs.select(export.chosen(runs, labels, None)[: len(labels) + _COLUMNS])
+    units = export.declared(results)
+    named = (export.heading(name, units) for name in kept.columns)
+    heads = [export.two_lines(printable(text), unit) for text, unit in named]
+    return table(heads, ([_cell(one) for one in row] for row in kept.head(_ROWS).iter_rows())), kept.columns
 
 
 def _cell(value: Any) -> str:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pickle
 import re
+import struct
 
+import altair as alt
 import pytest
 
 import esxparse as ex
+from esxparse.charts import theme
 
 
 def cells(html):
@@ -69,3 +72,26 @@ def test_a_path_does_as_well_as_a_recording(busy_host, busy_host_file, ask):
 def test_a_path_that_is_not_there_is_one_error(tmp_path):
     with pytest.raises(ex.EsxparseError, match=r"missing\.csv"):
         ex.diagnose(tmp_path / "missing.csv")
+
+
+def test_runs_of_a_study_show_rows_and_the_names_of_all_columns():
+    runs = ex.datasets.load("zephyr").runs
+    shown = runs._repr_html_()
+    frame = runs.collect()
+    assert f"{frame.height} runs, {frame.width} columns, the first 30" in shown
+    assert len(re.findall(r"<tr>", shown)) == 31
+    not_shown = re.search(r"Not shown: (.*?)\.</p>", shown)[1].split(", ")
+    assert len(not_shown) + len(re.findall(r"<th ", shown)) == frame.width
+    assert set(not_shown) < set(frame.columns)
+    assert "naive plan" in runs.head(1)._repr_html_()
+
+
+def test_a_chart_is_live_in_jupyterlab_and_a_picture_elsewhere(busy_host):
+    """nbconvert and viewers without a runtime of Vega show the picture."""
+    with alt.renderers.enable("default"):
+        chart = busy_host.plot("%RDY", n=2)
+        bundle, size = chart._repr_mimebundle_()
+    assert bundle[theme.LAB_MIME]["width"] == theme.LAB_WIDTH
+    width, height = struct.unpack(">II", bundle["image/png"][16:24])
+    assert (width, height) == pytest.approx([1.5 * size["image/png"][side] for side in ("width", "height")], abs=2)
+    assert width > theme.LAB_WIDTH
