@@ -76,7 +76,8 @@ def spell(seen: Evidence) -> alt.LayerChart | None:
     reduced = reduced._replace(frame=reduced.frame.sort(last, "label", "time"))
     many = f"{seen.noun}s" if grey.total != 1 else seen.noun
     beside = f"grey: {_of(len(grey.chosen), grey.total)} other {many}" if grey.chosen else ""
-    judged = f"by its limits: {seen.level}" if seen.level else ""
+    # A finding may be milder than its series: it is capped where a counter it needs is missing.
+    judged = {"": "", "ok": "within its limits"}.get(seen.level, f"beyond its {seen.level} limit")
     parts = ("shaded: the spell", judged, beside, reduced.caption)
     title = f"{_who(seen.noun, fault)}: {_change(seen, table, fault[0])}"
     # The title has the words: an axis has room for a few letters.

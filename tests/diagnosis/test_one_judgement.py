@@ -173,7 +173,7 @@ def test_the_chart_of_a_finding_says_how_bad_its_series_is():
         one["severity"] for one in found.symptoms if one["rule"] == "cpu.max_limited" and one["name"] == "logs-01"
     ]
     assert chart.usermeta["level"] == min(limited, key=levels.RANK.__getitem__) == found[0].severity == "critical"
-    assert "; by its limits: critical" in chart.to_dict()["title"]["subtitle"][0]
+    assert "; beyond its critical limit" in chart.to_dict()["title"]["subtitle"][0]
 
 
 def test_a_worse_series_is_never_judged_better():

@@ -219,7 +219,7 @@ def _tiles(sensors: Sequence[Sensor], load: dict) -> dict:
         "Mean power": ((main.average, " W"), (f"{main.name}, over {over}",)),
         "Lowest to highest": ((lowest(main.watts), " to ", highest(main.watts), " W"), (float(readings), " readings")),
         "Energy": ((kwh, " kWh"), (f"in {over}",)),
-        "A year like this": ((main.average * HOURS / 1000, " kWh"), ("mean power x 8,760 h",)),
+        "A year like this": ((main.average * HOURS / 1000, " kWh"), (f"if all 8,760 h were like these {over}",)),
     }
     if cap := main.more.get("Cap W"):
         made["Power cap"] = ((cap, " W"), ("highest reading: ", 100 * highest(main.watts) / cap, " % of it"))
