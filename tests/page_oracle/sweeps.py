@@ -194,39 +194,46 @@ def protocols(study, found: Expected) -> None:
     first = dict(next(iter(study.configurations)))
     first = {name: first[name] for name in ("protocol", "disk") if name in first}
     limit = cutoff([p_value(*pair) for pair in study.pairs()])
+    later = {dict(key)[label] for key in study.configurations} - {base}
+    # One release against the older one is named once.
+    of, named_once = (f" of {next(iter(later))}", {sweep, label}) if len(later) == 1 else ("", {sweep})
     for value in study.values:
         name = study.names[value][0]
         own: dict[tuple, list] = {}
         others: dict[tuple, list[float]] = {}
         points = {}
         for key in study.configurations:
-            labels, of = dict(key), tuple((one, first.get(one, was)) for one, was in key)
-            series = tuple(str(was) for one, was in key if one != sweep)
+            labels, reference = dict(key), tuple((one, first.get(one, was)) for one, was in key)
+            series = tuple(str(was) for one, was in key if one not in named_once)
             pair = study.numbers(key, value), study.numbers(study.baseline_of(key) or key, value)
             if labels[label] != base and all(pair):
                 shown = min(map(len, pair)) > 1 and p_value(*pair) <= limit
                 own.setdefault(series, []).append((mean(pair[0]) / mean(pair[1]), shown))
-            one = divided(pair[0], study.numbers(of, value)) if of in study.configurations and of != key else None
+            compared = reference in study.configurations and reference != key
+            one = divided(pair[0], study.numbers(reference, value)) if compared else None
             if one and labels[label] != base:
                 drawn = tuple(str(was) for name, was in key if name not in {sweep, label})
                 points[str(labels[sweep]), ", ".join(drawn)] = {
                     "value": one["ratio"], "low": one["low"], "high": one["high"], "runs": one["runs"]
                 }  # fmt: skip
                 if labels["protocol"] != first["protocol"]:
-                    others.setdefault((str(labels[label]), labels["protocol"]), []).append(one["ratio"])
+                    beside = (labels["protocol"],) if of else (str(labels[label]), labels["protocol"])
+                    others.setdefault(beside, []).append(one["ratio"])
         found.texts.append(
             listed(
-                f"{name} against {base}, geometric mean over {sweep}: ",
+                f"{name}{of} against {base}, geometric mean over {sweep}: ",
                 [
                     (*_change(series, [ratio for ratio, _ in each]), " % (shown in ",
                      float(sum(shown for _, shown in each)), " of ", float(len(each)), ")")
+                    if any(shown for _, shown in each)
+                    else (f"{', '.join(series)}: no difference shown",)
                     for series, each in own.items()
                 ],
             )
         )  # fmt: skip
         found.texts.append(
             listed(
-                f"{name} against {first['protocol']}, geometric mean over {sweep}: ",
+                f"{name}{of} against {first['protocol']}, geometric mean over {sweep}: ",
                 [(*_change(series, each), " %") for series, each in others.items()],
             )
         )
