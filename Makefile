@@ -54,7 +54,7 @@ test: $(SYNCED) ## The tests: Python, doctests, notebooks, and the Rust crate wh
 
 search: $(SYNCED) ## What takes minutes: long searches for counter-examples, datasets made again, each notebook on its own
 	ESXPARSE_SEARCH=1 $(TEST) --dist worksteal -m "search or hypothesis" tests simulator/tests
-	$(TEST) --dist loadfile --nbval --nbval-current-env notebooks
+	$(TEST) --dist loadfile -m "search or not search" --nbval --nbval-current-env notebooks
 
 lint: $(SYNCED) ## Style, types, the one-way rule for imports; clippy and rustfmt where cargo is there
 	$(RUN) ruff check

@@ -6,6 +6,10 @@ bytes are not compared. `make search` runs all of them with nbval, each in a ker
 
 from __future__ import annotations
 
+import shlex
+import subprocess
+import sys
+
 import nbclient
 import nbformat
 import pytest
@@ -72,3 +76,20 @@ def test_a_notebook_gives_the_outputs_that_are_stored_in_it(path, kernel):
 def test_what_is_left_out_without_a_program_is_said(kernel):
     cells = executed(FOLDER / "02-storage-and-power.ipynb", kernel)
     assert any("Left out: " in text and "tshark" in text for cell in cells for text in shown(cell)[0].values())
+
+
+@pytest.mark.search
+def test_make_search_runs_every_cell_of_every_notebook():
+    """The marks of datasets with large studies are meant for tests, and would leave out notebooks of the same names."""
+    makefile = (ROOT / "Makefile").read_text()
+    (line,) = (line for line in makefile.splitlines() if "--nbval" in line)
+    options = shlex.split(line.strip().removeprefix("$(TEST)"))
+    made = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n0", *options],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    cells = [cell for path in NOTEBOOKS for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    assert f"{len(cells)} tests collected" in made.stdout
