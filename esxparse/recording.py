@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -80,6 +80,16 @@ def counted(count: int, thing: str) -> str:
     ('1 row', '1,200 rows')
     """
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def first_few(names: Sequence[str], most: int, *, separator: str = ", ") -> str:
+    """Join the first names, and count the others.
+
+    >>> first_few(["a", "b", "c"], 2), first_few(["a", "b"], 2)
+    ('a, b and 1 more', 'a, b')
+    """
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return separator.join(names[:most]) + more
 
 
 def figure(value: float) -> str:
@@ -173,8 +183,7 @@ class Recording:
             facts.append(("PCPUs", str(meta["pcpus"])))
         vms = meta.get("vms", [])
         if vms:
-            more = f" and {len(vms) - _VMS_SHOWN} more" if len(vms) > _VMS_SHOWN else ""
-            facts.append((counted(len(vms), "VM"), ", ".join(vms[:_VMS_SHOWN]) + more))
+            facts.append((counted(len(vms), "VM"), first_few(vms, _VMS_SHOWN)))
         return facts
 
     def __repr__(self) -> str:

@@ -7,6 +7,7 @@ from typing import Final
 import polars as pl
 
 from esxparse.charts.marks import Levels
+from esxparse.recording import first_few
 
 _NAMED: Final = 2
 """Bars that a caption names."""
@@ -22,7 +23,6 @@ def past_in_samples(table: pl.DataFrame, value: str, mark: str, levels: Levels |
     for word, limit in (("critical", levels.critical), ("warning", levels.warn)):
         names = [] if limit is None else table.filter(pl.col(value) < limit, pl.col(mark) >= limit)["label"].to_list()
         if names:
-            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
             said = f"some samples passed the {word} limit, although the bar ends below it"
-            return f"{said}: {', '.join(names[:_NAMED])}{more}"
+            return f"{said}: {first_few(names, _NAMED)}"
     return ""

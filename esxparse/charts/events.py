@@ -17,7 +17,7 @@ from esxparse.charts import marks
 from esxparse.charts.reduce import MAX_RANKED, MAX_SERIES, drawable, rounded, with_labels
 from esxparse.charts.theme import colour
 from esxparse.metrics.frames import weighted_mean
-from esxparse.recording import figure
+from esxparse.recording import figure, first_few
 
 MAX_PANELS: Final = 8
 """Most charts of rates over time."""
@@ -144,7 +144,7 @@ def _panel(
     few = shown["x"].n_unique() <= _DOTS_BELOW
     dots = base.mark_point(filled=True, size=30, opacity=0.9 if few else 0).encode(y, tooltip=tips)
     layers += [base.mark_line().encode(y), dots]
-    title = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+    title = first_few(names, 1)
     spread = "line: mean, band: lowest to highest interval" if many else ""
     heading = marks.heading(title, *about, spread)
     return marks.layered(layers, heading, f"Rates of {', '.join(names)} over time, {y_title}.", 180)

@@ -14,7 +14,7 @@ from esxparse.charts import marks, reduce
 from esxparse.charts.names import shorten
 from esxparse.charts.theme import colour, colours
 from esxparse.metrics import over_time
-from esxparse.recording import figure
+from esxparse.recording import figure, first_few
 
 MAX_OTHERS: Final = 6
 """Most objects that are drawn in grey beside those at fault."""
@@ -215,9 +215,8 @@ def _of(some: int, total: int) -> str:
 def _who(noun: str, fault: Sequence[str]) -> str:
     if noun == "host":
         return "The host"
-    first = shorten(fault[0])
-    more = f" and {len(fault) - 1} more" if len(fault) > 1 else ""
-    return f"{first}{more}" if noun == "VM" else f"{_capital(noun)} {first}{more}"
+    named = first_few(list(map(shorten, fault)), 1)
+    return named if noun == "VM" else f"{_capital(noun)} {named}"
 
 
 def _change(seen: Evidence, table: pl.DataFrame, name: str) -> str:

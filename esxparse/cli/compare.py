@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from esxparse.cli.output import FOUND, add_format, add_opening, given_opening, warn
+from esxparse.cli.output import FOUND, add_format, add_opening, given_opening, in_shape, warn
 from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
 
@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
             profile=options.profile,
             **given_opening(options),
         )
-        shown = {"json": found.json, "md": found.markdown, "table": found.text, "html": found.html}[options.shape]()
+        shown = in_shape(found, options.shape)
     recordings = {rec.source: rec for side in (found.before, found.after) for rec in side.side.recordings}
     for rec in recordings.values():
         warn(rec.losses())

@@ -13,6 +13,7 @@ from esxparse.cli.output import (
     each_on,
     given_crew,
     given_opening,
+    in_shape,
     path_for,
     warn,
 )
@@ -57,9 +58,8 @@ def _diagnosed(job: tuple[str, str, str, Options, str]) -> tuple[str, str, set[s
         opening = Opening.of(given)
         opened = study(file, progress=progress) if file.endswith(".toml") else open_recording(file, opening)
         found = diagnose(opened, profile)
-    said = {"json": found.json, "md": found.markdown, "table": found.text}[shape]()
     losses = opened.losses() if isinstance(opened, Recording) else []
-    return found.source, said, {finding.severity for finding in found}, losses
+    return found.source, in_shape(found, shape), {finding.severity for finding in found}, losses
 
 
 def run(options: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import closing
-from typing import Any, Final, Protocol, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
@@ -102,30 +102,30 @@ def each_on(
     return code
 
 
-class Printable(Protocol):
-    """A result in all shapes that commands print."""
-
-    def text(self) -> str:
-        """For a terminal."""
-        ...
-
-    def markdown(self) -> str:
-        """As Markdown."""
-        ...
-
-    def json(self) -> str:
-        """As JSON."""
-        ...
+_METHODS: Final = {"table": "text", "md": "markdown"}
+"""Methods of results by shape, where their names differ."""
 
 
 def add_format(parser: argparse._ActionsContainer, *more: str) -> None:
     """Adds the option that says how a result is printed: as a table for people, or otherwise."""
-    parser.add_argument("--format", dest="shape", choices=("table", *more), default="table", help="how to print it")
+    parser.add_argument(
+        "--format",
+        dest="shape",
+        type=lambda text: "md" if text == "markdown" else text,
+        choices=("table", *more),
+        default="table",
+        help="how to print it",
+    )
+
+
+def in_shape(found: Any, shape: str) -> str:
+    """Return a result as `--format` asks for it."""
+    return str(getattr(found, _METHODS.get(shape, shape))())
 
 
 def add_shapes(parser: argparse._ActionsContainer) -> None:
     """Adds the options that say how a result is printed, and to which file."""
-    add_format(parser, "markdown", "json")
+    add_format(parser, "md", "json")
     parser.add_argument("-o", "--output", metavar="FILE", help="write it to a file")
     add_force(parser)
 
@@ -138,9 +138,9 @@ def place_of(options: argparse.Namespace, inputs: Iterable[str]) -> Target | Non
     return target(options.output, inputs, replace=options.force) if options.output else None
 
 
-def put(found: Printable, options: argparse.Namespace, place: Target | None) -> None:
+def put(found: Any, options: argparse.Namespace, place: Target | None) -> None:
     """Prints a result in the shape asked for, or writes it to its place."""
-    text = {"json": found.json, "markdown": found.markdown, "table": found.text}[options.shape]()
+    text = in_shape(found, options.shape)
     if place is None:
         print(text)
     else:

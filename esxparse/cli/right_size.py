@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from esxparse.cli.output import add_format, add_opening, given_opening, warn
+from esxparse.cli.output import add_format, add_opening, given_opening, in_shape, warn
 from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
 
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     name = options.lake or " and ".join(Path(one).name for one in options.files)
     with Progress(f"judging {name}"):
         found = right_size(given, last=options.last, **given_opening(options))
-        shown = {"json": found.json, "md": found.markdown, "table": found.text, "csv": found.csv}[options.shape]()
+        shown = in_shape(found, options.shape)
     for rec in found.recordings:
         warn(rec.losses())
     print(shown)

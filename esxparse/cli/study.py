@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from esxparse.cli.output import add_crew, add_force, given_crew
 from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
-from esxparse.recording import Note, counted, printable
+from esxparse.recording import Note, counted, first_few, printable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -136,8 +136,7 @@ def run_new(options: argparse.Namespace) -> int:
     runs = expand(load(path), outside=True)
     print(printable(f"{path}: {counted(len(runs), 'run')}; now edit it, and: esxparse study check"))
     if other:
-        more = f" and {len(other) - _LEFT_OUT} more" if len(other) > _LEFT_OUT else ""
-        print(printable(f"left out: {', '.join(other[:_LEFT_OUT])}{more}"))
+        print(printable(f"left out: {first_few(other, _LEFT_OUT)}"))
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from esxparse.cli.output import add_format
+from esxparse.cli.output import add_format, in_shape
 from esxparse.cli.progress import Progress
 from esxparse.formats.opening import DATE_ORDERS
 from esxparse.recording import printable
@@ -49,5 +49,5 @@ def run(options: argparse.Namespace) -> int:
         )
     for source, note in found.notes:
         print(f"esxparse: {printable(f'{source}: {note}')}", file=sys.stderr)
-    print({"json": found.json, "md": found.markdown, "table": found.text, "csv": found.csv}[options.shape]())
+    print(in_shape(found, options.shape))
     return 0

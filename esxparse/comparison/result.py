@@ -16,7 +16,7 @@ from esxparse.comparison.pairs import pairs
 from esxparse.comparison.series import Gathered
 from esxparse.comparison.table import BETTER, CHANGED, SAME, SMALL, TOO_FEW, WORSE
 from esxparse.diagnosis.finding import NOUNS
-from esxparse.recording import as_html, as_markdown, counted, printable
+from esxparse.recording import as_html, as_markdown, counted, first_few, printable
 from esxparse.schema import schema
 from esxparse.sortable import table
 
@@ -144,8 +144,7 @@ class Comparison:
             mine = self.unmatched.filter(side=side)
             for kind in mine["table"].unique(maintain_order=True):
                 names = [printable(name) for name in mine.filter(table=kind)["instance"]]
-                more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-                told.append(f"{counted(len(names), NOUNS.get(kind, kind))} {word}: {', '.join(names[:_NAMED])}{more}")
+                told.append(f"{counted(len(names), NOUNS.get(kind, kind))} {word}: {first_few(names, _NAMED)}")
         few = self.frame.filter(verdict=TOO_FEW)
         if not few.is_empty():
             needed = few["samples_needed"].median()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from esxparse.derived.capture import Capture
 from esxparse.derived.catalogue import TABLES
 from esxparse.derived.tables import clock, views_of
+from esxparse.formats.names import natural
 from esxparse.schema import TIME
 
 Matrix = NDArray[np.float64]
@@ -48,11 +48,6 @@ def panels(one: Capture, times: Sequence[Any]) -> Mapping[str, Panel]:
     return {kind: panel for kind, panel in made.items() if panel.names}
 
 
-def _natural(name: str) -> tuple[Any, ...]:
-    """Sorts `2` before `10`."""
-    return tuple((part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.split(r"(\d+)", name))
-
-
 def panel(kind: str, frames: Sequence[pl.DataFrame], times: Sequence[Any]) -> Panel:
     """Make a panel of frames with `time`, `entity` (without one: the host) and columns of numbers.
 
@@ -60,7 +55,7 @@ def panel(kind: str, frames: Sequence[pl.DataFrame], times: Sequence[Any]) -> Pa
     """
     frames = [one if "entity" in one.columns else one.with_columns(entity=pl.lit("host")) for one in frames]
     frames = [one.filter(pl.col("entity").is_not_null()) for one in frames]
-    names = sorted({name for one in frames for name in one["entity"].unique()}, key=_natural)
+    names = sorted({name for one in frames for name in one["entity"].unique()}, key=natural)
     shape = (len(times), len(names))
     made: dict[str, Matrix] = {}
     for one in frames:

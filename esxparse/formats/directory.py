@@ -16,7 +16,6 @@ their own. Of several formats one has to be chosen; what is not read is noted.
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,9 +27,10 @@ import polars as pl
 from esxparse.errors import DamagedError, EsxparseError, UnreadableError
 from esxparse.formats import memory
 from esxparse.formats.kit.head import Head
-from esxparse.formats.kit.notes import Notes, some
+from esxparse.formats.kit.notes import Notes
+from esxparse.formats.names import natural
 from esxparse.formats.source import Source, resolve
-from esxparse.recording import Note, Recording, counted
+from esxparse.recording import Note, Recording, counted, first_few
 
 MOST_FILES = 20_000
 """A directory of more files is none of a run: none is looked at."""
@@ -54,14 +54,13 @@ _LAKE: Final = {"catalogue", "table"}
 """What the directories of a lake begin with."""
 
 
-def natural(name: str) -> list[tuple[int, int, str]]:
-    """A key that sorts names as people count.
+def in_order(name: str) -> list[str | int]:
+    """Return the key by which files are sorted, whatever their case.
 
-    >>> sorted(["run10.txt", "run2.txt", "Run1.txt"], key=natural)
+    >>> sorted(["run10.txt", "run2.txt", "Run1.txt"], key=in_order)
     ['Run1.txt', 'run2.txt', 'run10.txt']
     """
-    parts = re.split(r"(\d{1,18})", name.lower())
-    return [(0, int(part), "") if part.isdecimal() and part.isascii() else (1, 0, part) for part in parts]
+    return natural(name.lower())
 
 
 def files_in(folder: Path, format_of: Callable[[Head], str | None], limit: int | None) -> list[File]:
@@ -69,14 +68,14 @@ def files_in(folder: Path, format_of: Callable[[Head], str | None], limit: int |
     found: list[str] = []
     closed: list[OSError] = []
     for where, below, names in os.walk(folder, onerror=closed.append):
-        below[:] = sorted((name for name in below if not name.startswith(".")), key=natural)
+        below[:] = sorted((name for name in below if not name.startswith(".")), key=in_order)
         found += [os.path.relpath(os.path.join(where, name), folder) for name in names if not name.startswith(".")]  # noqa: PTH118
         if len(found) > MOST_FILES:
             raise UnreadableError(
                 f"{folder} is a directory of more than {MOST_FILES:,} files: name a recording, or a directory of fewer"
             )
     refused = [File(os.path.relpath(one.filename, folder), None, refused=one.strerror or str(one)) for one in closed]
-    return [*(_file(folder / name, name, format_of, limit) for name in sorted(found, key=natural)), *refused]
+    return [*(_file(folder / name, name, format_of, limit) for name in sorted(found, key=in_order)), *refused]
 
 
 def files_of(members: Sequence[tuple[str, Source | str]], format_of: Callable[[Head], str | None]) -> list[File]:
@@ -85,7 +84,7 @@ def files_of(members: Sequence[tuple[str, Source | str]], format_of: Callable[[H
         File(name, None, refused=one) if isinstance(one, str) else File(name, one, format_of(one.head))
         for name, one in members
     ]
-    return sorted(found, key=lambda one: natural(one.name))
+    return sorted(found, key=lambda one: in_order(one.name))
 
 
 def _file(path: Path, name: str, format_of: Callable[[Head], str | None], limit: int | None) -> File:
@@ -215,4 +214,4 @@ def left_over(files: Iterable[File], used: Iterable[File]) -> list[Note]:
     other = [f"{one.name} ({one.format})" if one.format else one.name for one in rest if not one.refused]
     if not other:
         return refused
-    return [*refused, Note(f"not read: {some(other, _SHOWN)}")]
+    return [*refused, Note(f"not read: {first_few(other, _SHOWN)}")]

@@ -34,6 +34,16 @@ def recording_name(source: str) -> str:
     return f"_{name}" if _OF_DEVICES.match(name) else name
 
 
+def natural(name: str) -> list[str | int]:
+    """Return a key that sorts 2 before 10.
+
+    >>> sorted(["vm10", "vm2"], key=natural)
+    ['vm2', 'vm10']
+    """
+    # Texts and numbers alternate, so that a text never meets a number.
+    return [int(part) if at % 2 else part for at, part in enumerate(re.split(r"(\d{1,18})", name))]
+
+
 def told_apart(paths: Sequence[str]) -> list[str]:
     """The names of files, each with as many of its folders as tell them apart.
 

@@ -22,13 +22,12 @@ from esxparse.formats.bundle import Found, look_through, unwrap
 from esxparse.formats.decompress import Layer, Raw
 from esxparse.formats.kit.foreign import Form, leave_out
 from esxparse.formats.kit.head import HEAD, Head
-from esxparse.formats.kit.notes import some
 from esxparse.formats.kit.pieces import fill, large
 from esxparse.formats.kit.text import Text, decode
 from esxparse.formats.names import STANDARD_INPUT
 from esxparse.formats.read_ahead import ReadAhead, problem
 from esxparse.locations import complete, is_url, public
-from esxparse.recording import Note
+from esxparse.recording import Note, first_few
 
 if TYPE_CHECKING:
     import io
@@ -232,19 +231,19 @@ def _only(name: str, met: list[Found], member: str | None) -> Found:
         return found[0]
     if found:
         names = [one.name for one in found]
-        msg = f"{name} holds {len(names)} captures: name one, such as {name}:{names[0]} ({some(names, _LISTED)})"
+        msg = f"{name} holds {len(names)} captures: name one, such as {name}:{names[0]} ({first_few(names, _LISTED)})"
         raise (UnreadableError if found[0].kind == "capture" else SeveralError)(msg)
     refused = [f"{one.name}: {one.refused}" for one in met]
     if member is not None:
         raise UnreadableError(f"{name}: {refused[0]}" if refused else f"{name} holds no {member}")
-    left_out = f"; not read: {some(refused, _LISTED)}" if refused else ""
+    left_out = f"; not read: {first_few(refused, _LISTED)}" if refused else ""
     raise UnreadableError(f"{name} holds no capture: no file in it is in a format esxparse reads{left_out}")
 
 
 def _passed_over(found: list[Found]) -> str | None:
     """Which members of a bundle were not looked into, and why; links and devices hold nothing of their own."""
     refused = [f"{one.name} ({one.refused})" for one in found if one.refused and one.refused not in _NO_CONTENT]
-    return f"skipped in the bundle, so a capture may be missing: {some(refused, _LISTED)}" if refused else None
+    return f"skipped in the bundle, so a capture may be missing: {first_few(refused, _LISTED)}" if refused else None
 
 
 def _no_bundle(name: str, member: str) -> UnreadableError:

@@ -23,7 +23,7 @@ from typing import Annotated, Any, Final
 from msgspec import Meta
 
 from esxparse.errors import EsxparseError, UnknownFormatError
-from esxparse.formats.directory import natural
+from esxparse.formats.directory import in_order
 from esxparse.formats.names import STANDARD_INPUT, recording_name
 from esxparse.formats.opening import Options
 from esxparse.lakes import is_lake, lake
@@ -198,11 +198,11 @@ def _recordings(folder: Path, output: Path) -> Iterator[str]:
         return
     try:
         there = sorted(
-            (one for one in folder.iterdir() if not one.name.startswith(".")), key=lambda one: natural(one.name)
+            (one for one in folder.iterdir() if not one.name.startswith(".")), key=lambda one: in_order(one.name)
         )
     except OSError as error:
         raise EsxparseError(f"{folder} cannot be read: {error.strerror}") from None
-    there.sort(key=lambda one: natural(one.name))
+    there.sort(key=lambda one: in_order(one.name))
     yield from (str(one) for one in there if one.is_file())
     for one in there:
         if one.is_dir() and not one.is_symlink():

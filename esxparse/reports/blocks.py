@@ -18,6 +18,7 @@ from html import escape as escaped
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from esxparse import aligned
 from esxparse.charts.theme import drawable, drawable_json
 
 if TYPE_CHECKING:
@@ -351,9 +352,7 @@ def _plain(frame: pl.DataFrame, columns: Sequence[Column], caption: str) -> str:
     rows += [
         [_text(c, row[c.name]) for c in columns] for row in frame.select(c.name for c in columns).iter_rows(named=True)
     ]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(columns))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return "\n".join([caption, *lines])
+    return "\n".join([caption, *aligned.lines(rows)])
 
 
 def known_level(level: str) -> str:

@@ -16,7 +16,7 @@ from esxparse.charts.theme import palette
 from esxparse.diagnosis import confidence
 from esxparse.diagnosis.areas import AREAS
 from esxparse.locations import legible
-from esxparse.recording import counted, printable
+from esxparse.recording import counted, first_few, printable
 from esxparse.reports.batch_items import Item
 from esxparse.reports.export import policy
 
@@ -134,8 +134,7 @@ def _sure(findings: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
 
 
 def _inputs(item: Item) -> str:
-    more = f" and {len(item.inputs) - 1} more" if len(item.inputs) > 1 else ""
-    return printable(f"{_name(item.inputs[0])}{more}")
+    return printable(first_few([_name(path) for path in item.inputs], 1))
 
 
 def _why(item: Item, why: str) -> str:

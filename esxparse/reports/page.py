@@ -12,7 +12,7 @@ import polars as pl
 
 from esxparse.clock import spoken_span
 from esxparse.formats.names import told_apart
-from esxparse.recording import Note, Recording
+from esxparse.recording import Note, Recording, first_few
 from esxparse.reports import blocks, quality
 from esxparse.reports.blocks import Block, Figure, Header, Section, facts, moment, stack, table
 from esxparse.reports.columns import columns_of
@@ -115,8 +115,7 @@ def taken(rec: Recording) -> str:
 
 def some(names: Sequence[str]) -> str:
     """Names in a row, the first four of many."""
-    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+    return first_few(names, _NAMED)
 
 
 def files(recordings: Sequence[Recording]) -> str:

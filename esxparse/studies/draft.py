@@ -15,12 +15,13 @@ from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
 from esxparse.errors import EsxparseError
+from esxparse.formats.names import natural
 from esxparse.formats.registry import recognising
 from esxparse.formats.source import resolve
 from esxparse.locations import legible
 from esxparse.studies.columns import COLUMNS
 from esxparse.studies.expand import expand
-from esxparse.studies.patterns import are_numbers, broad, filled, literal, matches, natural
+from esxparse.studies.patterns import are_numbers, broad, filled, literal, matches
 from esxparse.studies.roles import ROLES, WORKLOADS, role_of
 from esxparse.studies.study_file import FILE_NAME, parse
 from esxparse.target import target

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from esxparse.errors import EsxparseError
+from esxparse.formats.names import natural
 from esxparse.locations import is_url, legible, public
 from esxparse.recording import Note
 from esxparse.studies import patterns
@@ -242,7 +243,7 @@ def _assignments(looked: Iterable[Sequence[tuple[dict[str, str], Any]]]) -> list
             raise EsxparseError(msg)
         merged = joined
     order = list(dict.fromkeys(name for one in merged for name in one))
-    return sorted(merged, key=lambda one: [patterns.natural(one.get(name, "")) for name in order])
+    return sorted(merged, key=lambda one: [natural(one.get(name, "")) for name in order])
 
 
 def _typed(name: str, text: str, looked: Iterable[Sequence[tuple[dict[str, str], Any]]]) -> int | str:

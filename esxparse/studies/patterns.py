@@ -9,6 +9,7 @@ from string import Formatter
 from typing import Any, Final
 
 from esxparse.errors import EsxparseError
+from esxparse.formats.names import natural
 from esxparse.toml.checked import INT64
 
 _WILD: Final = re.compile(r"([*?])")
@@ -135,12 +136,3 @@ def are_numbers(texts: Iterable[str]) -> bool:
     (True, False, False)
     """
     return all(text.isdecimal() and text.isascii() and int(text) in INT64 for text in texts)
-
-
-def natural(text: str) -> list[tuple[int, int, str]]:
-    """A key that sorts 2 before 10.
-
-    >>> sorted(["vm10", "vm2"], key=natural)
-    ['vm2', 'vm10']
-    """
-    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", text)]

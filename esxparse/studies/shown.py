@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from esxparse.recording import counted, printable
+from esxparse.recording import counted, first_few, printable
 from esxparse.sortable import table
 from esxparse.studies import export
 from esxparse.studies.asked import Computed
@@ -29,8 +29,7 @@ def facts(study: Computed) -> list[tuple[str, str]]:
     told = [("title", study.title), ("file", str(study.path)), ("runs", f"{runs.height:,}")]
     for label in study.labels:
         levels = runs[label].drop_nulls().unique(maintain_order=True).to_list()
-        more = f" and {len(levels) - _LEVELS} more" if len(levels) > _LEVELS else ""
-        told.append((f"label {label}", f"{', '.join(map(str, levels[:_LEVELS]))}{more}"))
+        told.append((f"label {label}", first_few(list(map(str, levels)), _LEVELS)))
     if study.baseline:
         told.append(("baseline", ", ".join(f"{label} = {level}" for label, level in study.baseline.items())))
     measures = [one.name for one in runs if one.dtype.is_float() and one.name not in study.labels]

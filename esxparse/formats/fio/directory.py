@@ -21,9 +21,9 @@ from esxparse.formats.fio.log_neighbours import find_outputs, weigh
 from esxparse.formats.fio.log_outputs import KnownRelease, Output, common_release, compared_output
 from esxparse.formats.fio.output import Parsed, is_output, parse_output
 from esxparse.formats.fio.tables import ALL_CLIENTS, BEST_FIRST
-from esxparse.formats.kit.notes import Notes, some
+from esxparse.formats.kit.notes import Notes
 from esxparse.formats.source import Source, resolve
-from esxparse.recording import Note, Recording
+from esxparse.recording import Note, Recording, first_few
 
 _FILES = 2_000
 """A directory of more files is looked through so far."""
@@ -259,7 +259,7 @@ def _left_over(files: Sequence[_File]) -> list[Note]:
     for kind, said in (("empty", "empty"), ("other", "not from fio, not read")):
         names = [file.path.name for file in files if file.kind == kind]
         if names:
-            notes.say(f"{said}: {some(names, _LISTED)}")
+            notes.say(f"{said}: {first_few(names, _LISTED)}")
     return notes
 
 
@@ -296,8 +296,8 @@ def read_directory(path: Path) -> Recording:
     of_outputs = [note for one in outputs for note in _of(one.name, one.parsed.notes)]
     several = Notes()
     if len(outputs) > 1:
-        several.say(f"{len(outputs)} outputs of different runs: {some([one.name for one in outputs], _LISTED)}")
+        several.say(f"{len(outputs)} outputs of different runs: {first_few([one.name for one in outputs], _LISTED)}")
     if runs:
-        several.say(f"runs of their own, not read: {some([str(run.relative_to(path)) for run in runs], _LISTED)}")
+        several.say(f"runs of their own, not read: {first_few([str(run.relative_to(path)) for run in runs], _LISTED)}")
     notes = Notes([*unread, *of_outputs, *repeated, *several, *of_logs, *_left_over(files)])
     return Recording(logs.FORMAT, str(path), {**from_logs, **from_outputs}, _meta(outputs, recordings), tuple(notes))

@@ -17,7 +17,7 @@ from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.pieces import in_order, in_utf8, whole_lines
 from esxparse.formats.kit.text import may_be_cut
 from esxparse.formats.source import Source
-from esxparse.recording import Note, counted
+from esxparse.recording import Note, counted, first_few
 
 if TYPE_CHECKING:
     from polars._typing import PolarsDataType
@@ -161,9 +161,7 @@ def damage(entries: Entries, shape: str) -> list[Note]:
     last = entries.lines if entries.unfinished else None
     odd = [one for one in entries.bad if one.text.strip() and one.line != last]
     if odd:
-        more = f" and {len(odd) - _LISTED:,} more" if len(odd) > _LISTED else ""
-        places = ", ".join(str(one.line) for one in odd[:_LISTED]) + more
-        where = f" (lines {places})" if len(odd) > 1 else ""
+        where = f" (lines {first_few([str(one.line) for one in odd], _LISTED)})" if len(odd) > 1 else ""
         notes.warn(
             f"{counted(len(odd), 'line')} left out{where}: not {shape}, one of them a "
             f"direction; the first is {odd[0].text!r}",

@@ -20,6 +20,7 @@ from esxparse.formats.fio.log_outputs import (
 )
 from esxparse.formats.fio.output import is_output, parse_output
 from esxparse.formats.source import resolve
+from esxparse.recording import first_few
 
 _LARGEST = 16 << 20
 """Bytes of an output that is worth reading for its means."""
@@ -50,9 +51,8 @@ def weigh(base: str, logs: Logs, outputs: Iterable[Output]) -> Evidence:
         return Evidence(known, proofs[0][1])
     doubts = [(output, found if isinstance(found, str) else _CONTRADICTED) for output, found in compared]
     hint = common_release(KnownRelease(one.release, one.name, doubt) for one, doubt in doubts if one.release)
-    more = f" and {len(doubts) - _LISTED} more" if len(doubts) > _LISTED else ""
-    unused = "; ".join(f"{output.name}: {doubt}" for output, doubt in doubts[:_LISTED]) + more
-    return Evidence(hint, logs.strongest(base), unused)
+    unused = [f"{output.name}: {doubt}" for output, doubt in doubts]
+    return Evidence(hint, logs.strongest(base), first_few(unused, _LISTED, separator="; "))
 
 
 def _output(file: Path, base: str) -> Output | None:

@@ -68,12 +68,6 @@ def excerpt(text: str) -> str:
     return printable(line if len(line) <= _SHOWN else line[: _SHOWN - 3] + "...")
 
 
-def some(names: Sequence[str], shown: int) -> str:
-    """The first names, and how many there are beyond them."""
-    more = f" and {len(names) - shown:,} more" if len(names) > shown else ""
-    return ", ".join(names[:shown]) + more
-
-
 def strange(lines: Iterable[tuple[int, str]], what: str) -> Iterator[Note]:
     """A warning about lines that are not understood: the first, and how many there are."""
     if there := list(lines):

@@ -17,13 +17,13 @@ from pathlib import Path
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats.benchmarks.table import tables as common
 from esxparse.formats.kit.head import Head
-from esxparse.formats.kit.notes import Notes, some
+from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.tables import known
 from esxparse.formats.kit.text import Text
 from esxparse.formats.source import Source, resolve
 from esxparse.formats.vdbench import parts, reports
 from esxparse.formats.vdbench.rows import LINES, SCHEMAS, Clock, Row, columns_of, runs_of, tables
-from esxparse.recording import Recording, counted
+from esxparse.recording import Recording, counted, first_few
 
 FORMAT = "vdbench"
 
@@ -182,5 +182,5 @@ def read_directory(path: Path) -> Recording:
             del found.rows[before:]
         notes += [replace(note, message=f"{one.name}: {note.message}") for note in said]
     if other:
-        notes.say(f"not read: {some(other, _LISTED)}")
+        notes.say(f"not read: {first_few(other, _LISTED)}")
     return _recording(str(path), found, clock, notes)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from esxparse.metrics import evidence, ratio, scaling, units
-from esxparse.recording import counted
+from esxparse.recording import counted, first_few
 from esxparse.reports.blocks import rounded
 from esxparse.reports.study.figures import MANY, by_measure, change
 from esxparse.reports.study.sentences import of_manifest
@@ -56,7 +56,8 @@ def largest_loads(found: Found) -> list[str]:
         }.get(status, f"the largest {number} is {load} ({status})")
         made.append(f"{_where(row, others)}at {limit}, {told}.")
     for row in found.peaks.iter_rows(named=True) if found.peaks is not None else ():
-        at = f"; {row['fails_at']:,g} break {_names(found, row['failed_rules'])}" if row["fails_at"] is not None else ""
+        rules = [name_of(found, name) for name in (row["failed_rules"] or "").split(", ")]
+        at = f"; {row['fails_at']:,g} break {first_few(rules, _RULES)}" if row["fails_at"] is not None else ""
         peak = row["peak_load"]
         kept = f"the largest {number} that keeps every rule is {peak:,g}"
         told = kept if peak is not None else f"no {number} keeps every rule"
@@ -67,12 +68,6 @@ def largest_loads(found: Found) -> list[str]:
 def _where(row: Mapping[str, Any], labels: Sequence[str]) -> str:
     told = ", ".join(row[name] if isinstance(row[name], str) else plot.value_words(name, row[name]) for name in labels)
     return f"{told}: " if told else ""
-
-
-def _names(found: Found, columns: str) -> str:
-    told = [name_of(found, name) for name in columns.split(", ")]
-    more = f" and {len(told) - _RULES} more" if len(told) > _RULES else ""
-    return ", ".join(told[:_RULES]) + more
 
 
 def _values(found: Found) -> list[str]:
