@@ -140,14 +140,10 @@ def scrubbed(text: str) -> str:
     decoded = {text, unquote(text), unquote_plus(text)}
     there = (one for one in _secrets | keys if len(one) >= _SHORTEST and any(one in form for form in decoded))
     for secret in sorted(there, key=len, reverse=True):
-        text = _in_any_form(secret).sub(MASK, text)
+        # Libraries encode as they like: any of its characters may be percent-encoded.
+        text = re.sub("".join(map(_form_of, secret)), MASK, text)
     text = _IN_TEXT.sub(_without_secrets, text)
     return _BEARER.sub(rf"\1 {MASK}", _BASIC.sub(_without_account, text))
-
-
-def _in_any_form(secret: str) -> re.Pattern[str]:
-    """The secret with any of its characters percent-encoded: libraries encode as they like."""
-    return re.compile("".join(_form_of(one) for one in secret))
 
 
 def _form_of(character: str) -> str:

@@ -21,6 +21,7 @@ from esxparse import toml
 from esxparse.collect.credentials import Account
 from esxparse.collect.origin import NoAnswerError, body, confine
 from esxparse.errors import EsxparseError
+from esxparse.formats.kit.objects import mapping
 
 Auth = Literal["auto", "session", "basic"]
 
@@ -111,7 +112,7 @@ class Bmc:
             root = self.get(ROOT).document
         except (RefusedError, ForbiddenError):
             return False
-        return bool(_link(root.get("SessionService")) or _link(_dict(root.get("Links")).get("Sessions")))
+        return bool(_link(root.get("SessionService")) or _link(mapping(root.get("Links")).get("Sessions")))
 
     def get(self, uri: str) -> Answer:
         """Fetches a document."""
@@ -212,18 +213,14 @@ def _date(response: Any) -> datetime | None:
         return None
 
 
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 def _link(value: Any) -> str:
     """The address a link leads to, `@odata.id` or the `href` of iLO 4; none where it leads to another host."""
-    uri = _dict(value).get("@odata.id") or _dict(value).get("href")
+    uri = mapping(value).get("@odata.id") or mapping(value).get("href")
     return uri if isinstance(uri, str) and uri.startswith("/") and not uri.startswith("//") else ""
 
 
 def _members(document: dict[str, Any], most: int) -> list[str]:
-    listed = document.get("Members") or _dict(document.get("links")).get("Member")
+    listed = document.get("Members") or mapping(document.get("links")).get("Member")
     return [uri for one in (listed if isinstance(listed, list) else []) if (uri := _link(one))][:most]
 
 
@@ -249,22 +246,22 @@ def _tried(bmc: Bmc, uri: str) -> dict[str, Any]:
 def find(bmc: Bmc) -> Places:
     """Follows the links from the root to every document with power readings."""
     root = bmc.get(ROOT).document
-    collection = _link(root.get("Chassis")) or _link(_dict(root.get("links")).get("Chassis"))
+    collection = _link(root.get("Chassis")) or _link(mapping(root.get("links")).get("Chassis"))
     now: dict[str, None] = {}
     histories: dict[str, None] = {}
     once: dict[str, None] = {}
     for uri in _members(_tried(bmc, collection), _MOST_CHASSIS):
         chassis = _tried(bmc, uri)
-        links = _dict(chassis.get("links"))
+        links = mapping(chassis.get("links"))
         power = _link(chassis.get("Power")) or _link(links.get("PowerMetrics"))
         if document := _tried(bmc, power):
             now[power] = None
-            oem = _dict(document.get("Oem"))
-            vendor = _dict(oem.get("Hpe")) or _dict(oem.get("Hp"))
-            own = _dict(vendor.get("Links")) or _dict(vendor.get("links"))
+            oem = mapping(document.get("Oem"))
+            vendor = mapping(oem.get("Hpe")) or mapping(oem.get("Hp"))
+            own = mapping(vendor.get("Links")) or mapping(vendor.get("links"))
             histories |= dict.fromkeys(place for name in _METERS if (place := _link(own.get(name))))
         environment = _link(chassis.get("EnvironmentMetrics"))
-        if _dict(_tried(bmc, environment).get("PowerWatts")):
+        if mapping(_tried(bmc, environment).get("PowerWatts")):
             now[environment] = None
         subsystem = _link(chassis.get("PowerSubsystem"))
         if document := _tried(bmc, subsystem):
@@ -282,5 +279,5 @@ def _supplies(bmc: Bmc, subsystem: dict[str, Any]) -> Iterator[str]:
     for uri in _members(_tried(bmc, collection), _MOST_SUPPLIES):
         metrics = _link(_tried(bmc, uri).get("Metrics"))
         document = _tried(bmc, metrics)
-        if any("Reading" in _dict(document.get(name)) for name in ("InputPowerWatts", "OutputPowerWatts")):
+        if any("Reading" in mapping(document.get(name)) for name in ("InputPowerWatts", "OutputPowerWatts")):
             yield metrics

@@ -116,10 +116,6 @@ class _Run:
             self.say(f"not connected at the end: {length:.0f} s without samples ({self.lost})")
 
 
-def _esxtop(step: int, count: int | None) -> str:
-    return f"TERM=xterm esxtop -b -a -d {step}{'' if count is None else f' -n {count}'}"
-
-
 def _connection(run: _Run) -> bool:
     """Takes what one esxtop writes; gives whether the run is over, and else leaves in `run.lost` why it ended.
 
@@ -129,7 +125,7 @@ def _connection(run: _Run) -> bool:
     wanted, got, why = run.wanted(), 0, ""
     lines = WholeLines()
     run.capture.restart()
-    remote = Remote(run.login, _esxtop(run.step, wanted))
+    remote = Remote(run.login, f"TERM=xterm esxtop -b -a -d {run.step}{'' if wanted is None else f' -n {wanted}'}")
     heard = time.monotonic()
     try:
         while not run.stop.is_set() and (piece := remote.piece(_LOOK_S)) != b"":

@@ -191,8 +191,10 @@ class Comparison:
         parts = [
             f"# {as_markdown(self.before.side.label)} against {as_markdown(self.after.side.label)}",
             as_markdown(self.verdict),
-            *(part for name, lines in self._lists().items() for part in _list(name, lines)),
         ]
+        for name, lines in self._lists().items():
+            if lines:
+                parts += [f"## {name}", "\n".join(f"- {as_markdown(one)}" for one in lines)]
         return "\n\n".join(parts)
 
     def html(self) -> str:
@@ -232,7 +234,3 @@ def _answer(count: Mapping[str, int]) -> str:
     if count["changed"]:
         return CHANGED
     return TOO_FEW if count["too_few"] > count["small"] + count["same"] else SAME
-
-
-def _list(head: str, lines: list[str]) -> list[str]:
-    return [f"## {head}", "\n".join(f"- {as_markdown(one)}" for one in lines)] if lines else []

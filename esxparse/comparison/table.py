@@ -92,7 +92,8 @@ def _means(panel: Panel, column: str, places: list[int], about: Effect) -> Means
 
 def _numbers(columns: Sequence[_Column], confidence: float) -> pl.DataFrame:
     """The numbers of all series: one row for each object of each column."""
-    before, after = (Means(*map(np.concatenate, zip(*sides, strict=True))) for sides in _sides(columns))
+    sides = [one.before for one in columns], [one.after for one in columns]
+    before, after = (Means(*map(np.concatenate, zip(*side, strict=True))) for side in sides)
     counts = [len(one.names) for one in columns]
     small = np.repeat([one.about.small for one in columns], counts)
     found = differences(before, after, confidence, PRINTED)
@@ -131,10 +132,6 @@ def _numbers(columns: Sequence[_Column], confidence: float) -> pl.DataFrame:
         too_few=pl.Series(found.too_few),
         **{name: pl.Series(values).fill_nan(None) for name, values in numbers.items()},
     )
-
-
-def _sides(columns: Sequence[_Column]) -> tuple[list[Means], list[Means]]:
-    return [one.before for one in columns], [one.after for one in columns]
 
 
 def _judged(both: pl.DataFrame, options: Options) -> pl.DataFrame:

@@ -98,7 +98,7 @@ def counter(name: str, object: str | None = None) -> Counter:  # noqa: A002 (esx
     'pct_c_state_c6'
     """
     table = None if object is None else _known_table(object)
-    key = _key(name)
+    key = plain_name(name)
     found = _by_name().get(key) or tuple(_members(key))
     for candidate in found:
         if table in (None, candidate.table):
@@ -119,7 +119,9 @@ def lookup(table: str, column: str) -> Counter | None:
     exact = _by_column().get((table, column))
     if exact is not None:
         return exact
-    member = next((found for found in _members(_key(column)) if (found.table, found.column) == (table, column)), None)
+    member = next(
+        (found for found in _members(plain_name(column)) if (found.table, found.column) == (table, column)), None
+    )
     if member is not None:
         return member
     repeated = re.fullmatch(r"(.+)_([2-9]|[1-9][0-9]+)", column)
@@ -127,7 +129,8 @@ def lookup(table: str, column: str) -> Counter | None:
     return None if first is None or repeated is None else replace(first, occurrence=int(repeated[2]))
 
 
-def _key(name: str) -> str:
+def plain_name(name: str) -> str:
+    """Return a counter's name as it is looked up: its case and blanks do not matter."""
     return "".join(name.split()).casefold()
 
 
@@ -149,7 +152,7 @@ def _by_name() -> dict[str, tuple[Counter, ...]]:
         kinds = ([found.screen], [found.batch], [found.column], found.aliases)
         for kind, names in enumerate(kinds):
             for name in filter(None, names):
-                ranked[_key(name)].append((kind, precedence[found.objects[0]], found.occurrence, found))
+                ranked[plain_name(name)].append((kind, precedence[found.objects[0]], found.occurrence, found))
     return {
         name: tuple(dict.fromkeys(entry[-1] for entry in sorted(entries, key=lambda entry: entry[:-1])))
         for name, entries in ranked.items()
@@ -159,7 +162,7 @@ def _by_name() -> dict[str, tuple[Counter, ...]]:
 @cache
 def _family_patterns() -> tuple[tuple[re.Pattern[str], Counter], ...]:
     return tuple(
-        (re.compile(re.escape(_key(name).removesuffix(FAMILY_MARK)) + "(0|[1-9][0-9]?)"), found)
+        (re.compile(re.escape(plain_name(name).removesuffix(FAMILY_MARK)) + "(0|[1-9][0-9]?)"), found)
         for found in _placed()
         if found.is_family
         for name in (found.screen, found.batch, found.column)

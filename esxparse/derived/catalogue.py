@@ -43,15 +43,11 @@ class Column:
         return next((" or ".join(one) for one in self.counters if not set(one) & set(there)), "")
 
 
-def _read() -> tuple[Column, ...]:
-    return tuple(
-        Column(each, column, unit, better, weight, tuple(tuple(one.split("|")) for one in needs.split()), *rest)
-        for table, column, unit, better, weight, needs, *rest in listed(__package__)
-        for each in (_IO if table == "io" else (table,))
-    )
-
-
-COLUMNS: Final = _read()
+COLUMNS: Final = tuple(
+    Column(each, column, unit, better, weight, tuple(tuple(one.split("|")) for one in needs.split()), *rest)
+    for table, column, unit, better, weight, needs, *rest in listed(__package__)
+    for each in (_IO if table == "io" else (table,))
+)
 """All columns, table by table; two tables may come from one line."""
 TABLES: Final = tuple(dict.fromkeys(one.table for one in COLUMNS))
 """The derived tables; each is a kind of object."""

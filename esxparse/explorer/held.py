@@ -11,7 +11,7 @@ from typing import Final
 import polars as pl
 
 from esxparse import toml
-from esxparse.counters.catalogue import lookup, objects
+from esxparse.counters.catalogue import lookup, objects, plain_name
 from esxparse.counters.model import Counter
 from esxparse.counters.naming import table_name
 from esxparse.counters.series import NUMBERED, series_name
@@ -114,14 +114,14 @@ def find(rec: Recording, name: str, table: str | None = None) -> Held:
     if table is not None and table not in (*rec, *rec.derived):
         rec[table]
     there = [one for one in held(rec) if table in (None, one.table)]
-    key = _key(name)
-    found = [one for one in there if key in map(_key, one.names)]
+    key = plain_name(name)
+    found = [one for one in there if key in map(plain_name, one.names)]
     if not found:
         raise EsxparseError(_missing(rec, name, table, there))
     places = {one: at for at, one in enumerate((*map(table_name, objects()), *rec.derived))}
 
     def precedence(one: Held) -> tuple[int, int]:
-        return [*map(_key, _kinds(one)), key].index(key), places.get(one.table, len(places))
+        return [*map(plain_name, _kinds(one)), key].index(key), places.get(one.table, len(places))
 
     first = min(found, key=precedence)
     return first if table else of_vms(first, there)
@@ -167,10 +167,6 @@ def expression(pattern: str) -> re.Pattern[str]:
 
 def _lacking(rec: Recording, table: str) -> dict[str, str]:
     return lacking(rec, table) if rec.format == "esxtop" and table in TABLES and table not in rec else {}
-
-
-def _key(name: str) -> str:
-    return "".join(name.split()).casefold()
 
 
 def _missing(rec: Recording, name: str, table: str | None, there: Iterable[Held]) -> str:

@@ -24,7 +24,9 @@ def findings(rec: Recording) -> list[dict[str, Any]]:
         {
             "severity": one.severity,
             "title": one.title,
-            "panels": [each for each in map(_panel, columns(one)) if has(rec, each)][:_PANELS],
+            "panels": [
+                panel for table, column in columns(one) if has(rec, panel := {"counter": column, "table": table})
+            ][:_PANELS],
             "verdict": printable(one.verdict),
             "likelihood": one.likelihood,
             "basis": one.basis,
@@ -37,9 +39,3 @@ def findings(rec: Recording) -> list[dict[str, Any]]:
         for one in diagnose(rec)
         if one.severity != "info"
     ]
-
-
-def _panel(place: tuple[str, str]) -> dict[str, str]:
-    """The panel of a column of a table."""
-    table, column = place
-    return {"counter": column, "table": table}

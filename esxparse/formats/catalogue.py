@@ -77,18 +77,13 @@ def _listed(tables: Iterable[Table]) -> str:
     return "\n".join(parts)
 
 
-def _with_tables(text: str, tables: list[Table]) -> str:
-    """A docstring with its tables after the first paragraph."""
-    title, _, rest = text.partition("\n\n")
-    return "\n\n".join(filter(None, (title, _listed(tables), rest)))
-
-
 def _of(reader: Reader) -> Format:
     module = f"{_PACKAGE}.{reader.module}"
     options = tuple(sorted(reader.options - {"numbers", "window", "lazy"}))
     text = reader.text.strip() or cleandoc(import_module(module).__doc__ or "")
     if tables := [] if reader.text else _declared(module):
-        text = _with_tables(text, tables)
+        title, _, rest = text.partition("\n\n")
+        text = "\n\n".join(filter(None, (title, _listed(tables), rest)))
         columns = {table.name: tuple(table.columns) for table in tables}
         return Format(reader.name, reader.title, options, reader.needs, tuple(columns), columns, text)
     found = _NAMES.findall(text.partition(_TABLES)[2])

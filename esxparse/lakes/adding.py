@@ -223,15 +223,12 @@ def found(paths: Sequence[str]) -> tuple[list[str], list[str]]:
         if is_url(path) or not Path(path).is_dir():
             captures.append(path)
             continue
-        for file in sorted(one for one in Path(path).rglob("*") if one.is_file() and not _hidden(one, Path(path))):
-            (captures if _is_recording(file) else left_out).append(str(file))
+        for file in sorted(Path(path).rglob("*")):
+            if file.is_file() and not any(part.startswith(".") for part in file.relative_to(path).parts):
+                (captures if _is_recording(file) else left_out).append(str(file))
     if not captures:
         raise EsxparseError(f"{', '.join(paths)}: there is nothing to add")
     return list(dict.fromkeys(captures)), left_out
-
-
-def _hidden(file: Path, above: Path) -> bool:
-    return any(part.startswith(".") for part in file.relative_to(above).parts)
 
 
 def _is_recording(file: Path) -> bool:

@@ -41,12 +41,9 @@ def event_class(event: str) -> str | None:
     return next((one for one, pattern in classes().items() if re.search(pattern, name)), None)
 
 
-def _base(event: pl.Expr) -> pl.Expr:
-    return event.str.replace(_PMU, "").str.replace(_MODIFIERS, "")
-
-
 def _class(event: pl.Expr) -> pl.Expr:
-    return first_true(*((_base(event).str.contains(pattern), name) for name, pattern in classes().items()))
+    name = event.str.replace(_PMU, "").str.replace(_MODIFIERS, "")
+    return first_true(*((name.str.contains(pattern), one) for one, pattern in classes().items()))
 
 
 def per_second(events: pl.LazyFrame, runs: pl.LazyFrame | None = None) -> pl.LazyFrame:

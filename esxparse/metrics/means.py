@@ -110,7 +110,7 @@ def means(series: Matrix, weights: Matrix | None = None) -> Means:
     share = _CAUTION / np.maximum(known, 1) / np.sqrt(np.maximum(known / _SHORT, 1))
     in_doubt = (known < _SHORT) | (alike > _CLEAR)
     raised = np.minimum(alike * np.where(in_doubt, 1 + share, 1), _MOST_ALIKE)
-    count = _cosines(samples)
+    count = 2 if samples < _SHORT else 3
     square = _long_run(off, alike, raised, count) / samples
     effective, surely = (known * (1 - one) / (1 + one) for one in (alike, raised))
     length = samples // _BLOCKS
@@ -125,10 +125,6 @@ def means(series: Matrix, weights: Matrix | None = None) -> Means:
     square = np.where((known >= FEWEST) & (total > 0), square, np.nan)
     freedom = np.clip(np.minimum(count, surely - 1), 0.5, None)
     return Means(mean, square, freedom, effective, known)
-
-
-def _cosines(samples: int) -> int:
-    return 2 if samples < _SHORT else 3
 
 
 def _alike(off: Matrix, known: Numbers) -> Numbers:

@@ -41,12 +41,9 @@ def _files(inputs: Iterable[str]) -> Iterator[Path]:
             continue
         for where, below, names in os.walk(path.parent if path.is_file() else path):
             # Pages of a batch beside the study are none of its inputs.
-            below[:] = sorted(name for name in below if not name.startswith(".") and not _is_output(Path(where, name)))
+            kept = (name for name in below if not name.startswith(".") and not Path(where, name, FOLDER).is_dir())
+            below[:] = sorted(kept)
             yield from (Path(where, name) for name in sorted(names) if not name.startswith("."))
-
-
-def _is_output(folder: Path) -> bool:
-    return (folder / FOLDER).is_dir()
 
 
 def read(path: Path) -> dict[str, Any]:

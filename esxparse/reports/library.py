@@ -227,10 +227,6 @@ def _unknown(template: Template, name: str) -> EsxparseError:
     )
 
 
-def _truth(text: str) -> bool:
-    return _TRUTHS[text.casefold()]
-
-
 def _list(text: str) -> list[Any]:
     found = json.loads(text) if text.startswith("[") else [part.strip() for part in text.split(",") if part.strip()]
     return list(found)
@@ -239,7 +235,7 @@ def _list(text: str) -> list[Any]:
 _READ: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
     "int": (int, "a whole number"),
     "float": (float, "a number"),
-    "bool": (_truth, "true or false"),
+    "bool": (lambda text: _TRUTHS[text.casefold()], "true or false"),
     "list": (_list, "a list: a,b,c or JSON"),
     "dict": (lambda text: dict(json.loads(text)), 'a JSON object: {"name": "value"}'),
 }

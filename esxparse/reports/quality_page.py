@@ -25,8 +25,11 @@ _ADVICE: Final = {
 def page(found: Sequence[Quality]) -> str:
     """Return the page, as HTML that needs nothing but itself; recordings with failures first."""
     ordered = sorted(found, key=lambda quality: STATUSES.index(quality.status))
-    header = {"title": _title(ordered), "subtitle": _subtitle(ordered)}
-    sections = [_section(f"check-{number}", quality) for number, quality in enumerate(ordered, 1)]
+    header = {"title": _title(ordered), "subtitle": _ADVICE[ordered[0].status] if ordered else ""}
+    sections = []
+    for number, quality in enumerate(ordered, 1):
+        sections.append(export.Section(_name(quality), f"check-{number}"))
+        sections[-1].add(export.Piece(_verdict(quality).html))
     made = export.Section("Where this page comes from", "source")
     made.add(export.Piece(facts([("Program", f"esxparse {__version__}"), ("Command", "esxparse check")]).html))
     return export.written(header, [*sections, made])
@@ -40,17 +43,6 @@ def _title(found: Sequence[Quality]) -> str:
         )
     count = len(causes(found[0]))
     return f"Data quality: {counted(count, 'fault') if count else 'no fault'} in {_name(found[0])}"
-
-
-def _subtitle(found: Sequence[Quality]) -> str:
-    status = found[0].status if found else "pass"
-    return _ADVICE[status]
-
-
-def _section(ident: str, quality: Quality) -> export.Section:
-    made = export.Section(_name(quality), ident)
-    made.add(export.Piece(_verdict(quality).html))
-    return made
 
 
 def _verdict(quality: Quality) -> Block:

@@ -122,7 +122,7 @@ def made(
     `launch`: as of `kernel.started`.
     """
     need_extra()
-    step, paths = _steps(progress), order.paths
+    step, paths = progress or (lambda _done, _total, _what: None), order.paths
     to, opening = forms.asked(order.to, order.opening)
     template = order.template or usual(paths)
     chosen = find(picked(paths, opening) if template == AUTO else template)
@@ -168,10 +168,6 @@ def need_extra() -> None:
     if lacking:
         msg = f'reports need {", ".join(lacking)}, which is not installed: pip install "esxparse[report]"'
         raise EsxparseError(msg)
-
-
-def _steps(progress: Callable[[int, int, str], None] | None) -> Callable[[int, int, str], None]:
-    return progress if progress is not None else lambda _done, _total, _what: None
 
 
 def _check(template: Template, paths: Sequence[str], asked: Opening, values: Mapping[str, Any]) -> None:

@@ -33,13 +33,6 @@ class Column(NamedTuple):
     """`higher` or `lower`; empty where that is a matter of taste."""
 
 
-def _read() -> dict[str, Column]:
-    return {
-        name: Column(name, group, needs, TYPES[kind], means, source, int(headline or 0) or None, better)
-        for name, group, needs, kind, means, source, headline, better in listed(__package__)
-    }
-
-
 def _means() -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for column in METRICS.values():
@@ -49,7 +42,10 @@ def _means() -> dict[str, dict[str, str]]:
     return found
 
 
-COLUMNS: Final = _read()
+COLUMNS: Final = {
+    name: Column(name, group, needs, TYPES[kind], means, source, int(headline or 0) or None, better)
+    for name, group, needs, kind, means, source, headline, better in listed(__package__)
+}
 """All columns that `runs` may have beside labels, figures of the manifest, events and benchmark results."""
 FIRST, SPAN, FACTS, COSTS, LAST = (
     {name: column for name, column in COLUMNS.items() if column.group == group}

@@ -129,7 +129,7 @@ def read(source: Source) -> Recording:
     for run in report.runs:
         parts: dict[str, Fields] = run.facts["parts"]
         run.rows["spread"] = list(run.facts["spread"].values())
-        run.rows["solves"] = linpack.repeated(linpack.read_report(run.facts["hpl"]).rows["hpl"])
+        run.rows["solves"] = linpack.repeated(linpack.LINES.read(run.facts["hpl"]).rows["hpl"])
         run.rows["checks"] = [{"part": name, **state} for name, state in parts.items() if name != "Summary"]
     details = report.details(schemas(__file__))
     runs = [one for run in report.runs for one in runs_of(run)]

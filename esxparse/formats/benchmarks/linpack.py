@@ -23,18 +23,18 @@ from esxparse.recording import Note, Recording
 
 FORMAT = "linpack"
 
-_DATA, _SCHEMAS, _LINES = data(__file__), schemas(__file__), Lines(__file__)
+_DATA, _SCHEMAS, LINES = data(__file__), schemas(__file__), Lines(__file__)
 SOLVES = _SCHEMAS["solves"]
 _MKL_VERDICTS = {"pass": True, "passed": True, "fail": False, "failed": False}
 
 
-@_LINES.reads("mkl_titles")
+@LINES.reads("mkl_titles")
 def _mkl_titles(report: Report, found: Match[str]) -> bool:
     report.under = "summary" if found["summary"] else "solves"
     return False
 
 
-@_LINES.reads("mkl_row")
+@LINES.reads("mkl_row")
 def _mkl_row(report: Report, found: Match[str]) -> None:
     """Add a row of MKL's solves, or of its summary."""
     row = {**typed(found.groupdict(), SOLVES), "line": report.place}
@@ -49,7 +49,7 @@ def _mkl_row(report: Report, found: Match[str]) -> None:
         report.rows["linpack"].append({**row, **report.coming})
 
 
-@_LINES.reads("mkl_verdict")
+@LINES.reads("mkl_verdict")
 def _mkl_verdict(report: Report, found: Match[str]) -> bool:
     if found["verdict"].upper() != "PASSED":
         report.remarks.warn(f"residual checks {found['verdict']}: its results are wrong", report.place)
@@ -57,19 +57,19 @@ def _mkl_verdict(report: Report, found: Match[str]) -> bool:
     return False
 
 
-@_LINES.reads("threads")
+@LINES.reads("threads")
 def _threads(report: Report, found: Match[str]) -> bool:
     report.coming |= typed(found.groupdict(), {"threads": SOLVES["size"]})
     return False
 
 
-@_LINES.reads("hpl_solve")
+@LINES.reads("hpl_solve")
 def _hpl_solve(report: Report, found: Match[str]) -> None:
     row = typed(found.groupdict(), SOLVES)
     report.rows["hpl"].append({"benchmark": "hpl", **row, "passed": None, "line": report.place})
 
 
-@_LINES.reads("hpl_check")
+@LINES.reads("hpl_check")
 def _hpl_check(report: Report, found: Match[str]) -> bool:
     for solve in report.rows["hpl"][-1:]:
         worst = [value for value in (solve.get("residual_norm"), number(found["value"])) if value is not None]
@@ -78,7 +78,7 @@ def _hpl_check(report: Report, found: Match[str]) -> bool:
     return False
 
 
-@_LINES.reads("hpl_time")
+@LINES.reads("hpl_time")
 def _hpl_time(report: Report, found: Match[str]) -> None:
     try:
         time = datetime.strptime(" ".join(found["time"].split()), "%a %b %d %H:%M:%S %Y")  # noqa: DTZ007  no zone is printed
@@ -88,20 +88,15 @@ def _hpl_time(report: Report, found: Match[str]) -> None:
         solve["started" if found["which"] == "start" else "ended"] = time
 
 
-@_LINES.reads("hpl_count")
+@LINES.reads("hpl_count")
 def _hpl_count(report: Report, found: Match[str]) -> None:
     if found["count"].strip("0"):
         report.remarks.warn(f"HPL says: {' '.join(report.line.split())}", report.place)
 
 
-@_LINES.reads("progress")
+@LINES.reads("progress")
 def _progress(report: Report, found: Match[str]) -> None:
     report.rows["progress"].append(typed(found.groupdict(), _SCHEMAS["progress"]))
-
-
-def read_report(lines: Sequence[str]) -> Report:
-    """Read the solves of MKL (rows `linpack`) and of HPL (`hpl`), the summary and the progress."""
-    return _LINES.read(lines)
 
 
 def unfinished(report: Report, last: int) -> list[Note]:
@@ -109,7 +104,7 @@ def unfinished(report: Report, last: int) -> list[Note]:
     begun, solves = report.kept["hpl_banner"], len(report.rows["hpl"])
     if not begun or not solves or report.kept["hpl_end"]:
         return []
-    combined = (_LINES["hpl_asked"].match(line) for _, line in report.kept["hpl_asked"])
+    combined = (LINES["hpl_asked"].match(line) for _, line in report.kept["hpl_asked"])
     asked = prod(len(found["values"].split()) for found in combined if found)
     if len(begun) == 1 and solves < asked:
         return [Note(f"{solves} of {asked} solves: the output was cut", last, severity="warning")]
@@ -152,7 +147,7 @@ def read(source: Source) -> Recording:
     """Reads the output of one or many runs of MKL's LINPACK or of HPL."""
     text = source.text().without_cut_number("nan")
     lines = text.lines()
-    report = read_report(lines)
+    report = LINES.read(lines)
     rows = report.rows
     notes = Notes([*text.notes, *report.remarks, *about(report, len(lines)), *unfinished(report, len(lines))])
     if rows["summary"] and not rows["linpack"]:
@@ -164,7 +159,7 @@ def read(source: Source) -> Recording:
     found |= frames(report.details(_SCHEMAS))
     if not found:
         raise nothing(notes, "LINPACK")
-    banners = (_LINES["hpl_banner"].match(line) for _, line in report.kept["hpl_banner"])
+    banners = (LINES["hpl_banner"].match(line) for _, line in report.kept["hpl_banner"])
     release = next((f"HPL {banner['release']}" for banner in banners if banner), None)
     meta = known(whose([{"release": release}, *rows["progress"]]))
     return Recording(FORMAT, source.name, found, {**meta, "samples": len(rows["solves"])}, tuple(notes))

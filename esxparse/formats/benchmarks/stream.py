@@ -21,7 +21,7 @@ from esxparse.recording import Note, Recording
 
 FORMAT = "stream"
 
-_SCHEMAS, _LINES = schemas(__file__), Lines(__file__, re.IGNORECASE)
+_SCHEMAS, LINES = schemas(__file__), Lines(__file__, re.IGNORECASE)
 _RATE = re.compile(r"[MG]i?B(?:ytes)?/s(?:ec)?", re.IGNORECASE)
 _SCALE = re.compile(r"\((?P<unit>[mun]?s)\w*\)", re.IGNORECASE)
 _TIME = re.compile(r"avg|average|rms|mean|min|max", re.IGNORECASE)
@@ -54,7 +54,7 @@ def bar_column(title: str) -> tuple[str, float]:
     return "", 1.0
 
 
-@_LINES.reads("version")
+@LINES.reads("version")
 def _version(report: Report, found: Match[str]) -> None:
     report.coming, report.under = {"line": report.place, **found.groupdict()}, ""
 
@@ -69,7 +69,7 @@ def _bars(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
-@_LINES.reads("bar_titles")
+@LINES.reads("bar_titles")
 def _bar_titles(report: Report, _: Match[str]) -> bool:
     titles = _bars(report.line)[1:]
     if any(map(_RATE.search, titles)):
@@ -78,7 +78,7 @@ def _bar_titles(report: Report, _: Match[str]) -> bool:
     return False
 
 
-@_LINES.reads("titles")
+@LINES.reads("titles")
 def _titles(report: Report, found: Match[str]) -> None:
     _begin(report)
     times = [(_time_column(word), 1.0) for word in _TIME.findall(found["rest"])]
@@ -97,48 +97,43 @@ def _add_kernel(report: Report, name: str, cells: Sequence[str], columns: Column
     return rate is not None
 
 
-@_LINES.reads_in_run("bar_kernel")
+@LINES.reads_in_run("bar_kernel")
 def _bar_kernel(report: Report, _: Match[str]) -> bool:
     name, *cells = _bars(report.line)
     return _add_kernel(report, name.rstrip(":"), cells, report.run.facts.get("bars", []))
 
 
-@_LINES.reads("kernel")
+@LINES.reads("kernel")
 def _kernel(report: Report, found: Match[str]) -> bool:
     return bool(report.under) and _add_kernel(report, found["name"].strip(), found["numbers"].split(), report.under)
 
 
-@_LINES.reads_in_run("verdict")
+@LINES.reads_in_run("verdict")
 def _verdict(report: Report, found: Match[str]) -> None:
     valid = found["failed"] is None and report.run.facts.get("valid") is not False
     report.run.facts |= {"valid": valid, "checked": report.place}
 
 
-@_LINES.reads("blank")
+@LINES.reads("blank")
 def _blank(report: Report, _: Match[str]) -> bool:
     """End a table."""
     columns, report.under = report.under, ""
     return bool(columns)
 
 
-@_LINES.reads("fact")
+@LINES.reads("fact")
 def _fact(report: Report, found: Match[str]) -> bool:
     """Note a setting of the run to come."""
     report.coming |= {name: whole(text) for name, text in found.groupdict().items() if text is not None}
     return not report.under
 
 
-@_LINES.reads("in_table")
+@LINES.reads("in_table")
 def _in_table(report: Report, _: Match[str]) -> bool:
     """Keep a line of a table that is not a row: it may be damaged, and the table goes on below."""
     if report.under:
         report.keep("damaged")
     return bool(report.under)
-
-
-def read_report(lines: Sequence[str]) -> Report:
-    """The runs of a file."""
-    return _LINES.read(lines)
 
 
 def about(run: Part, place: int) -> list[Note]:
@@ -159,7 +154,7 @@ def about(run: Part, place: int) -> list[Note]:
 def read(source: Source) -> Recording:
     """Reads the output of one or many runs of STREAM."""
     text = source.text().without_cut_number("nan")
-    report = read_report(text.lines())
+    report = LINES.read(text.lines())
     notes = Notes([*text.notes, *(note for place, run in enumerate(report.runs, 1) for note in about(run, place))])
     runs, shared = [], []
     for place, run in enumerate(report.runs, 1):

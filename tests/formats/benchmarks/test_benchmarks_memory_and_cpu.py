@@ -28,7 +28,7 @@ def test_rates_written_as_stream_writes_them_are_read_back(runs):
             f"{name:12}{rate:12.1f}  {1:11.6f}  {1:11.6f}  {1:11.6f}" for name, rate in zip(names, run, strict=True)
         ]
         lines += ["-" * 61, "Solution Validates: avg error less than 1.000000e-13 on all three arrays"]
-    report = stream.read_report(lines)
+    report = stream.LINES.read(lines)
     assert [tuple(row["bandwidth_mb_per_s"] for row in run.rows["kernels"]) for run in report.runs] == runs
     assert all(run.facts["valid"] for run in report.runs)
     assert not report.kept["damaged"]
@@ -44,11 +44,11 @@ def test_the_summary_of_mkl_linpack_has_the_means_of_its_solves():
 @given(st.integers(1, 10**6), st.floats(0.01, 9e4), st.floats(0.001, 1e5))
 def test_numbers_written_as_linpack_writes_them_are_read_back(size, seconds, gflops):
     line = f"WR11C2R4 {size:10d} {192:5d} {2:5d} {4:5d} {seconds:18.2f} {gflops:18.4e}"
-    (solve,) = linpack.read_report([line]).rows["hpl"]
+    (solve,) = linpack.LINES.read([line]).rows["hpl"]
     assert (solve["size"], solve["time_s"], solve["gflops"]) == (size, float(f"{seconds:.2f}"), float(f"{gflops:.4e}"))
     titles = "Size   LDA    Align. Time(s)    GFlops   Residual     Residual(norm) Check"
     row = f"{size:<6d} {size:<6d} {4:<5d}  {seconds:<10.3f} {gflops:<8.4f} {1e-12:.6e} {3e-2:.6e}   pass"
-    (solve,) = linpack.read_report([titles, row]).rows["linpack"]
+    (solve,) = linpack.LINES.read([titles, row]).rows["linpack"]
     assert (solve["size"], solve["time_s"], solve["gflops"]) == (size, float(f"{seconds:.3f}"), float(f"{gflops:.4f}"))
 
 

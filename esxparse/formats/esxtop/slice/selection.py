@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from esxparse.counters.catalogue import UnknownCounterError, counter
+from esxparse.counters.catalogue import UnknownCounterError, counter, plain_name
 from esxparse.counters.model import FAMILY_MARK
 from esxparse.counters.naming import column_name, table_name
 from esxparse.errors import EsxparseError, nearest
@@ -139,18 +139,13 @@ def _of_vm(laid_out: Layout, parts: Mapping[str, pl.DataFrame], asked: str) -> F
     return _where(laid_out, lanes)
 
 
-def _key(name: str) -> str:
-    """Case and blanks of a counter's name do not matter, as in the catalogue."""
-    return "".join(name.split()).casefold()
-
-
 def _by_catalogue(shape: TableShape, asked: str, *, on_screen: bool) -> Flags:
     """Columns of the table that hold the counter which the catalogue has for it under that name."""
     try:
         found = counter(asked, shape.name)
     except UnknownCounterError:
         found = None
-    if found is None or (on_screen and _key(found.screen) != _key(asked)):
+    if found is None or (on_screen and plain_name(found.screen) != plain_name(asked)):
         return np.zeros(len(shape.columns), dtype=np.bool_)
     pattern = re.escape(found.column).replace(re.escape(FAMILY_MARK), "[0-9]+")
     return np.array([re.fullmatch(pattern, name) is not None for name in shape.columns])
@@ -158,7 +153,7 @@ def _by_catalogue(shape: TableShape, asked: str, *, on_screen: bool) -> Flags:
 
 def _by_name(shape: TableShape, asked: str) -> Flags:
     names = zip(shape.counters, shape.columns, strict=True)
-    return np.array([_key(asked) in {_key(batch), column} for batch, column in names])
+    return np.array([plain_name(asked) in {plain_name(batch), column} for batch, column in names])
 
 
 def _with_those_before(shape: TableShape, flags: Flags) -> Flags:
@@ -178,7 +173,7 @@ def _of_counter(laid_out: Layout, asked: str) -> Flags:
     if meant is None or any(asked in {*shape.counters, *shape.columns} for shape in shapes):
         flags = [_by_name(shape, asked) for shape in shapes]
     else:
-        on_screen = _key(meant.screen) == _key(asked)
+        on_screen = plain_name(meant.screen) == plain_name(asked)
         flags = [_by_catalogue(shape, asked, on_screen=on_screen) for shape in shapes]
     if any(each.any() for each in flags):
         return _where(laid_out, [_with_those_before(shape, each) for shape, each in zip(shapes, flags, strict=True)])
