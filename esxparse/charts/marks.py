@@ -112,9 +112,9 @@ def time_x(times: pl.Series) -> alt.X:
     )
 
 
-def time_tip(field: str = "time", title: str = "Time (UTC)") -> alt.Tooltip:
+def time_tip(title: str = "Time (UTC)") -> alt.Tooltip:
     """The exact time of a point, in UTC."""
-    return alt.Tooltip(f"{field}:T", timeUnit="utcyearmonthdatehoursminutesseconds", title=title)
+    return alt.Tooltip("time:T", timeUnit="utcyearmonthdatehoursminutesseconds", title=title)
 
 
 def number_tip(field: str, title: str, digits: int = 2) -> alt.Tooltip:

@@ -103,7 +103,7 @@ def highest(points: pl.DataFrame, value: str) -> tuple[list[str], int]:
     return [label for label in every if label in chosen], len(every)
 
 
-def _sweep_chart(points: pl.DataFrame, axis: str, value: str, place: str, place_title: str) -> alt.LayerChart | None:
+def _sweep_chart(points: pl.DataFrame, axis: str, value: str, place_title: str) -> alt.LayerChart | None:
     if points.is_empty():
         return None
     name, y_title, unit, _ = VALUES[value]
@@ -111,16 +111,16 @@ def _sweep_chart(points: pl.DataFrame, axis: str, value: str, place: str, place_
     shown = points.filter(pl.col("label").is_in(labels))
     left_out = f"the {len(labels)} of {every} series with the highest values" if every > len(labels) else ""
     best = "for repeated tests, the run with the most IOPS" if (shown["of"] > 1).any() else ""
-    order = drawable(shown.select(axis, place).unique().sort(axis)[place].to_list())
+    order = drawable(shown.select(axis, "place").unique().sort(axis)["place"].to_list())
     tips = [
         alt.Tooltip("label:N", title="I/O"),
         alt.Tooltip("test:N", title="Test"),
-        alt.Tooltip(f"{place}:N", title=place_title),
+        alt.Tooltip("place:N", title=place_title),
         alt.Tooltip("depth:Q", title="Outstanding I/Os"),
         marks.number_tip(value, f"{name}, {unit}"),
     ]
     base = alt.Chart(rounded(shown)).encode(
-        alt.X(f"{place}:N", title=place_title, sort=None, scale=alt.Scale(domain=order), axis=alt.Axis(labelAngle=0)),
+        alt.X("place:N", title=place_title, sort=None, scale=alt.Scale(domain=order), axis=alt.Axis(labelAngle=0)),
         alt.Y(f"{value}:Q", title=y_title, scale=alt.Scale(zero=True)),
         color=marks.series_colour(labels),
     )
@@ -136,7 +136,7 @@ def by_block_size(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
     """
     points = _sweep(results, "block_size_bytes", value, [_kind()])
     words = pl.col("block_size_bytes").map_elements(size_words, return_dtype=pl.String)
-    return _sweep_chart(points.with_columns(place=words), "block_size_bytes", value, "place", "Block size")
+    return _sweep_chart(points.with_columns(place=words), "block_size_bytes", value, "Block size")
 
 
 def by_outstanding(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
@@ -147,7 +147,7 @@ def by_outstanding(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
     size = pl.col("block_size_bytes").map_elements(size_words, return_dtype=pl.String)
     points = _sweep(results, "outstanding", value, [_kind(), size])
     place = pl.col("outstanding").cast(pl.String)
-    return _sweep_chart(points.with_columns(place=place), "outstanding", value, "place", "Outstanding I/Os")
+    return _sweep_chart(points.with_columns(place=place), "outstanding", value, "Outstanding I/Os")
 
 
 def latency_against_iops(results: pl.LazyFrame) -> alt.LayerChart | None:

@@ -65,9 +65,9 @@ def _named(key: str) -> str:
     return re.sub(r"\W+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key)).strip("_").lower()
 
 
-def _counters(fields: Mapping[str, Any], of: str) -> Row:
-    row: Row = {of: fields.get("Device")} if of == "device" else {}
-    return row | {_named(key): whole(value) for key, value in fields.items() if key != "Device"}
+def _counters(fields: Mapping[str, Any]) -> Row:
+    """The row of a device."""
+    return {"device": fields.get("Device")} | {_named(key): whole(fields[key]) for key in fields if key != "Device"}
 
 
 class _Reader:
@@ -111,13 +111,13 @@ def _structured(text: str) -> list[Row]:
             content = json.loads(text)
         except (ValueError, RecursionError):
             return []
-        return [_counters(one, "device") for one in mappings(content if isinstance(content, list) else [content])]
+        return [_counters(one) for one in mappings(content if isinstance(content, list) else [content])]
     lines = [line for line in text.split("\n") if line.strip()]
     names = cells_of(lines[0]) if lines else []
     if "Device" not in names:
         return []
     every = (dict(zip(names, cells_of(line), strict=False)) for line in lines[1:])
-    return [_counters({key: cell for key, cell in one.items() if key}, "device") for one in every]
+    return [_counters({key: cell for key, cell in one.items() if key}) for one in every]
 
 
 def _summaries(text: str) -> tuple[dict[str, list[Row]], str]:

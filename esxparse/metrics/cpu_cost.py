@@ -28,7 +28,7 @@ import polars as pl
 from esxparse.errors import EsxparseError, check_known
 
 from ._inputs import AT_LEAST_0, Bound, check, checked
-from .frames import column, first_true, names
+from .frames import above_zero, column, first_true, names
 
 Measure = Literal["used", "util"]
 
@@ -152,16 +152,12 @@ def cost(runs: pl.LazyFrame, measure: Measure = "used", throughput: str = "mb_pe
     )
 
 
-def _above_zero(value: pl.Expr) -> pl.Expr:
-    return pl.when(value.is_finite() & (value > 0)).then(value)
-
-
 def _costs(
     there: frozenset[str], prefix: str, pct: pl.Expr, throughput: str, unit: str, of_one: str | None = None
 ) -> Sequence[pl.Expr]:
-    cpus, mhz = _above_zero(column(there, "cpus")), _above_zero(column(there, "mhz"))
-    hosts = _above_zero(pl.col("load_hosts")) if "load_hosts" in there else pl.lit(1)
-    iops, rate = (_above_zero(column(there, name)) / hosts for name in ("iops", throughput))
+    cpus, mhz = above_zero(column(there, "cpus")), above_zero(column(there, "mhz"))
+    hosts = above_zero(pl.col("load_hosts")) if "load_hosts" in there else pl.lit(1)
+    iops, rate = (above_zero(column(there, name)) / hosts for name in ("iops", throughput))
     busy = pct / 100 * cpus * mhz
     return [
         busy.alias(f"{prefix}_mhz"),
@@ -177,7 +173,7 @@ def _gap(there: frozenset[str], measure: str, throughput: str) -> pl.Expr:
     """Why there is no cost, for the first reason that holds."""
 
     def unknown(name: str) -> pl.Expr:
-        return _above_zero(column(there, name)).is_null()
+        return above_zero(column(there, name)).is_null()
 
     work = [name for name in ("iops", throughput) if name in there]
     return first_true(

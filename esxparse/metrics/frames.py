@@ -48,6 +48,15 @@ def need(there: Collection[str], *wanted: str, results: Collection[str] = ()) ->
             raise EsxparseError(f"the column {name!r} clashes with a result column: rename it")
 
 
+def above_zero(value: pl.Expr) -> pl.Expr:
+    """Give the numbers above zero; null for others, NaN and infinity.
+
+    >>> pl.LazyFrame({"n": [1.0, 0.0, float("inf")]}).select(above_zero(pl.col("n"))).collect()["n"].to_list()
+    [1.0, None, None]
+    """
+    return pl.when(value.is_finite() & (value > 0)).then(value)
+
+
 def column(there: Collection[str], name: str) -> pl.Expr:
     """Give the column `name` as Float64, or nulls of that type if the capture lacks the counter.
 

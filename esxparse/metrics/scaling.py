@@ -22,7 +22,7 @@ from esxparse.errors import EsxparseError
 
 from ._inputs import ABOVE_0, AT_LEAST_0, check, checked
 from ._series import half_unit_of
-from .frames import finite, names, need
+from .frames import above_zero, finite, names, need
 from .ratio import ratios
 
 TOLERANCE_PCT: Final = 5.0
@@ -58,7 +58,7 @@ def efficiency(curve: pl.LazyFrame, units: str, value: str, by: Sequence[str] = 
         *by,
         results=["linear", "efficiency", "efficiency_low", "efficiency_high", "speedup", "per_unit"],
     )
-    n, y = _positive(units), pl.col(value).cast(pl.Float64)
+    n, y = above_zero(pl.col(units).cast(pl.Float64)), pl.col(value).cast(pl.Float64)
     smallest = n.filter(y.is_not_null()).min()
     first = y.filter(n == smallest).mean()
     half = half_unit_of(y)
@@ -245,8 +245,3 @@ def _check_rule(records: pl.LazyFrame, name: str, rule: object) -> None:
 def _numbered(rules: Mapping[str, pl.Expr]) -> list[tuple[int, tuple[str, pl.Expr]]]:
     """The rules with their places: their names are free text, which no column name is made of."""
     return list(enumerate(rules.items()))
-
-
-def _positive(name: str) -> pl.Expr:
-    number = pl.col(name).cast(pl.Float64)
-    return pl.when(number.is_finite() & (number > 0)).then(number)

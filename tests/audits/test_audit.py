@@ -259,7 +259,7 @@ def test_the_command_prints_and_fails_on_request(tmp_path, capsys):
     assert main(["audit", str(file), "--fail-on", "not-met", "--format", "json"]) == 3
     read = json.loads(capsys.readouterr().out)
     assert {one["status"] for one in read["items"]} == {"met", "not met", "unknown"}
-    assert main(["audit", str(file), "--format", "markdown", "-o", str(tmp_path / "a.md")]) == 0
+    assert main(["audit", str(file), "--format", "md", "-o", str(tmp_path / "a.md")]) == 0
     assert "## Not met" in (tmp_path / "a.md").read_text()
     assert main(["audit", str(file), "-o", str(file), "--force"]) == 1
     assert "is an input" in capsys.readouterr().err
