@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from esxparse.errors import DamagedError
-from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.notes import Notes, reason
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.patterns import kinds
 from esxparse.formats.kit.tables import frames, schemas
@@ -65,9 +65,8 @@ def read(source: Source) -> Recording:
     runs = enumerate(zip(blocks, polls, strict=True), start=1)
     rows = [row for run, (block, found) in runs for row in _rows(run, block, found)]
     if not rows:
-        why = f" ({notes[0]})" if notes else ""
-        msg = f"{source.name}: no complete line of vmkperf numbers in it{why}: poll again and keep the whole output"
-        raise DamagedError(msg)
+        what = f"no complete line of vmkperf numbers in it{reason(notes)}"
+        raise DamagedError(f"{source.name}: {what}: poll again and keep the whole output")
     intervals = {block.interval for block in blocks if block.rates}
     meta: dict[str, Any] = {
         "pcpus": max(len(block.pcpus) for block in blocks),

@@ -13,7 +13,7 @@ from esxparse.formats.fio.snapshots import join_snapshots
 from esxparse.formats.fio.tables import BEST_FIRST, Counts, Document, Line, assemble
 from esxparse.formats.kit.foreign import Form, leave_out
 from esxparse.formats.kit.head import Head
-from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.notes import Notes, reason
 from esxparse.formats.kit.numbers import exact
 from esxparse.formats.kit.objects import uncollected
 from esxparse.formats.kit.text import Text, decode
@@ -230,5 +230,4 @@ def _nothing(name: str, errors: list[str], notes: list[Note]) -> str:
     if errors:
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         return f"{name} has no fio results, because fio failed: {errors[0][:300]}{more}; fix that and run fio again"
-    why = f" ({notes[0]})" if notes else ""
-    return f"{name} has no fio results{why}: it may have been stopped early; run it again"
+    return f"{name} has no fio results{reason(notes)}: it may have been stopped early; run it again"

@@ -68,6 +68,11 @@ def excerpt(text: str) -> str:
     return printable(line if len(line) <= _SHOWN else line[: _SHOWN - 3] + "...")
 
 
+def reason(notes: Sequence[Note]) -> str:
+    """The first note in brackets, for a message that nothing could be read; empty without notes."""
+    return f" ({notes[0]})" if notes else ""
+
+
 def strange(lines: Iterable[tuple[int, str]], what: str) -> Iterator[Note]:
     """A warning about lines that are not understood: the first, and how many there are."""
     if there := list(lines):

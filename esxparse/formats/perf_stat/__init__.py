@@ -14,9 +14,10 @@ import re
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.head import Head
+from esxparse.formats.kit.notes import reason
 from esxparse.formats.kit.text import Text
 from esxparse.formats.perf_stat import delimited, jsonlines, line, text
-from esxparse.formats.perf_stat.rows import Fields, Parsed, lazy
+from esxparse.formats.perf_stat.rows import Fields, lazy
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
 
@@ -40,10 +41,9 @@ def read(source: Source) -> Recording:
     reader = next((reader for reader in _READERS if reader.recognise(whole.text)), text)
     parsed = reader.parse(whole.lines())
     if not parsed.events and not parsed.metrics:
-        raise DamagedError(
-            f"{source.name}: it has no readable perf stat event"
-            f"{_reason(parsed)}: record again, without --metric-only, and keep the whole output"
-        )
+        why = reason([note for note in parsed.notes if note.severity == "warning"])
+        what = f"it has no readable perf stat event{why}"
+        raise DamagedError(f"{source.name}: {what}: record again, without --metric-only, and keep the whole output")
     meta = dict(parsed.meta)
     if version := _VERSION.search(whole.text):
         meta["release"] = version[1]
@@ -65,8 +65,3 @@ def _without_cut_event(whole: Text) -> Text:
     why = "the last line has no line end, so the name of its event may be cut: left out"
     notes = [note for note in whole.notes if note.line != whole.unfinished]
     return Text("\n".join([*before, ""]), (*notes, Note(why, whole.unfinished, severity="warning")))
-
-
-def _reason(parsed: Parsed) -> str:
-    worst = next((note for note in parsed.notes if note.severity == "warning"), None)
-    return f" ({worst})" if worst else ""

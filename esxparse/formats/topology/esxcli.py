@@ -19,7 +19,7 @@ from typing import Any
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.head import Head
-from esxparse.formats.kit.notes import Notes, left_out
+from esxparse.formats.kit.notes import Notes, left_out, reason
 from esxparse.formats.kit.numbers import whole
 from esxparse.formats.kit.tables import data, distinct, frames, known, picked, schemas
 from esxparse.formats.source import Source
@@ -59,9 +59,8 @@ def read(source: Source) -> Recording:
         below = enumerate(text.text[managed.start() :].split("\n"), before.count("\n") + 1)
         notes += left_out([(line, one) for line, one in below if one.strip() and not _MANAGED_LINE.fullmatch(one)])
     if not rows and not said:
-        why = f" ({notes[0]})" if notes else ""
-        msg = f"{source.name}: nothing complete about processors or memory in it{why}: run the command again"
-        raise DamagedError(msg)
+        what = f"nothing complete about processors or memory in it{reason(notes)}"
+        raise DamagedError(f"{source.name}: {what}: run the command again")
     tables = frames({"processors": (rows, _SCHEMAS["processors"]), "facts": (said, _SCHEMAS["facts"])})
     return Recording(FORMAT, source.name, tables, known(_of_processors(rows, notes) | meta), text.notes + tuple(notes))
 

@@ -66,7 +66,7 @@ def read(source: Source) -> Recording:
     return Recording(FORMAT, source.name, tables, known(meta), whole_text.notes + tuple(notes))
 
 
-def read_hardware(  # noqa: C901, PLR0912  a branch per kind of line
+def read_hardware(  # noqa: C901  a branch per kind of line
     lines: Sequence[str],
 ) -> tuple[Found, Notes]:
     """What the lines say; a list goes on over lines of numbers alone."""
@@ -76,9 +76,10 @@ def read_hardware(  # noqa: C901, PLR0912  a branch per kind of line
     for place, text in enumerate(lines, start=1):
         if not text.strip():
             continue
-        if (cpus := _LINES["cpus"].fullmatch(text)) and (not cpus[2].strip() or _LINES["numbers"].fullmatch(cpus[2])):
-            current = found.cpus.setdefault(int(cpus[1]), [])
-            current += map(int, cpus[2].split())
+        if begun := _LINES["list"].fullmatch(text):
+            of_nodes = found.cpus if begun["node"] else found.rows
+            current = found.header if begun["header"] else of_nodes.setdefault(int(begun["node"] or begun["row"]), [])
+            current += map(int, begun["numbers"].split())
         elif memory := _LINES["memory"].fullmatch(text):
             current = None
             if (size := _megabytes(memory[3])) is None:
@@ -91,12 +92,6 @@ def read_hardware(  # noqa: C901, PLR0912  a branch per kind of line
                 notes.warn("a second recording in the file is left out", place)
                 break
             found = found._replace(available=int(available[1]))
-        elif header := _LINES["header"].fullmatch(text):
-            current = found.header
-            current += map(int, header[1].split())
-        elif row := _LINES["row"].fullmatch(text):
-            current = found.rows.setdefault(int(row[1]), [])
-            current += map(int, row[2].split())
         elif current is not None and _LINES["numbers"].fullmatch(text):
             current += map(int, text.split())
         elif _LINES["no_distances"].match(text):

@@ -17,6 +17,7 @@ from __future__ import annotations
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.limits import cut_notes
+from esxparse.formats.kit.notes import reason
 from esxparse.formats.kit.tables import frames
 from esxparse.formats.opening import DateOrder, Decimal
 from esxparse.formats.source import Source
@@ -39,8 +40,7 @@ def read(source: Source, date_order: DateOrder | None = None, decimal: Decimal |
         raise DamagedError("no line names a time and a counter: export the chart again, with its titles")
     rows, notes = columns.read_rows(lines, table, date_order, decimal)
     if not rows:
-        why = f" ({notes[0]})" if notes else ""
-        raise DamagedError(f"no value below its titles{why}: export the chart again")
+        raise DamagedError(f"no value below its titles{reason(notes)}: export the chart again")
     notes += rates.complete(rows)
     waits, more = rates.waits(rows)
     times = [row["time"] for row in rows]

@@ -17,7 +17,7 @@ from pathlib import Path
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats.benchmarks.table import tables as common
 from esxparse.formats.kit.head import Head
-from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.notes import Notes, reason
 from esxparse.formats.kit.tables import known
 from esxparse.formats.kit.text import Text
 from esxparse.formats.source import Source, resolve
@@ -111,8 +111,7 @@ def _recording(name: str, found: _Found, clock: Clock, notes: Notes) -> Recordin
         "parameters": (found.parameters, SCHEMAS["parameters"]),
     }
     if not any(each for table, (each, _) in details.items() if table != "runs"):
-        why = f" ({notes[0]})" if notes else ""
-        raise DamagedError(f"vdbench's output without a number{why}: run it again, and let it finish")
+        raise DamagedError(f"vdbench's output without a number{reason(notes)}: run it again, and let it finish")
     averaged = {row["run"] for row in averages if row["statistic"] == "avg"}
     if rows and (missing := [run for run in numbered if run["run"] not in averaged]):
         some = f"{len(missing)} of {counted(len(numbered), 'run')}"
