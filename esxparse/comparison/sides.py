@@ -14,6 +14,7 @@ import polars as pl
 from esxparse.errors import EsxparseError
 from esxparse.formats.opening import Opening, moment
 from esxparse.formats.registry import open_recording
+from esxparse.formats.window import filtered
 from esxparse.lakes import Lake
 from esxparse.recording import Recording, counted, printable
 
@@ -131,9 +132,7 @@ def _cut(rec: Recording, start: datetime | None, end: datetime | None) -> Record
     if start is None and end is None:
         return rec
     inside = pl.col("time").is_between(start or pl.col("time"), end or pl.col("time"))
-    tables = {
-        name: table.filter(inside) if "time" in table.collect_schema() else table for name, table in rec.tables.items()
-    }
+    tables = filtered(rec.tables, inside)
     times = [
         table.select("time").unique().collect()["time"] for table in tables.values() if "time" in table.collect_schema()
     ]

@@ -13,7 +13,7 @@ from esxparse.errors import EsxparseError
 from esxparse.formats.opening import EVERYTHING, Window
 from esxparse.schema import TIME
 
-__all__ = ["EVERYTHING", "TIME", "Window", "cut", "inside"]
+__all__ = ["EVERYTHING", "TIME", "Window", "cut", "filtered", "inside"]
 
 
 def inside(times: pl.Series, bounds: Window) -> NDArray[np.int64]:
@@ -29,6 +29,11 @@ def inside(times: pl.Series, bounds: Window) -> NDArray[np.int64]:
         )
         frame = frame.filter(since != since.shift(1, fill_value=-1))
     return frame["place"].to_numpy().astype(np.int64)
+
+
+def filtered(tables: Mapping[str, pl.LazyFrame], wanted: pl.Expr) -> dict[str, pl.LazyFrame]:
+    """Return the tables with the rows whose `time` is wanted; those without a time stay whole."""
+    return {name: table.filter(wanted) if "time" in table.collect_schema() else table for name, table in tables.items()}
 
 
 def cut(tables: Mapping[str, pl.LazyFrame], bounds: Window) -> dict[str, pl.LazyFrame]:

@@ -123,7 +123,8 @@ def fit(
     # By the curve, or by the values themselves: a peak between the first two points is none that was seen.
     at_first = n == n.min()
     falls = any(row[at_first].mean() >= row[~at_first].max() * (1 - _NOTHING) for row in (fitted, y))
-    fitted_peak = _peak(contention, coherency)
+    # A curve without coherency rises for ever.
+    fitted_peak = math.sqrt(max(1 - contention, 0.0) / coherency) if coherency > _NOTHING else None
     certain = bounds.coherency[0] > 0 and fitted_peak is not None and fitted_peak <= n.max()
     verdict: Verdict = (
         "superlinear"
@@ -258,11 +259,6 @@ def _bounds(free: _Solution, freedom: int, confidence: float) -> _Bounds:
         return max((middle - math.sqrt(square)) / divisor, 0.0), max((middle + math.sqrt(square)) / divisor, 0.0)
 
     return _Bounds(rate, over_a(1, free.b), over_a(2, free.c))
-
-
-def _peak(contention: float, coherency: float) -> float | None:
-    """Where a curve that rises at first is highest; none where it rises for ever."""
-    return math.sqrt(max(1 - contention, 0.0) / coherency) if coherency > _NOTHING else None
 
 
 def _gains_per_unit(n: Numbers, y: Numbers) -> bool:

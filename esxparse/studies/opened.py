@@ -12,6 +12,7 @@ import polars as pl
 from esxparse.errors import EsxparseError
 from esxparse.formats import directory
 from esxparse.formats.registry import open_recording
+from esxparse.formats.window import filtered
 from esxparse.recording import Recording
 from esxparse.studies import capture, facts, fio_logs, loads
 from esxparse.studies.entries import WindowSpec
@@ -134,7 +135,7 @@ def open_run(run: Run, kept: Kept) -> Opened:
             # Where the files that should tell the span are not right, that was said.
             if not (run.window.span and own is None and gaps):
                 span = measured(run.window, meta["start"], meta["end"], meta.get("interval"), own)
-                tables = _cut(rec, span)
+                tables = filtered(rec.tables, span.inside())
     elif own is not None and _counts_from(run, found):
         with collected(gaps):
             of = next(f"the run of {role}" for role in found if role in WORKLOADS)
@@ -185,13 +186,6 @@ def _own_span(run: Run, found: Mapping[str, Sequence[Recording]]) -> Span | None
     if not known or len(known) < len(spans):
         return None
     return Span(min(span.start for span in known), max(span.end for span in known))
-
-
-def _cut(rec: Recording, span: Span) -> dict[str, pl.LazyFrame]:
-    return {
-        name: table.filter(span.inside()) if "time" in table.collect_schema() else table
-        for name, table in rec.tables.items()
-    }
 
 
 def try_others(run: Run, kept: Kept) -> list[str]:

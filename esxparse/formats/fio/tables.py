@@ -229,15 +229,10 @@ def assemble(documents: Sequence[Document]) -> tuple[dict[str, pl.LazyFrame], li
     tables = {table: frame.lazy() for table, frame in eager.items()}
     if found:
         tables["latency_bins"] = _bins_frame(found, eager.get("latency_bins"), refused)
-    return {table: tables[table] for table in SCHEMAS if table in tables}, _refusals(refused)
-
-
-def _refusals(refused: Iterable[str]) -> list[Note]:
-    found = list(refused)
     notes = Notes()
-    if found:
-        notes.warn(f"{counted(len(found), 'value')} left empty, not a number or too large ({found[0][:80]})")
-    return notes
+    if refused:
+        notes.warn(f"{counted(len(refused), 'value')} left empty, not a number or too large ({refused[0][:80]})")
+    return {table: tables[table] for table in SCHEMAS if table in tables}, notes
 
 
 def distribution(whose: Row, unit_ms: float, shares: Iterable[tuple[str, Any]], below: float) -> list[Row]:
