@@ -13,7 +13,8 @@ import zipfile
 import pytest
 
 from esxparse.errors import EsxparseError
-from esxparse.formats.source import problem, resolve
+from esxparse.formats.read_ahead import problem
+from esxparse.formats.source import resolve
 
 CAPTURE = b'"(PDH-CSV 4.0) (UTC)(0)","\\\\esx\\Memory\\Free MBytes"\n' + b"".join(
     b'"03/02/2026 08:%02d:%02d","%d.%02d"\n' % (n // 60 % 60, n % 60, n * 7919 % 9973, n % 97) for n in range(9000)

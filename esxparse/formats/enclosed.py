@@ -13,8 +13,6 @@ from itertools import islice, takewhile
 from esxparse.formats.kit.patterns import kinds
 from esxparse.formats.kit.tables import data
 
-__all__ = ["is_enclosed"]
-
 _EDGE = 24
 """Lines before a quotation, and after it, in a file that is little else."""
 _LONGEST = 500

@@ -33,8 +33,8 @@ from esxparse.formats import esxtop
 from esxparse.formats.esxtop.grammar import of_windows
 from esxparse.formats.kit import stamps
 from esxparse.formats.kit.head import Head
+from esxparse.formats.opening import EVERYTHING
 from esxparse.formats.source import Source
-from esxparse.formats.window import EVERYTHING
 from esxparse.recording import Note, Recording
 from esxparse.whole import Scratch
 

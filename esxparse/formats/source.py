@@ -32,8 +32,6 @@ from esxparse.recording import Note, first_few
 if TYPE_CHECKING:
     import io
 
-__all__ = ["STANDARD_INPUT", "ReadOnceError", "Source", "members", "problem", "read_up_to", "resolve", "standard_input"]
-
 _LOOK = 1 << 10
 _PIECE = 1 << 20
 _LISTED = 20

@@ -19,9 +19,10 @@ from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Counted, Notes, excerpt, left_out
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.patterns import kinds
-from esxparse.formats.kit.tables import Row, Schema, data, frames, known, schemas
+from esxparse.formats.kit.tables import Row, data, frames, known, schemas
 from esxparse.formats.source import Source
 from esxparse.recording import Recording
+from esxparse.schema import Schema
 
 FORMAT = "turbostat"
 

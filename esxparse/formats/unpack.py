@@ -9,7 +9,8 @@ from dataclasses import replace
 from esxparse.errors import UnreadableError
 from esxparse.formats import memory
 from esxparse.formats.kit.head import Head
-from esxparse.formats.source import Source, each_known, problem, resolve
+from esxparse.formats.read_ahead import problem
+from esxparse.formats.source import Source, each_known, resolve
 from esxparse.whole import Scratch
 
 _PIECE = 1 << 20

@@ -13,8 +13,6 @@ from esxparse.errors import EsxparseError
 from esxparse.formats.opening import EVERYTHING, Window
 from esxparse.schema import TIME
 
-__all__ = ["EVERYTHING", "TIME", "Window", "cut", "filtered", "inside"]
-
 
 def inside(times: pl.Series, bounds: Window) -> NDArray[np.int64]:
     """Places of the times that are in the window."""

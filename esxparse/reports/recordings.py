@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from esxparse.errors import EsxparseError, UnknownFormatError
 from esxparse.formats import directory
-from esxparse.formats.names import told_apart
+from esxparse.formats.names import STANDARD_INPUT, told_apart
 from esxparse.formats.opening import Opening, Options
 from esxparse.formats.registry import open_recording
-from esxparse.formats.source import STANDARD_INPUT, standard_input
+from esxparse.formats.source import standard_input
 from esxparse.locations import is_url, public
 from esxparse.recording import Recording
 from esxparse.whole import Scratch

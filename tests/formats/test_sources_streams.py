@@ -21,7 +21,8 @@ NOISE = b"".join(hashlib.sha512(b"%d" % n).digest() for n in range(150_000))
 READ_TWICE = """
 import sys
 from esxparse.errors import EsxparseError
-from esxparse.formats.source import problem, resolve
+from esxparse.formats.read_ahead import problem
+from esxparse.formats.source import resolve
 try:
     source = resolve("-")
     with source.open() as stream:

@@ -19,7 +19,8 @@ from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, error
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.patterns import kinds
-from esxparse.formats.kit.tables import Schema, typed
+from esxparse.formats.kit.tables import typed
+from esxparse.schema import Schema
 
 Details = dict[str, tuple[list[Fields], Schema]]
 """Rows and columns by table."""

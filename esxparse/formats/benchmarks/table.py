@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes, excerpt
 from esxparse.formats.kit.numbers import number
-from esxparse.formats.kit.tables import Schema, frames, known, schemas
+from esxparse.formats.kit.tables import frames, known, schemas
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
+from esxparse.schema import Schema
 
 if TYPE_CHECKING:
     import polars as pl

@@ -61,11 +61,10 @@ from esxparse.formats.esxtop.notes import no_rows
 from esxparse.formats.esxtop.segments import Keep
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.limits import cut_notes
-from esxparse.formats.opening import DateOrder, Decimal, Opening
+from esxparse.formats.opening import EVERYTHING, DateOrder, Decimal, Opening, Window
 from esxparse.formats.source import Source
 from esxparse.formats.unchanged import Opened
 from esxparse.formats.unpack import unpacked
-from esxparse.formats.window import EVERYTHING, Window
 from esxparse.recording import Note, Recording, counted
 from esxparse.whole import Scratch
 from esxparse.worlds import VCPU_WORLD

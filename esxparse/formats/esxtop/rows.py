@@ -15,8 +15,8 @@ from esxparse.formats.esxtop.notes import Met, another_capture, end_of_file
 from esxparse.formats.esxtop.notes import times as said_times
 from esxparse.formats.esxtop.scan import Flags, Integers, Numbers
 from esxparse.formats.esxtop.segments import Segment
-from esxparse.formats.opening import DateOrder
-from esxparse.formats.window import EVERYTHING, Window, inside
+from esxparse.formats.opening import EVERYTHING, DateOrder, Window
+from esxparse.formats.window import inside
 from esxparse.recording import Note
 
 if TYPE_CHECKING:

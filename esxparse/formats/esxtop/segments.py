@@ -18,7 +18,8 @@ from esxparse.formats import memory
 from esxparse.formats.esxtop import body, grammar, header, layout
 from esxparse.formats.esxtop.header import Header
 from esxparse.formats.esxtop.layout import Layout
-from esxparse.formats.source import Source, problem
+from esxparse.formats.read_ahead import problem
+from esxparse.formats.source import Source
 from esxparse.recording import Note, counted
 
 Keep = bool | Collection[str] | body.Put  # whether numbers are kept, of which tables they are, or what takes them

@@ -22,8 +22,8 @@ from esxparse.formats.esxtop.grammar import STAMP, STAMP_BYTES, text_of
 from esxparse.formats.kit.orders import HOW, SWAPPED_BACK, doubt, find_swap, order_of, orders_by_time, two_forms
 from esxparse.formats.kit.stamps import days_after
 from esxparse.formats.opening import DateOrder
-from esxparse.formats.window import TIME
 from esxparse.recording import Note, counted
+from esxparse.schema import TIME
 
 # A year of another century has a wrong digit.
 _STAMP = f"^{STAMP}$".replace(r"\d{4}", r"(?:19|20|21)\d\d")

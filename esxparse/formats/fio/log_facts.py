@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from esxparse.formats.kit.tables import data
-from esxparse.formats.window import TIME
+from esxparse.schema import TIME
 
 _COLUMNS = [tuple(one.split()) for one in data(__file__)["layouts"]]
 LAYOUTS = {width: tuple(one for one in _COLUMNS if len(one) == width) for width in range(4, 9)}

@@ -21,8 +21,8 @@ from esxparse.formats.fio.log_units import Unit, unit_of
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.source import Source
-from esxparse.formats.window import TIME
 from esxparse.recording import Note, Recording
+from esxparse.schema import TIME
 
 FORMAT = "fio"
 

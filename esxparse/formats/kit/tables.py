@@ -9,21 +9,19 @@ from typing import Any, cast
 
 import polars as pl
 
-from esxparse import schema as declared
 from esxparse import toml
 from esxparse.errors import EsxparseError, choose_from
 from esxparse.formats.kit.numbers import number, whole
+from esxparse.schema import TYPES, Schema
 
 Row = dict[str, Any]
 """A row of a table by column; what is not known may be left out."""
 
-Schema = declared.Schema
-schema = declared.schema
 data = toml.beside
 
 
 _KEYS = ("about", "columns", "like")
-_KINDS = (*declared.TYPES, "enum")
+_KINDS = (*TYPES, "enum")
 """Types of columns; readers that have an `enum` make its type themselves."""
 _READ: Mapping[pl.DataType | None, Callable[[str], float | None]] = {pl.Int64(): whole, pl.Float64(): number}
 
@@ -41,7 +39,7 @@ class Table:
     @property
     def schema(self) -> Schema:
         """Columns and their types."""
-        return {name: declared.TYPES[kind] for name, (kind, _) in self.columns.items()}
+        return {name: TYPES[kind] for name, (kind, _) in self.columns.items()}
 
 
 def _check(path: Path, name: str, table: Mapping[str, Any]) -> None:
@@ -81,7 +79,7 @@ def schemas(module: str) -> dict[str, Schema]:
 def typed(row: Mapping[str, Any], columns: Schema) -> Row:
     """The row with the numbers that its texts spell, where their columns have numbers.
 
-    >>> typed({"count": "12", "host": "12"}, schema("count i64, host str"))
+    >>> typed({"count": "12", "host": "12"}, {"count": pl.Int64(), "host": pl.String()})
     {'count': 12, 'host': '12'}
     """
     kinds = {name: _READ.get(columns.get(name)) for name in row}

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import polars as pl
 
 from esxparse.formats.kit.notes import Notes
-from esxparse.formats.kit.tables import Schema, schemas
+from esxparse.formats.kit.tables import schemas
 from esxparse.formats.packets.fields import TCP_EVENTS
-from esxparse.formats.window import TIME
 from esxparse.recording import Note
+from esxparse.schema import TIME, Schema
 
 _SYN, _ACK = 0x02, 0x10
 _SERVER_PORTS = (2049, 3260, 111)

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.patterns import kinds
 from esxparse.formats.kit.stamps import in_utc, of_zone
-from esxparse.formats.kit.tables import Row, Schema, data, frame, frames
+from esxparse.formats.kit.tables import Row, data, frame, frames
 from esxparse.formats.power.units import unit_of_cell
 from esxparse.recording import Note, counted
+from esxparse.schema import Schema
 
 if TYPE_CHECKING:
     import polars as pl

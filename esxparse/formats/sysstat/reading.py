@@ -22,7 +22,7 @@ from esxparse.formats.kit import stamps
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.orders import order_of_locale, swap_notes
-from esxparse.formats.kit.tables import Row, known, schema
+from esxparse.formats.kit.tables import Row, known
 from esxparse.formats.kit.text import Text
 from esxparse.formats.opening import DateOrder
 from esxparse.formats.source import Source
@@ -32,6 +32,7 @@ from esxparse.formats.sysstat.recognition import tool_of
 from esxparse.formats.sysstat.tables import ROWS, Sheets, add, tables
 from esxparse.formats.sysstat.text import Parsed, Section, parse
 from esxparse.recording import Note, Recording, counted
+from esxparse.schema import schema
 
 _RESTARTS = schema("host str, time time, cpus i64")
 _COMMENTS = schema("host str, time time, comment str")

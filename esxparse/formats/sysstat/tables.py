@@ -11,7 +11,8 @@ from typing import Any
 import polars as pl
 
 from esxparse.formats.kit.numbers import number, whole
-from esxparse.formats.kit.tables import Row, data, frame, schema
+from esxparse.formats.kit.tables import Row, data, frame
+from esxparse.schema import schema
 
 _DATA = data(__file__)
 TEXTS = frozenset(_DATA["texts"])

@@ -14,8 +14,9 @@ import polars as pl
 from esxparse.formats.benchmarks.table import BETTER, Figure, Run
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.patterns import kinds
-from esxparse.formats.kit.tables import Schema, data, schemas
+from esxparse.formats.kit.tables import data, schemas
 from esxparse.formats.power.readings import stamp
+from esxparse.schema import Schema
 
 Row = dict[str, Any]
 

@@ -32,9 +32,8 @@ from esxparse.formats.esxtop.slice.lines import Lines, cut_short, opened
 from esxparse.formats.esxtop.slice.rows import Rows
 from esxparse.formats.esxtop.slice.selection import Selection, select
 from esxparse.formats.esxtop.times import Dates
-from esxparse.formats.opening import Opening, Options
+from esxparse.formats.opening import Opening, Options, Window
 from esxparse.formats.registry import refuse_foreign, refuse_quoted
-from esxparse.formats.window import Window
 from esxparse.recording import Note, Recording
 from esxparse.target import refuse_inputs, target
 

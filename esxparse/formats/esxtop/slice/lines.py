@@ -14,7 +14,8 @@ from esxparse.formats.esxtop import grammar, header, resaved
 from esxparse.formats.esxtop.notes import Met
 from esxparse.formats.esxtop.times import Dates
 from esxparse.formats.opening import Decimal, Opening
-from esxparse.formats.source import Source, problem, resolve
+from esxparse.formats.read_ahead import problem
+from esxparse.formats.source import Source, resolve
 from esxparse.recording import Note
 
 _YEAR = 5  # bytes within which a row has the first slash of its time stamp

@@ -16,8 +16,7 @@ from esxparse.formats.esxtop.rows import Survey
 from esxparse.formats.esxtop.scan import Integers, scan
 from esxparse.formats.esxtop.scan_twin import decimal
 from esxparse.formats.kit.orders import HOW
-from esxparse.formats.opening import DateOrder
-from esxparse.formats.window import EVERYTHING, Window
+from esxparse.formats.opening import EVERYTHING, DateOrder, Window
 from esxparse.recording import Note, counted
 
 _QUOTE = ord('"')
