@@ -23,9 +23,7 @@ def readings(read: Recording) -> pl.DataFrame | None:
     `read`: a recording of one of `FORMATS`. Columns are named as in `guests.toml`, such as `BUSY`.
     """
     made = [
-        frame
-        for one in _QUANTITIES
-        if read.format in one["formats"] and (frame := _quantity(read, one)) is not None
+        frame for one in _QUANTITIES if read.format in one["formats"] and (frame := _quantity(read, one)) is not None
     ]
     if not made:
         return None
