@@ -93,27 +93,34 @@ def _means(capture: Capture) -> list[pl.LazyFrame]:
             timed = over_time.with_covered(rows)
             means = [over_time.mean(pl.col(of)).alias(name) for name, of in mine.items()]
             if table == "vm":
-                waits = pl.col("group_waits")
-                each = timed.group_by("entity").agg(*means, pl.col("vcpus").max(), least=waits.min(), most=waits.max())
-                queries += _of_vms(each, mine)
+                of_waits = "group_waits" in columns(view)
+                if not of_waits:
+                    timed = timed.join(capture.entities.select("entity", "vcpus"), on="entity")
+                waits = {"least": pl.col("group_waits").min(), "most": pl.col("group_waits").max()} if of_waits else {}
+                each = timed.group_by("entity").agg(*means, pl.col("vcpus").max(), **waits)
+                queries.append(_waits_of_vms(each, mine) if of_waits else each.select(_over_vms(mine)))
             else:
                 queries.append(timed.select(means))
     return queries
 
 
-def _of_vms(each: pl.LazyFrame, names: Iterable[str]) -> list[pl.LazyFrame]:
-    """Sums over VMs by sums of vCPUs, so that a VM of eight counts eight times; the worst VM; whose waits these are."""
+def _over_vms(names: Iterable[str]) -> list[pl.Expr]:
+    """Means over VMs by their vCPUs, so that a VM of eight counts eight times."""
+    return [weighted_mean(pl.col(name), pl.col("vcpus")).alias(name) for name in names]
+
+
+def _waits_of_vms(each: pl.LazyFrame, names: Iterable[str]) -> pl.LazyFrame:
+    """Means over VMs; the worst VM; whose waits these are."""
     # Without %MLMTD the derived column counts all of ready, which a study may not call contention.
     known = pl.col("max_limited_pct").is_not_null()
     each = each.with_columns(pl.when(known).then("contention_pct"))
-    over_all = [weighted_mean(pl.col(name), pl.col("vcpus")).alias(name) for name in names]
     worst = [pl.col(f"{name}_pct").max().alias(f"worst_vm_{name}_pct") for name in ("ready", "costop")]
     found = [
         first_true(((pl.col("least") == 0).any(), FROM_WORLDS)),
         first_true(((pl.col("most") == 1).any(), FROM_GROUP)),
     ]
     source = pl.concat_str(found, separator=" and ", ignore_nulls=True).replace("", None).alias("ready_from")
-    return [each.select(*over_all, *worst, source)]
+    return each.select(*_over_vms(names), *worst, source)
 
 
 def _vms(capture: Capture) -> list[pl.LazyFrame]:
