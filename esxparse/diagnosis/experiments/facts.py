@@ -158,7 +158,7 @@ def facts(cells: Grid, seen: Contrast, done: Sequence[Experiment]) -> dict[str, 
         found["kernel_share_pct"] = _over(found["kavg_ms"], gavg / 100)
     found["retransmitted_pct"] = cells.mean(bad, "tcp_retransmissions_pct")
     way = "read" if (reads or 0.0) >= _HALF else "write"
-    traced = [key for key in bad if cells.mean([key], f"wire_{way}_p50_ms") is not None]
+    traced = _having(cells, bad, f"wire_{way}_p50_ms")
     found["wire_ms"] = cells.mean(traced, f"wire_{way}_p50_ms")
     waited = _first(cells, traced, ("latency_mean_ms", "gavg_ms"))
     found["wire_share_pct"] = _over(found["wire_ms"], waited / 100 if waited else None)
@@ -173,10 +173,13 @@ def facts(cells: Grid, seen: Contrast, done: Sequence[Experiment]) -> dict[str, 
 def _guest(cells: Grid, seen: Contrast, way: str) -> dict[str, float | None]:
     """What the guest says of itself beside what the host and the wire say of it."""
     bad, good = seen.bad, (seen.good,)
-    # The load generator's size is the application's: file system and driver of the guest may change it.
-    size = _first(cells, bad, (f"vscsi_{way}_size_bytes", "block_size_bytes"))
-    found = {"guest_kib": _over(size, 1024), "wire_kib": _over(cells.mean(bad, f"wire_{way}_size_bytes"), 1024)}
-    found |= {"guest_cpu_pct": cells.mean(bad, "guest_busy_pct"), "vcpu_run_pct": cells.mean(bad, "vcpu_run_pct")}
+    # Two numbers are compared over the runs that have both. The load generator's size is the application's: file
+    # system and driver of the guest may change it.
+    sizes, wire = (f"vscsi_{way}_size_bytes", "block_size_bytes"), f"wire_{way}_size_bytes"
+    traced = _having(cells, bad, wire)
+    found = {"guest_kib": _over(_first(cells, traced, sizes), 1024), "wire_kib": _over(cells.mean(traced, wire), 1024)}
+    both = _having(cells, bad, "guest_busy_pct", "vcpu_run_pct")
+    found |= {"guest_cpu_pct": cells.mean(both, "guest_busy_pct"), "vcpu_run_pct": cells.mean(both, "vcpu_run_pct")}
     found["exclusive_pct"] = _over(cells.mean(bad, "exclusive_share"), 0.01)
     # More VMs have more worlds, with a filter or without.
     vms, good_vms = (cells.mean(keys, "vms_running") for keys in (bad, good))
@@ -211,6 +214,11 @@ def _cost(cells: Grid, seen: Contrast, done: Sequence[Experiment]) -> tuple[floa
         if ratios:
             return sum(ratios) / len(ratios), words
     return None, ""
+
+
+def _having(cells: Grid, keys: Sequence[Key], *columns: str) -> list[Key]:
+    """The configurations that have numbers in all of these columns."""
+    return [key for key in keys if all(cells.mean([key], name) is not None for name in columns)]
 
 
 def _first(cells: Grid, keys: Sequence[Key], columns: Sequence[str]) -> float | None:
