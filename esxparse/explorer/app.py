@@ -274,22 +274,18 @@ def explore(
 
                 return of_recording(one)
             raise EsxparseError(f"{one.source} has no table over time: explore it alone")
-    notes = _notes(recordings[0], events)
-    noted = {"notes": notes} if notes else {}
+    noted: dict[str, Any] = {}
+    paths = [os.fspath(one) for one in ([events] if isinstance(events, (str, os.PathLike)) else events)]
+    if paths and (span := _span(recordings[0])):
+        happened, notes = marks_of(paths, *span)
+        noted["notes"] = [{"time": one.start.timestamp() * 1000, "text": printable(one.words)} for one in happened]
+        remarks = tuple(replace(note, message=f"{Path(source).name}: {note.message}") for source, note in notes)
+        recordings[0] = replace(recordings[0], notes=recordings[0].notes + remarks)
     if guest is not None:
         beside = with_guest(recordings[0], guest, vm)
         return Explorer(recordings, align=align, view={"panels": beside.panels} | noted | (view or {}), guest=beside)
     page = of_object(Objects(recordings[0]), wanted)
     return Explorer(recordings, align=align, view=page | noted | (view or {}))
-
-
-def _notes(rec: Recording, events: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[dict[str, Any]]:
-    """Events during a recording as notes of a view."""
-    paths = [os.fspath(one) for one in ([events] if isinstance(events, (str, os.PathLike)) else events)]
-    span = _span(rec) if paths else None
-    if span is None:
-        return []
-    return [{"time": one.start.timestamp() * 1000, "text": printable(one.words)} for one in marks_of(paths, *span)]
 
 
 def _timed(rec: Recording) -> list[str]:

@@ -206,12 +206,15 @@ def in_order(files: Sequence[Events]) -> Iterator[Event]:
     return iter(found)
 
 
-def marks_of(paths: Sequence[str], start: datetime, end: datetime) -> list[Event]:
-    """Return the events of tables and logs that begin from `start` to `end`, in order of time, to be drawn as marks.
+def marks_of(paths: Sequence[str], start: datetime, end: datetime) -> tuple[list[Event], tuple[tuple[str, Note], ...]]:
+    """Return events of tables and logs to be drawn as marks, and the readers' notes, each with its file.
+
+    The events begin from `start` to `end`, in order of time.
 
     Raises EsxparseError: A file cannot be read, no event begins in that time, or more than a chart can show.
     """
-    found = list(in_order([read_events(path) for path in paths])) if paths else []
+    files = [read_events(path) for path in paths]
+    found = list(in_order(files)) if files else []
     inside = [one for one in found if start <= one.start <= end]
     span = f"{start:%F %T} to {end:%F %T} UTC"
     if found and not inside:
@@ -224,4 +227,4 @@ def marks_of(paths: Sequence[str], start: datetime, end: datetime) -> list[Event
             f"{len(inside):,} events begin from {span}, and charts show at most {MOST_MARKS}: choose some with "
             "`esxparse timeline FILE --match TEXT --format csv`, whose output is such a table"
         )
-    return inside
+    return inside, tuple((one.source, note) for one in files for note in one.notes)

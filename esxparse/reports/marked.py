@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
 
 from esxparse.charts.theme import colour
 from esxparse.formats.events import Event, marks_of
-from esxparse.recording import Recording
+from esxparse.recording import Note, Recording
 from esxparse.schema import schema
 
 _HELD: Final = ("mark", "encoding", "data", "transform", "params")
@@ -18,12 +19,13 @@ EVENTS: Final = schema("number i64, time time, step target status str, seconds f
 """Columns of `listed`."""
 
 
-def during(rec: Recording, paths: Sequence[str]) -> list[Event]:
-    """Return the events of these files that begin during a recording, in order of time.
+def during(rec: Recording, paths: Sequence[str]) -> tuple[list[Event], list[tuple[str, Note]]]:
+    """Return the events of these files that begin during a recording, and notes on the files, each with its name.
 
     Raises EsxparseError: A file cannot be read, no event begins during the recording, or more than a chart can show.
     """
-    return marks_of([str(one) for one in paths], rec.meta["start"], rec.meta["end"])
+    events, notes = marks_of([str(one) for one in paths], rec.meta["start"], rec.meta["end"])
+    return events, [(Path(source).name, note) for source, note in notes]
 
 
 def listed(events: Sequence[Event]) -> pl.DataFrame:
