@@ -15,7 +15,7 @@ from esxparse.schema import schema
 
 _HELD: Final = ("mark", "encoding", "data", "transform", "params")
 """What a chart without layers keeps in its first layer."""
-EVENTS: Final = schema("number i64, time time, step target status str, seconds f64")
+EVENTS: Final = schema("number i64, time step target status str, seconds f64")
 """Columns of `listed`."""
 
 
@@ -29,11 +29,11 @@ def during(rec: Recording, paths: Sequence[str]) -> tuple[list[Event], list[tupl
 
 
 def listed(events: Sequence[Event]) -> pl.DataFrame:
-    """Return one row per event: `number` as on the charts, `time`, `step`, `target`, `status`, `seconds` it took."""
+    """Return one row per event: `number` on the charts, `time` (UTC), `step`, `target`, `status`, `seconds` it took."""
     rows = [
         (
             number,
-            one.start,
+            f"{one.start:%F %T}",
             one.step,
             one.target,
             one.status,

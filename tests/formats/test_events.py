@@ -9,6 +9,7 @@ from templated import shown
 
 import esxparse as ex
 from esxparse import charts
+from esxparse.cli import main
 from esxparse.errors import EsxparseError
 from esxparse.formats.events import MOST_MARKS, marks_of
 from esxparse.reports import marked
@@ -75,6 +76,17 @@ def test_the_host_report_marks_its_charts_and_lists_the_events(files):
     assert "Create virtual machine snapshot ledger-db Completed 11.0" in text
     plain = shown("host_health", "Marks on charts")
     assert plain.text == ""
+
+
+@pytest.mark.search
+def test_the_command_draws_marks_and_says_what_is_wrong(files, capsys, monkeypatch):
+    monkeypatch.chdir(files)
+    assert main(["report", str(BUSY), "--events", "tasks.csv", "-o", "host.md", "-q"]) == 0
+    page = (files / "host.md").read_text(encoding="utf-8")
+    assert "| 1 | 2026-03-11 09:02:10 | Migrate virtual machine | orders-app |" in page
+    assert str(files) not in page
+    assert main(["report", str(BUSY), "--events", "none.csv", "-o", "host.md", "-q"]) == 1
+    assert capsys.readouterr().err == "esxparse: none.csv does not exist\n"
 
 
 @pytest.mark.needs("anywidget")
