@@ -55,7 +55,7 @@ def prepare(
     """
     if len(files) > _MOST:
         raise EsxparseError(f"the explorer shows one recording or two over each other, not {len(files)}")
-    for one in files:
+    for one in (*files, *events):
         if is_url(os.fspath(one)) or one == STANDARD_INPUT:
             raise EsxparseError(
                 f"{public(os.fspath(one))} cannot be read again later: write it to a file and open that"

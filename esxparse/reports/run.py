@@ -134,7 +134,7 @@ def made(
             # The kernel works in a directory of its own.
             others["profile"] = str(Path(others["profile"]).absolute())
     if "events" in others:
-        others["events"] = [one if is_url(one) else str(Path(one).absolute()) for one in map(str, others["events"])]
+        others["events"] = [_local(str(one)) for one in others["events"]]
         inputs += others["events"]
     form = forms.form_of(order.output, to)
     place = outputs.place(order.output, form, inputs, replace=order.replace)
@@ -155,6 +155,13 @@ def made(
     outputs.write(done, form, place, lambda: runtime.result() if runtime else "")
     step(total, total, "done")
     return place.path, done
+
+
+def _local(path: str) -> str:
+    """The whole path of a file: the kernel works in a directory of its own. Pages must not hold a URL's secrets."""
+    if is_url(path):
+        raise EsxparseError(f"{public(path)}: events are read from files on this machine: download it first")
+    return str(Path(path).absolute())
 
 
 def _page_parts() -> str:

@@ -86,7 +86,13 @@ def test_the_command_draws_marks_and_says_what_is_wrong(files, capsys, monkeypat
     assert "| 1 | 2026-03-11 09:02:10 | Migrate virtual machine | orders-app |" in page
     assert str(files) not in page
     assert main(["report", str(BUSY), "--events", "none.csv", "-o", "host.md", "-q"]) == 1
-    assert capsys.readouterr().err == "esxparse: none.csv does not exist\n"
+    assert capsys.readouterr().err.endswith("none.csv does not exist\n")
+    signed = "https://files.example/tasks.csv?sig=hush"
+    for command in (["report", str(BUSY), "-o", "host.md", "-q"], ["lab", str(BUSY), "--no-start"]):
+        assert main([*command, "--events", signed]) == 1
+        said = capsys.readouterr().err
+        assert "https://files.example/tasks.csv" in said
+        assert "hush" not in said
 
 
 @pytest.mark.needs("anywidget")
