@@ -9,6 +9,7 @@ from templated import shown
 
 import esxparse as ex
 from esxparse.charts import capacity
+from esxparse.reports.pick import picked
 
 SAMPLES = 40
 
@@ -42,6 +43,10 @@ def test_a_full_host_is_one_for_dense_mode_and_its_vms_are_too_large(tmp_path):
     assert "When all thresholds held" in words(page)
     assert "VMs >= PCPUs yes" in words(page)
     assert len(page.charts) == 2
+
+
+def test_it_is_written_only_if_it_is_asked_for():
+    assert picked([ex.datasets_dir() / "busy-host" / "busy-host.csv"]) == "host_health"
 
 
 def test_what_is_not_known_is_said_to_be_unknown(tmp_path):
