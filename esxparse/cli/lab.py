@@ -19,6 +19,13 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument(
         "files", nargs="*", metavar="FILE", help="one or two recordings or a study.toml; else the bundled one"
     )
+    parser.add_argument(
+        "--events",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="tasks or a log, as notes in charts; may be repeated",
+    )
     parser.add_argument("-o", "--output", metavar="NOTEBOOK", type=Path, help="the notebook, FILE.ipynb unless named")
     parser.add_argument("--no-start", action="store_true", help="only write the notebook")
     parser.add_argument(
@@ -35,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     """Writes the notebook and becomes JupyterLab."""
     from esxparse.explorer.lab import prepare, start  # noqa: PLC0415  nbformat is not for --help
 
-    notebook, made = prepare(options.files, options.output)
+    notebook, made = prepare(options.files, options.output, options.events)
     print(f"{printable(str(notebook))}: {'written' if made else 'there already, opened as it is'}")
     if not options.no_start:
         start(notebook, options.jupyter)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import warnings
@@ -53,7 +54,9 @@ def add_template(parser: argparse.ArgumentParser, default: str | None, usual: st
 
 def given_parameters(options: argparse.Namespace) -> dict[str, str]:
     """Values of the template's parameters, as given."""
-    return {**dict(options.parameters), **({} if options.profile is None else {"profile": options.profile})}
+    named = {} if options.profile is None else {"profile": options.profile}
+    events = getattr(options, "events", [])
+    return {**dict(options.parameters), **named, **({"events": json.dumps(events)} if events else {})}
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -76,6 +79,13 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "all captures",
     )
     add_template(parser, None, "auto; host_health for compressed and remote CSV")
+    parser.add_argument(
+        "--events",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="tasks or steps with times (CSV), or a log of ESXi: marks in charts of host_health; may be repeated",
+    )
     add_force(parser)
     add_opening(parser)
     parser.set_defaults(run=run)

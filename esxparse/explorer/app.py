@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -29,6 +29,7 @@ from esxparse.explorer.objects import Objects
 from esxparse.explorer.panel import Align, Asked, Values, lines, moment
 from esxparse.explorer.views import check, of_object, plain, presets
 from esxparse.formats.collected import successor
+from esxparse.formats.events import marks_of
 from esxparse.formats.opening import Opening
 from esxparse.formats.registry import open_recording
 from esxparse.reading import as_recording
@@ -232,6 +233,7 @@ def explore(
     device: str | None = None,
     uplink: str | None = None,
     guest: Recording | str | os.PathLike[str] | None = None,
+    events: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
 ) -> Explorer | Overview:
     """The explorer on a recording, for a notebook: counters by search and rank, in panels on one axis of time.
 
@@ -249,10 +251,13 @@ def explore(
         guest: Readings that a guest took of itself (sar, mpstat, iostat, vmstat or perfmon), to be drawn beside its VM;
             `vm` is its name, if the readings do not tell. Its clock is shifted to where its CPU goes together with that
             of the VM.
+        events: Tables of tasks or steps, or logs of ESXi (`ex.timeline` has their forms): what begins during the
+            recording is a note at its time in every panel.
 
     Raises:
         EsxparseError: It cannot be read, another recording is to be drawn over one without times, `align` or something
-            in `view` is unknown, there is no such VM, device or uplink, or the clock of the guest cannot be aligned.
+            in `view` is unknown, there is no such VM, device or uplink, the clock of the guest cannot be aligned, or
+            there are no events during the recording, or too many.
     """
     wanted = {"vm": vm, "device": device, "uplink": uplink}
     if isinstance(rec, Study) or (not isinstance(rec, Recording) and Path(rec).suffix == SUFFIX):
@@ -269,11 +274,18 @@ def explore(
 
                 return of_recording(one)
             raise EsxparseError(f"{one.source} has no table over time: explore it alone")
+    noted: dict[str, Any] = {}
+    paths = [os.fspath(one) for one in ([events] if isinstance(events, (str, os.PathLike)) else events)]
+    if paths and (span := _span(recordings[0])):
+        happened, notes = marks_of(paths, *span)
+        noted["notes"] = [{"time": one.start.timestamp() * 1000, "text": printable(one.words)} for one in happened]
+        remarks = tuple(replace(note, message=f"{Path(source).name}: {note.message}") for source, note in notes)
+        recordings[0] = replace(recordings[0], notes=recordings[0].notes + remarks)
     if guest is not None:
         beside = with_guest(recordings[0], guest, vm)
-        return Explorer(recordings, align=align, view={"panels": beside.panels} | (view or {}), guest=beside)
+        return Explorer(recordings, align=align, view={"panels": beside.panels} | noted | (view or {}), guest=beside)
     page = of_object(Objects(recordings[0]), wanted)
-    return Explorer(recordings, align=align, view=page | (view or {}))
+    return Explorer(recordings, align=align, view=page | noted | (view or {}))
 
 
 def _timed(rec: Recording) -> list[str]:

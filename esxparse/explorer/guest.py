@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -13,6 +12,7 @@ import polars as pl
 
 from esxparse import clock, toml
 from esxparse.charts.reduce import MAX_SERIES
+from esxparse.derived.guests import BUSY, FORMATS, readings
 from esxparse.derived.of_recording import lacking
 from esxparse.derived.of_recording import table as derived_table
 from esxparse.errors import EsxparseError
@@ -22,10 +22,8 @@ from esxparse.metrics.guest import Shift
 from esxparse.reading import as_recording
 from esxparse.recording import Recording, printable
 
-_DECLARED: Final = toml.beside(__file__)
-FORMATS: Final = tuple(dict.fromkeys(name for one in _DECLARED["quantity"] for name in one["formats"]))
+_PANELS: Final = toml.beside(__file__)["panel"]
 TABLE: Final = "guest"
-BUSY: Final = "guest busy"
 _WAITED: Final = 5.0
 """% of one core per vCPU from which on time was stolen: the limit of the rule cpu.ready."""
 _CLOSE: Final = 0.1
@@ -52,7 +50,7 @@ class Guest:
         there = self.recording.tables[TABLE].collect_schema().names()
         lacks = lacking(self.recording, "vm")
         made = []
-        for one in _DECLARED["panel"]:
+        for one in _PANELS:
             host = [name for name in one["counters"] if name not in lacks]
             mine = [f"{TABLE}.{name}" for name in one["guest"] if name in there]
             if host and mine:
@@ -115,7 +113,7 @@ def with_guest(rec: Recording, guest: Recording | str | os.PathLike[str], vm: st
     name = printable(Path(read.source).name)
     if read.format not in FORMATS:
         raise EsxparseError(f"{name} is {read.format}: the readings of a guest are {', '.join(FORMATS)}")
-    table = _readings(read)
+    table = readings(read)
     if table is None or BUSY not in table.columns:
         raise EsxparseError(f"{name} has no CPU use with times: without it the clocks cannot be aligned")
     lacks = lacking(rec, "vm") if "vm" in rec.derived else dict.fromkeys(_NEED, "no VMs")
@@ -164,38 +162,3 @@ def _of_vm(rec: Recording, vm: str) -> pl.DataFrame:
     costop = pl.col("costop_pct") if "costop_pct" in wanted else pl.lit(0.0)
     rows = frame.select("time", run="run_pct", ready="ready_pct", costop=costop)
     return rows.drop_nulls().with_columns(waited=pl.col("ready") + pl.col("costop")).sort("time").collect()
-
-
-def _readings(read: Recording) -> pl.DataFrame | None:
-    """`time` and the quantities that the tool measured; None without any."""
-    made = [
-        frame
-        for one in _DECLARED["quantity"]
-        if read.format in one["formats"] and (frame := _quantity(read, one)) is not None
-    ]
-    if not made:
-        return None
-    together = pl.concat(made, how="diagonal").group_by("time").agg(pl.col(pl.Float64).drop_nulls().first())
-    return together.sort("time")
-
-
-def _quantity(read: Recording, one: Mapping[str, Any]) -> pl.DataFrame | None:
-    frame = read.tables.get(one["table"])
-    names = frame.collect_schema().names() if frame is not None else []
-    columns = one.get("columns") or one["less"]
-    if frame is None or not {"time", *columns} <= set(names):
-        return None
-    # The first report of some tools is a mean since the machine started.
-    if "since_boot" in names:
-        frame = frame.filter(~pl.col("since_boot"))
-    for column, value in one.get("only", {}).items():
-        frame = frame.filter(pl.col(column) == value)
-    for column, value in one.get("without", {}).items():
-        frame = frame.filter(pl.col(column) != value)
-    value = pl.sum_horizontal(columns) * one.get("times", 1.0)
-    value = 100 - value if "less" in one else value
-    whole = value.sum() if one.get("how") == "sum" else value.mean()
-    if "weight" in one:
-        weight = pl.col(one["weight"]).filter(value.is_not_null())
-        whole = (value * pl.col(one["weight"])).sum() / pl.when(weight.sum() > 0).then(weight.sum())
-    return frame.drop_nulls("time").group_by("time").agg(whole.cast(pl.Float64).alias(one["name"])).collect()

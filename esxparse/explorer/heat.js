@@ -26,7 +26,7 @@ function heatChart(answer, { range, width, colour, notes }) {
       spanLayer(start, end, x),
       { data: { values }, mark: { type: "rect", clip: true }, encoding: { x, x2: { field: "until" }, y, color: hue } },
       ...(gaps.length ? [{ data: { values: gaps }, mark: { type: "rule", strokeWidth: 1, clip: true }, encoding: { x, x2: { field: "until" }, y } }] : []),
-      ...noteLayers(notes, x),
+      ...noteLayers(notes, x, range, Math.max(width - names - 16, 120)),
     ],
   };
 }

@@ -13,6 +13,7 @@ from typing import Any, Final, NoReturn
 
 from esxparse.errors import EsxparseError
 from esxparse.explorer.app import explore
+from esxparse.formats.events import read_events
 from esxparse.formats.names import STANDARD_INPUT
 from esxparse.locations import is_url, public
 from esxparse.reading import as_recording
@@ -29,7 +30,7 @@ _SPECIAL: Final = re.compile(r"([\\`*_\[\]<>#|$&~])")
 _CELLS: Final = (
     "# {title}\n\nRun the cells from the top (Shift+Enter). The explorer's *Copy code* gives what it shows as a cell.",
     "import esxparse as ex\n\nrec = ex.open({first!r})\nrec",
-    "ex.explore(rec{other})",
+    "ex.explore(rec{other}{events})",
     "rec.findings()",
     'rec.top("%RDY")',
 )
@@ -41,18 +42,20 @@ _OF_STUDY: Final = (
 )
 
 
-def prepare(files: Sequence[str | os.PathLike[str]], notebook: Path | None = None) -> tuple[Path, bool]:
+def prepare(
+    files: Sequence[str | os.PathLike[str]], notebook: Path | None = None, events: Sequence[str] = ()
+) -> tuple[Path, bool]:
     """Write the notebook; gives its path, and whether it was made: one that is there already stays as it is.
 
     `files`: a recording, two that are drawn over each other, or a study's manifest; none for the bundled recording.
-    `notebook`: where to.
+    `notebook`: where to. `events`: tables of tasks or logs, whose events are notes in the charts.
 
     Raises EsxparseError: There are more, one cannot be read or is not on this machine, the notebook cannot be written,
     or the one that is there is of other recordings.
     """
     if len(files) > _MOST:
         raise EsxparseError(f"the explorer shows one recording or two over each other, not {len(files)}")
-    for one in files:
+    for one in (*files, *events):
         if is_url(os.fspath(one)) or one == STANDARD_INPUT:
             raise EsxparseError(
                 f"{public(os.fspath(one))} cannot be read again later: write it to a file and open that"
@@ -67,11 +70,14 @@ def prepare(files: Sequence[str | os.PathLike[str]], notebook: Path | None = Non
         if (others := _recordings(path)) not in (None, of):
             raise EsxparseError(f"{path} is the notebook of {' and '.join(others)}: name another with -o NOTEBOOK")
         return path, False
+    for one in events:
+        read_events(one)
     place = target(path, of)
     given = {
         "title": _SPECIAL.sub(r"\\\1", printable(name)),
         "first": of[0],
         "other": f", ex.open({of[1]!r})" if len(of) > 1 else "",
+        "events": f", events={[str(Path(one).resolve()) for one in events]!r}" if events else "",
     }
     sources = _sources(there)
     place.write(json.dumps(_notebook([source.format(**given) for source in sources], of), indent=1).encode())

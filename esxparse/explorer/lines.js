@@ -67,13 +67,35 @@ function limitLayers(levels, unit, width, colour, y) {
   ];
 }
 
-const noteLayers = (notes, x) => (notes.length ? [{
-  data: { values: notes }, encoding: { x },
-  layer: [
-    { mark: { type: "rule", strokeDash: [2, 2] } },
-    { mark: { type: "text", align: "left", dx: 3, baseline: "top" }, encoding: { y: { value: 2 }, text: { field: "text" } } },
-  ],
-}] : []);
+// Where the words of notes stand: right of their lines, in the last third left of them, in a row where nothing is.
+function noteWords(notes, [start, end], width) {
+  const most = Math.floor((0.6 * width) / LETTER);
+  const rows = [...Array(LABEL_ROWS)].map(() => []);
+  return [...notes].sort((a, b) => a.time - b.time).map((one) => {
+    const text = one.text.length > most ? `${one.text.slice(0, most - 1)}…` : one.text;
+    const left = one.time > start + (end - start) * 2 / 3;
+    const long = ((text.length * LETTER + 6) / width) * (end - start);
+    const [from, to] = left ? [one.time - long, one.time] : [one.time, one.time + long];
+    const free = rows.findIndex((taken) => taken.every(([first, last]) => to <= first || from >= last));
+    const row = free < 0 ? LABEL_ROWS - 1 : free;
+    rows[row].push([from, to]);
+    return { ...one, text, left, row };
+  });
+}
+
+function noteLayers(notes, x, range, width) {
+  if (!notes.length) return [];
+  const words = noteWords(notes, range, width);
+  const kinds = [false, true].flatMap((left) => [...Array(LABEL_ROWS).keys()].map((row) => words.filter((one) => one.left === left && one.row === row)));
+  return [
+    { data: { values: notes }, mark: { type: "rule", strokeDash: [2, 2] }, encoding: { x } },
+    ...kinds.filter((some) => some.length).map((some) => ({
+      data: { values: some },
+      mark: { type: "text", align: some[0].left ? "right" : "left", dx: some[0].left ? -3 : 3, baseline: "top" },
+      encoding: { x, y: { value: 2 + 12 * some[0].row }, text: { field: "text" } },
+    })),
+  ];
+}
 
 // `names`: label, colour and series of each line. `spells`: findings in the range, each with `time`, `to`, `long`.
 function linesChart(answer, { range, width, height, colour, names, spells, notes }) {
@@ -107,7 +129,7 @@ function linesChart(answer, { range, width, height, colour, names, spells, notes
       ...(lone.length ? [{ data: { values: lone }, mark: { type: "point", filled: true, opacity: 1, size: 24 }, encoding: { x, y: y("mean"), color: hue } }] : []),
       ...limitLayers(answer.levels.filter((one) => one.value <= top * 1.5), answer.unit, room, colour, y),
       ...words,
-      ...noteLayers(notes, x),
+      ...noteLayers(notes, x, range, room),
     ],
     config: { ...frame.config, axisY: { minExtent: 44, maxExtent: 44 } },
   };

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec
 import polars as pl
 
 from esxparse.clock import spoken_span
+from esxparse.formats.events import Event
 from esxparse.formats.names import told_apart
 from esxparse.recording import Note, Recording, first_few
 from esxparse.reports import blocks, quality
@@ -66,22 +67,25 @@ def prepare() -> None:
         unchecked()
 
 
-def show(*charts: alt.Chart | alt.LayerChart | None, missing: str) -> None:
+def show(*charts: alt.Chart | alt.LayerChart | None, missing: str, events: Sequence[Event] = ()) -> None:
     """Display charts, or one sentence where there is none of them.
 
     `charts`: what the builders of `esxparse.charts` gave; None where they had nothing to draw. `missing`: what to say
     where all are None, if anything; a section of nothing else is left out of the page, which lists the reason.
+    `events`: marks on charts over time, each with its number.
     """
     import altair as alt  # noqa: PLC0415
     from IPython.display import display  # noqa: PLC0415
 
     from esxparse.reports.datasets import filled  # noqa: PLC0415
+    from esxparse.reports.marked import marked  # noqa: PLC0415
 
     there = [chart for chart in charts if chart is not None]
     renderer = alt.renderers.get()
     for chart in there:
         # Half of what a chart costs is the check of its specification: the tests make it for what esxparse draws.
         spec = filled(chart.to_dict(validate=os.environ.get("ESXPARSE_REPORT") != SHIPPED))
+        spec = marked(spec, events) if events else spec
         live: Any = {}
         if renderer is not None and "ESXPARSE_REPORT" not in os.environ:
             live = renderer(spec)

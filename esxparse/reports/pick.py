@@ -27,8 +27,8 @@ HOST: Final = "host_health"
 _ESXTOP: Final = b"PDH-CSV"
 """The first cell of what esxtop writes."""
 
-_ASKED_FOR: Final = frozenset({"before_after"})
-"""Templates that answer a question which no file asks: only people know what is before and what after."""
+_ASKED_FOR: Final = frozenset({"before_after", "capacity"})
+"""Templates that answer a question which no file asks: what is before and what after, and how large VMs should be."""
 
 _MANIFEST: Final = "study.toml"
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from esxparse import locations
 from esxparse.errors import EsxparseError, LossWarning
-from esxparse.locations import public
+from esxparse.locations import is_url, public
 from esxparse.reports import forms, kernel, lean, outputs
 from esxparse.reports.blocks import NOTEBOOK_ONLY
 from esxparse.reports.library import find, needs_of_studies, passed_on, values_of
@@ -133,6 +133,9 @@ def made(
         if str(others["profile"]).lower().endswith(".toml"):
             # The kernel works in a directory of its own.
             others["profile"] = str(Path(others["profile"]).absolute())
+    if "events" in others:
+        others["events"] = [_local(str(one)) for one in others["events"]]
+        inputs += others["events"]
     form = forms.form_of(order.output, to)
     place = outputs.place(order.output, form, inputs, replace=order.replace)
     # A kernel takes a second to start and to import what the template needs: enough for what is imported here, and for
@@ -154,6 +157,13 @@ def made(
     return place.path, done
 
 
+def _local(path: str) -> str:
+    """The whole path of a file: the kernel works in a directory of its own. Pages must not hold a URL's secrets."""
+    if is_url(path):
+        raise EsxparseError(f"{public(path)}: events are read from files on this machine: download it first")
+    return str(Path(path).absolute())
+
+
 def _page_parts() -> str:
     """The script that draws charts; what makes the page is imported meanwhile."""
     from esxparse.charts.runtime import vega_runtime  # noqa: PLC0415
@@ -172,7 +182,6 @@ def need_extra() -> None:
 
 def _check(template: Template, paths: Sequence[str], asked: Opening, values: Mapping[str, Any]) -> None:
     """Refuse what the template would fail on, before any of it runs."""
-    from esxparse.diagnosis import rules  # noqa: PLC0415
     from esxparse.reports.recordings import input_of, opened_all  # noqa: PLC0415
 
     name = input_of(template, paths[0])
@@ -203,8 +212,18 @@ def _check(template: Template, paths: Sequence[str], asked: Opening, values: Map
             raise EsxparseError(msg + hint)
         for loss in rec.losses():
             warnings.warn(loss, LossWarning, stacklevel=4)
+    _check_files(values)
+
+
+def _check_files(values: Mapping[str, Any]) -> None:
+    """Read the files that parameters name."""
+    from esxparse.diagnosis import rules  # noqa: PLC0415
+    from esxparse.formats.events import in_order, read_events  # noqa: PLC0415
+
     if "profile" in values:
         rules.load(str(values["profile"]))
+    if values.get("events"):
+        in_order([read_events(one) for one in values["events"]])
 
 
 def _execute(

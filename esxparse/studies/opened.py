@@ -24,7 +24,7 @@ Kept = dict[str, tuple[Any, tuple[Recording, ...]]]
 """By role the files that were opened last, with what was asked for, and their recordings."""
 
 
-CUT: Final = frozenset({"power", "packets"})
+CUT: Final = frozenset({"power", "packets", "guest"})
 """Files beside the capture and the load generator that are cut to the measured span."""
 
 

@@ -11,9 +11,11 @@ import polars as pl
 
 from esxparse.clock import spell
 from esxparse.counters.naming import column_name
+from esxparse.derived.guests import BUSY, readings
 from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.metrics import alignment, energy, hardware_events, io_profile, power_join
 from esxparse.metrics.energy import LONGEST_GAP
+from esxparse.metrics.frames import weighted_mean
 from esxparse.recording import Recording
 from esxparse.studies.entries import WindowSpec
 from esxparse.studies.span import Span, measured
@@ -244,7 +246,32 @@ def disks(rec: Recording) -> dict[str, Any]:
         shares = shares.filter(pl.col("direction") == "all")
     if shares.height == 1:
         found["vscsi_sequential_pct"] = shares["sequential_pct"].item()
+    if "summaries" in rec:
+        lengths = rec["summaries"].filter(pl.col("histogram") == "io_length").group_by("direction")
+        sizes = lengths.agg(weighted_mean(pl.col("mean"), pl.col("count"))).collect()
+        found |= {f"vscsi_{way}_size_bytes": size for way, size in sizes.iter_rows() if way in _WAYS}
     return found
+
+
+def guests(recs: Sequence[Recording], window: WindowSpec, span: Span | None, clock: timedelta) -> Figures:
+    """The CPU use that guests report in the measured span: `guest_busy_pct`, the mean over guests of their means.
+
+    Without a span from elsewhere the window is that of each guest's own times.
+    """
+    means: list[float] = []
+    for rec in recs:
+        read = readings(rec)
+        if read is None or BUSY not in read.columns:
+            raise EsxparseError(f"{rec.source} has no CPU use with times: record it with sar -u, mpstat or vmstat -t")
+        busy = read.select(pl.col("time") + clock, BUSY).drop_nulls()
+        first, last = busy["time"].min(), busy["time"].max()
+        own = span or measured(window, first, last, None, None, of="the guest's readings")  # type: ignore[arg-type]
+        mean = busy.filter(own.inside()).select(pl.col(BUSY).mean()).item()
+        if mean is None:
+            msg = f"{rec.source} has no reading in the measured span ({spell(own.start, own.end)} UTC): "
+            raise EsxparseError(f"{msg}if its clock differs, set clock = ... for that file")
+        means.append(mean)
+    return {"guest_busy_pct": sum(means) / len(means)}
 
 
 def unit_name(unit: str | None) -> str:

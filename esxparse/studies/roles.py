@@ -23,7 +23,7 @@ WHOLE: Final = WORKLOADS | BENCHMARKS | {"perf", "vmkperf", "vscsistats"}
 ONE_FILE: Final = frozenset({"esxtop", "idle", "power", "perf", "vmkperf", "vscsistats"})
 """Roles of which a run has one file."""
 
-_PREFERRED: Final = ("esxtop", "power", "perf", "packets", "hardware")
+_PREFERRED: Final = ("esxtop", "power", "guest", "perf", "packets", "hardware")
 
 
 def role_of(format_name: str) -> str | None:

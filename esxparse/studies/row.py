@@ -195,14 +195,15 @@ def _others(opened: Opened, row: Row, idle: dict[str, Row], gaps: list[str], not
 
 
 def _cut(role: str, files: RunFiles, opened: Opened, notes: list[str]) -> Row:
-    """Columns from files cut to the measured span: power readings and packets."""
+    """Columns from files cut to the measured span: power readings, packets, and readings of guests."""
     if opened.lost:
         raise EsxparseError(f"{role}: cannot tell which part to measure, because the window could not be applied")
-    if role == "packets":
-        # What is left of the window is counted by the traces' own packets.
+    if role != "power":
+        # What is left of the window is counted by the files' own times.
         span = None if opened.left else opened.span
         recs = recordings(role, files, opened.kept)
-        return results.requests(recs, opened.run.window, span, files.spec.clock)
+        figures = results.requests if role == "packets" else results.guests
+        return figures(recs, opened.run.window, span, files.spec.clock)
     meter = results.Meter(recording(role, files, opened.kept), files.spec.sensor, files.spec.clock)
     capture_there = opened.recordings.get("esxtop")
     if capture_there and opened.span is not None:

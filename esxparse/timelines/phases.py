@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import polars as pl
 
+from esxparse.formats.events import Event
 from esxparse.schema import schema
-from esxparse.timelines.events import Event
 
 PHASES: Final = schema(
     "run str, number i64, step target status source str, start end until time, duration_s wait_s total_s f64"

@@ -15,11 +15,11 @@ import polars as pl
 from esxparse import aligned
 from esxparse.clock import spoken_span
 from esxparse.errors import EsxparseError
+from esxparse.formats.events import in_order, read_events
 from esxparse.formats.opening import DateOrder, Opening, period
 from esxparse.formats.registry import open_recording
 from esxparse.recording import Note, Recording, as_markdown, counted, printable
 from esxparse.timelines.beside import BESIDE, beside
-from esxparse.timelines.events import in_order, read_events
 from esxparse.timelines.phases import phases
 
 VERSION: Final = 1

@@ -261,6 +261,7 @@ def wire(paths: list[Path]) -> dict[str, float]:
             middle = (seconds[(len(seconds) - 1) // 2] + seconds[len(seconds) // 2]) / 2
             off = [offset % min(size & -size, 4096) != 0 for _, (offset, size) in own]
             found |= {f"wire_{way}_p50_ms": 1000 * middle, f"wire_{way}_off_size_pct": 100 * sum(off) / len(off)}
+            found[f"wire_{way}_size_bytes"] = sum(size for _, (_, size) in own) / len(own)
     return found
 
 

@@ -240,7 +240,13 @@ def _facts(study: Study, one: Contrast, changes: dict) -> dict[str, float | None
         fast = next(made for made in experiments if made.share > 90)
         pairs = list(zip(bad, fast.made, strict=True))
     ratios = [_mean(study, [key], costs) / _mean(study, [other], costs) for key, other in pairs]
+    carried = _mean(study, traced, f"wire_{way}_size_bytes")
+    # What these studies have no files of.
+    absent = ("guest_cpu_pct", "vcpu_run_pct", "exclusive_pct", "contexts", "good_contexts", "downtime_ms")
     return {
+        **dict.fromkeys(absent),
+        "wire_kib": carried and carried / 1024,
+        "guest_kib": mean(sizes[key] for key in traced for _ in study.configurations[key]),
         "host_util_pct": _mean(study, bad, "host_util_pct") or _mean(study, bad, "host_used_pct"),
         "latency_ms": waited,
         "good_latency_ms": _mean(study, good, "latency_mean_ms"),

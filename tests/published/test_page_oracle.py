@@ -15,7 +15,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 from checkout import ROOT, TESTS
-from page_oracle import before_after, cases, draw, events, fleet, host_page, page, power, storage, study, troubles
+from page_oracle import (
+    before_after,
+    capacity,
+    cases,
+    draw,
+    events,
+    fleet,
+    host_page,
+    page,
+    power,
+    storage,
+    study,
+    troubles,
+)
 from page_oracle.compare import Expected, Result, compare, unlisted
 from page_words import words, wrong_words
 
@@ -30,7 +43,15 @@ LISTED = tomllib.loads((ORACLE / "listed.toml").read_text(encoding="utf-8"))
 DATA = ex.datasets_dir()
 FORMATS = DATA / "formats"
 TEMPLATES = ROOT / "templates"
-MOST_LISTED = {"every": 7, "before_after": 8, "host_health": 9, "study": 12, "case_study": 4, "troubleshooting": 8}
+MOST_LISTED = {
+    "every": 7,
+    "before_after": 8,
+    "host_health": 9,
+    "study": 12,
+    "capacity": 3,
+    "case_study": 4,
+    "troubleshooting": 8,
+}
 """Entries of listed.toml: there may be fewer, never more."""
 SAMPLES = "60"
 FEWEST = 2
@@ -110,6 +131,8 @@ PAGES = {
         f"host_health-drawn-{seed}": ("host_health", lambda seed=seed: [drawn_host(seed)], host_page.expected)
         for seed in ("3", "8")
     },
+    "capacity-busy": ("capacity", [BUSY], capacity.expected),
+    "capacity-drawn": ("capacity", lambda: [drawn_host("3")], capacity.expected),
     "power_profile-busy": ("power_profile", [BUSY], power.expected),
     "power_profile-outlets": ("power_profile", [FORMATS / "power-pdu-export.csv"], power.expected),
     "power_profile-redfish": ("power_profile", [FORMATS / "redfish-collected.jsonl"], power.expected),
@@ -181,8 +204,15 @@ PAGES = {
     **{f"study-{name}-drawn": ("study", partial(drawn_study, name), study.expected) for name in DRAWN},
 }
 """Page: template, its files or what draws them, and the oracle."""
-ROUTINE = {"host_health-busy", "power_profile-busy", "storage_benchmark-fio", "storage_benchmark-several"}
+ROUTINE = {
+    "capacity-busy",
+    "host_health-busy",
+    "power_profile-busy",
+    "storage_benchmark-fio",
+    "storage_benchmark-several",
+}
 ROUTINE |= {
+    "capacity-busy",
     "fleet-drawn",
     "troubleshooting-busy",
     "hardware_events-perf-plain",

@@ -137,7 +137,7 @@ def test_a_notebook_of_ones_own_with_a_plain_altair_chart_and_an_image_works(tmp
         ({"output": "."}, "is a directory"),
         (
             {"parameters": {"colour": "red"}},
-            r"no parameter 'colour': it takes end, profile, start and options of esxparse",
+            r"no parameter 'colour': it takes end, events, profile, start and options of esxparse",
         ),
         ({"parameters": {"start": "yesterday"}}, "start 'yesterday' is not a time"),
         ({"parameters": {"start": "2031-01-01"}}, "no sample in the requested window"),

@@ -24,6 +24,7 @@ def test_templates_say_what_they_are_for():
         ("start", "str", "''"),
         ("end", "str", "''"),
         ("profile", "str", "'standard'"),
+        ("events", "list", "[]"),
         ("opening", "dict", "{}"),
     ]
     assert all(one.description for one in found.values())

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
+from esxparse.diagnosis.experiments.study import Study
 from esxparse.errors import EsxparseError
 from esxparse.metrics import interval
 
@@ -29,7 +30,7 @@ class Merit(NamedTuple):
 
 
 MERITS: Final = (Merit("mb_per_s", "MB/s"), Merit("iops", "IOPS"), Merit("latency_mean_ms", "ms", higher=False))
-"""What runs are compared by: the first that the study has."""
+"""What runs are compared by: the first that the study has, else the one figure of its benchmark."""
 
 
 @dataclass(frozen=True)
@@ -92,22 +93,34 @@ class Contrast:
         return " and ".join(str(key[place]) for key in self.bad)
 
 
-def grid(runs: pl.DataFrame, labels: Sequence[str]) -> Grid | None:
-    """The configurations of a study's runs; None where nothing tells slow from fast ones."""
-    merit = next((one for one in MERITS if one.column in runs.columns and runs[one.column].count() > 1), None)
+def grid(runs: pl.DataFrame, labels: Sequence[str], figures: Sequence[Merit] = ()) -> Grid | None:
+    """The configurations of a study's runs; None where nothing tells slow from fast ones. `figures`: from `figure`."""
+    merit = next(
+        (one for one in (*MERITS, *figures) if one.column in runs.columns and runs[one.column].count() > 1), None
+    )
     if merit is None or not labels:
         return None
     runs = runs.filter(pl.col(merit.column).is_not_null())
     return Grid(tuple(labels), dict(runs.group_by(*labels, maintain_order=True)), merit)
 
 
+def figure(study: Study) -> list[Merit]:
+    """The one figure of a benchmark that runs with a baseline have, such as orders per minute; of several, none."""
+    if not study.baseline or study.results is None:
+        return []
+    figures = study.results.select("column", "unit", "higher_is_better").unique().collect()
+    return [Merit(*row) for row in figures.drop_nulls().rows()] if figures.height == 1 else []
+
+
 def contrasts(cells: Grid, baseline: Mapping[str, Any], special: Collection[tuple[str, Any]]) -> Iterator[Contrast]:
     """The symptoms of a study, those of the baseline's label first.
 
     `baseline`: labels of the runs that others are compared with. `special`: labels and values that make experiments;
-    only the baseline's own label is compared over them.
+    only the baseline's own label is compared over them. Figures of benchmarks are compared with the baseline's alone:
+    other labels may ask for other work.
     """
-    order = sorted(cells.labels, key=lambda name: (name not in baseline, cells.labels.index(name)))
+    labels = cells.labels if cells.merit in MERITS else [name for name in cells.labels if name in baseline]
+    order = sorted(labels, key=lambda name: (name not in baseline, cells.labels.index(name)))
     for factor in order:
         place = cells.labels.index(factor)
         sweeps: dict[Key, dict[Any, Key]] = {}

@@ -25,7 +25,7 @@ def charts(cells: Grid, seen: Contrast, rows: Sequence[Mapping[str, Any]]) -> li
     `rows`: its experiments, as `StudyFindings.experiments` has them.
     """
     place = cells.labels.index(seen.factor)
-    what, unit = _WHAT[cells.merit.column], cells.merit.unit
+    what, unit = _WHAT.get(cells.merit.column, cells.merit.column), cells.merit.unit
     slow, fast = cells.mean(seen.bad) or 0.0, cells.mean([seen.good]) or 0.0
     with_slow = f"{slow:,.3g} {unit} with {seen.factor} {seen.slow(cells.labels)}"
     title = f"{what}: {with_slow}, {fast:,.3g} with {seen.good[place]}"

@@ -6,6 +6,11 @@ host_util_pct         PCPU UTIL of the slow runs
 cost_ratio            CPU cycles of an I/O above idle / those of fast runs with I/Os of the same size
 latency_ms, good_latency_ms   mean response times
 kavg_ms, kernel_share_pct     KAVG, and its share of the guest's latency, where the capture has the disk in question
+guest_cpu_pct, vcpu_run_pct   CPU use that guests report, and what the host ran of their vCPUs, % of one core per vCPU
+guest_kib, wire_kib           mean sizes of requests: of the guest (vscsiStats, else the load), and on the wire
+contexts, good_contexts       worlds of the host for each VMDK with I/O, where both have the same number of VMs
+exclusive_pct                 vCPUs with PCPUs of their own, % of all
+downtime_ms                   how long vMotions stopped VMs, mean
 retransmitted_pct     packets sent again, % of all
 wire_ms, wire_share_pct       median response time on the wire, and its share of the mean response time
 off_size_pct, native_off_size_pct   requests that begin on no multiple of their own size
@@ -123,8 +128,11 @@ def _experiment(cells: Grid, seen: Contrast, role: str, change: Mapping[str, Any
     before, level = cells.ratio(there, [seen.good]), cells.ratio(made, [seen.good])
     if before is None or level is None or before >= 1:
         return None
-    share, fast = level, cells.changed(seen.good, change)
-    if fast is not None and fast not in made and (level - before) / (1 - before) > _SAME:
+    share, fast, beside = level, cells.changed(seen.good, change), role in tables.only_beside()
+    fast = None if fast in made else fast
+    if fast is None and beside:
+        return None
+    if fast is not None and (beside or (level - before) / (1 - before) > _SAME):
         share = cells.ratio(made, [fast]) or level
     back = min(max((share - before) / (1 - before), 0.0), 1.0)
     return Experiment(role, change, cells.mean(made) or 0.0, 100 * back, 100 * share)
@@ -150,15 +158,35 @@ def facts(cells: Grid, seen: Contrast, done: Sequence[Experiment]) -> dict[str, 
         found["kernel_share_pct"] = _over(found["kavg_ms"], gavg / 100)
     found["retransmitted_pct"] = cells.mean(bad, "tcp_retransmissions_pct")
     way = "read" if (reads or 0.0) >= _HALF else "write"
-    traced = [key for key in bad if cells.mean([key], f"wire_{way}_p50_ms") is not None]
+    traced = _having(cells, bad, f"wire_{way}_p50_ms")
     found["wire_ms"] = cells.mean(traced, f"wire_{way}_p50_ms")
     waited = _first(cells, traced, ("latency_mean_ms", "gavg_ms"))
     found["wire_share_pct"] = _over(found["wire_ms"], waited / 100 if waited else None)
     found["off_size_pct"] = cells.mean(bad, f"wire_{way}_off_size_pct")
+    found |= _guest(cells, seen, way)
     native = [made for one in done if one.role == "native" for made in _made(cells, bad, one.change)]
     found["native_off_size_pct"] = cells.mean(native, f"wire_{way}_off_size_pct")
     found["cost_ratio"], found["cost_of"] = _cost(cells, seen, done)  # type: ignore[assignment]
     return found | {f"{one.role}_back_pct": one.back_pct for one in done if one.role}
+
+
+def _guest(cells: Grid, seen: Contrast, way: str) -> dict[str, float | None]:
+    """What the guest says of itself beside what the host and the wire say of it."""
+    bad, good = seen.bad, (seen.good,)
+    # Two numbers are compared over the runs that have both. The load generator's size is the application's: file
+    # system and driver of the guest may change it.
+    sizes, wire = (f"vscsi_{way}_size_bytes", "block_size_bytes"), f"wire_{way}_size_bytes"
+    traced = _having(cells, bad, wire)
+    found = {"guest_kib": _over(_first(cells, traced, sizes), 1024), "wire_kib": _over(cells.mean(traced, wire), 1024)}
+    both = _having(cells, bad, "guest_busy_pct", "vcpu_run_pct")
+    found |= {"guest_cpu_pct": cells.mean(both, "guest_busy_pct"), "vcpu_run_pct": cells.mean(both, "vcpu_run_pct")}
+    found["exclusive_pct"] = _over(cells.mean(bad, "exclusive_share"), 0.01)
+    # More VMs have more worlds, with a filter or without.
+    vms, good_vms = (cells.mean(keys, "vms_running") for keys in (bad, good))
+    found["contexts"] = cells.mean(bad, "worlds_per_vmdk") if None not in {vms, good_vms} and vms == good_vms else None
+    found["good_contexts"] = cells.mean(good, "worlds_per_vmdk")
+    found["downtime_ms"] = _first(cells, bad, _columns(cells, bad, r"^vmotion_.*downtime_ms$"))
+    return found
 
 
 def _sizes(cells: Grid, keys: Sequence[Key]) -> str | None:
@@ -188,13 +216,22 @@ def _cost(cells: Grid, seen: Contrast, done: Sequence[Experiment]) -> tuple[floa
     return None, ""
 
 
+def _having(cells: Grid, keys: Sequence[Key], *columns: str) -> list[Key]:
+    """The configurations that have numbers in all of these columns."""
+    return [key for key in keys if all(cells.mean([key], name) is not None for name in columns)]
+
+
 def _first(cells: Grid, keys: Sequence[Key], columns: Sequence[str]) -> float | None:
     return next((value for one in columns if (value := cells.mean(keys, one)) is not None), None)
 
 
 def _hits(cells: Grid, keys: Sequence[Key]) -> float | None:
-    columns = {name for key in keys for name in cells.rows[key].columns if re.search(r"hit(_ratio)?_pct$", name)}
-    return _first(cells, keys, sorted(columns))
+    return _first(cells, keys, _columns(cells, keys, r"hit(_ratio)?_pct$"))
+
+
+def _columns(cells: Grid, keys: Sequence[Key], pattern: str) -> list[str]:
+    """The columns of some configurations whose name matches a pattern."""
+    return sorted({name for key in keys for name in cells.rows[key].columns if re.search(pattern, name)})
 
 
 def _over(value: float | None, by: float | None) -> float | None:

@@ -8,6 +8,7 @@
                       answer is unclear; a missing fact leaves none
     role       bool   instead: an experiment. Its answer is yes where the runs are as slow with one factor changed,
     words      [str]  whose value is one of these words, unless the study names it (`experiments` in study.toml)
+    beside     bool   of an experiment that slows fast runs, too: compared only with fast runs with the same change
     if_yes, if_no, partly   str   what the answer means, with facts
     missing    str    what to run or record to have an answer; empty where every study has one
 
@@ -49,6 +50,7 @@ class Step:
     no: str = ""
     role: bool = False
     words: tuple[str, ...] = ()
+    beside: bool = False
     partly: str = ""
 
     def mistakes(self) -> Iterator[tuple[Place, str]]:
@@ -105,6 +107,11 @@ def causes() -> tuple[Cause, ...]:
 def unknown() -> Cause:
     """What is told where no cause is likely."""
     return next(one for one in _all() if not one.weigh)
+
+
+def only_beside() -> frozenset[str]:
+    """Names of experiments that are compared only with fast runs with the same change."""
+    return frozenset(one.id for one in steps() if one.beside)
 
 
 def roles() -> tuple[str, ...]:

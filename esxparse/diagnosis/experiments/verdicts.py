@@ -12,7 +12,7 @@ import polars as pl
 from esxparse.diagnosis import confidence, rules
 from esxparse.diagnosis.experiments import tables
 from esxparse.diagnosis.experiments.captures import QUESTION, Judge, Own, own
-from esxparse.diagnosis.experiments.contrasts import Contrast, Grid, contrasts, grid
+from esxparse.diagnosis.experiments.contrasts import Contrast, Grid, contrasts, figure, grid
 from esxparse.diagnosis.experiments.differences import differences, sentence
 from esxparse.diagnosis.experiments.facts import Experiment, experiments, facts, role_changes
 from esxparse.diagnosis.experiments.study import Study
@@ -99,8 +99,7 @@ def diagnose(study: Study, profile: str, judge: Judge) -> StudyFindings:
     most important first; `not_judged` lists experiments that were not made and measurements that were not taken, each
     with what to do.
     """
-    runs = study.runs.collect()
-    cells = grid(runs, study.labels)
+    cells = grid(study.runs.collect(), study.labels, figure(study))
     blank = StudyFindings((), source=str(study.path), profile=profile, differences=tuple(differences(study)))
     if cells is None:
         reason = "the runs have no throughput or response times under labels: add results of fio, Iometer or DiskSpd"

@@ -29,6 +29,8 @@ _LOG_LINE: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z):?\s+
 _TASK: Final = re.compile(r"Task (Created|Completed) : (haTask-(\S+?)-(vim\.[\w.]+)-\d+)(?: Status (\w+))?")
 _VOB: Final = re.compile(r"\[((?:vob|esx)\.[\w.]+)\]\s*(.*)")
 _DELIMITERS: Final = (",", ";", "\t")
+MOST_MARKS: Final = 50
+"""Most events that are drawn as marks."""
 _ABOVE: Final = 20
 """Lines in which the titles of a table, or the first line of a log, must be."""
 
@@ -44,6 +46,11 @@ class Event:
     status: str = ""
     run: str = ""
     source: str = ""
+
+    @property
+    def words(self) -> str:
+        """The step, with its target if there is one."""
+        return f"{self.step}: {self.target}" if self.target else self.step
 
 
 @dataclass(frozen=True)
@@ -197,3 +204,27 @@ def in_order(files: Sequence[Events]) -> Iterator[Event]:
         names = ", ".join(file.source for file in files)
         raise EsxparseError(f"{names}: no event found; choose lines of a log by their text with --match")
     return iter(found)
+
+
+def marks_of(paths: Sequence[str], start: datetime, end: datetime) -> tuple[list[Event], tuple[tuple[str, Note], ...]]:
+    """Return events of tables and logs to be drawn as marks, and the readers' notes, each with its file.
+
+    The events begin from `start` to `end`, in order of time.
+
+    Raises EsxparseError: A file cannot be read, no event begins in that time, or more than a chart can show.
+    """
+    files = [read_events(path) for path in paths]
+    found = list(in_order(files)) if files else []
+    inside = [one for one in found if start <= one.start <= end]
+    span = f"{start:%F %T} to {end:%F %T} UTC"
+    if found and not inside:
+        raise EsxparseError(
+            f"no event begins from {span}; they begin from {found[0].start:%F %T} to {found[-1].start:%F %T} UTC: "
+            "is a time zone missing in the table?"
+        )
+    if len(inside) > MOST_MARKS:
+        raise EsxparseError(
+            f"{len(inside):,} events begin from {span}, and charts show at most {MOST_MARKS}: choose some with "
+            "`esxparse timeline FILE --match TEXT --format csv`, whose output is such a table"
+        )
+    return inside, tuple((one.source, note) for one in files for note in one.notes)
