@@ -54,7 +54,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if hasattr(item, "callspec"):
             parameters.setdefault(item.nodeid.partition("[")[0], []).append(item)
         name = item.path.stem.removeprefix("test_dataset_").replace("_", "-")
-        if name in {"test-datasets", "test-absolute"} and hasattr(item, "callspec"):
+        if name in {"test-datasets", "test-absolute", "claims"} and hasattr(item, "callspec"):
             name = item.callspec.params.get("name", name)
         if item.path.stem in FAULT_HOSTS:
             name = "fault-hosts"
