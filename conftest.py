@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 FAULT_HOSTS = {"test_charts_findings", "test_diagnose_faults", "test_simulate_faults", "test_simulate_faults_library"}
 """Tests of the same simulated hosts: in one process each is simulated once."""
 
+SHARED_STUDIES = {"claims", "test-absolute", "test-datasets", "test-golden-studies"}
+"""Tests of every bundled study: those of one study stay together."""
+
 # The same examples in every run, so that a commit passes or fails wherever it is tried. `--hypothesis-profile=default`
 # and `make fuzz` look for new ones.
 settings.register_profile("same", settings.get_profile("ci"), max_examples=examples(100))
@@ -54,7 +57,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if hasattr(item, "callspec"):
             parameters.setdefault(item.nodeid.partition("[")[0], []).append(item)
         name = item.path.stem.removeprefix("test_dataset_").replace("_", "-")
-        if name in {"test-datasets", "test-absolute"} and hasattr(item, "callspec"):
+        if name in SHARED_STUDIES and hasattr(item, "callspec"):
             name = item.callspec.params.get("name", name)
         if item.path.stem in FAULT_HOSTS:
             name = "fault-hosts"

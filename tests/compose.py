@@ -41,6 +41,12 @@ def opened(folder: Path, content: str | bytes, name: str = "capture.csv", **opti
     return ex.open(write(folder, content, name), **options)
 
 
+def figures(rec: ex.Recording, name: str = "test") -> dict[tuple[str, str], tuple[float, str]]:
+    """Test, or another name, and metric of each figure of a benchmark: its value and unit."""
+    rows = rec["benchmark_results"].collect().rows(named=True)
+    return {(row[name], row["metric"]): (row["value"], row["unit"]) for row in rows}
+
+
 def real_data(*parts: str) -> Path:
     """A real file kept outside the repository, below $ESXPARSE_REAL_DATA."""
     root = os.environ.get("ESXPARSE_REAL_DATA")

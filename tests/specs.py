@@ -15,6 +15,16 @@ def rows_of(spec, view):
     return spec["datasets"][view["data"]["name"]]
 
 
+def values_of(chart, *fields):
+    """The different values of these fields, in the order in which a chart has them."""
+    found = [row for of in chart.to_dict()["datasets"].values() for row in of if all(name in row for name in fields)]
+    return list(dict.fromkeys(tuple(row[name] for name in fields) for row in found))
+
+
+def subtitle_of(chart):
+    return " ".join(chart.to_dict()["title"].get("subtitle", []))
+
+
 def rule_values(spec):
     found = []
     for view in layers(spec):

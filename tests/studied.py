@@ -18,6 +18,12 @@ def study(name: str) -> ex.Study:
 
 
 @cache
+def runs(name: str) -> pl.DataFrame:
+    """Its runs."""
+    return study(name).runs.collect()
+
+
+@cache
 def figures(name: str) -> pl.DataFrame:
     """Its published figures beside what its runs give."""
     return study(name).published()

@@ -7,17 +7,9 @@ from statistics import median
 
 import polars as pl
 import pytest
+from specs import subtitle_of, values_of
 
 from esxparse.charts import events
-
-
-def rows(chart, *fields):
-    found = [row for of in chart.to_dict()["datasets"].values() for row in of if all(name in row for name in fields)]
-    return list(dict.fromkeys(tuple(row[name] for name in fields) for row in found))
-
-
-def subtitle(chart):
-    return " ".join(chart.to_dict()["title"].get("subtitle", []))
 
 
 def encoding(chart, channel, layer=-1):
@@ -57,7 +49,7 @@ def test_events_within_a_factor_share_a_chart_by_their_mean_over_time():
 def test_the_axis_has_the_unit_of_its_highest_rate(highest, title, factor):
     (chart,) = events.over_time(rates({"a": [highest, highest / 2]}))
     assert encoding(chart, "y")["title"] == title
-    assert rows(chart, "x", "value") == [(1.0, highest / factor), (2.0, highest / 2 / factor)]
+    assert values_of(chart, "x", "value") == [(1.0, highest / factor), (2.0, highest / 2 / factor)]
     # The one line has room above it and begins at 0.
     assert encoding(chart, "y")["scale"]["domain"] == pytest.approx([0, 1.06 * highest / factor])
 
@@ -68,25 +60,25 @@ def test_many_intervals_are_drawn_as_means_over_time_with_a_band():
     (chart,) = events.over_time(rates({"a": values}, ends=ends))
     step = (ends[-1] - ends[0]) / 180
     lengths = [end - before for before, end in zip([0, *ends], ends, strict=False)]
-    drawn = {x: (value, low, high) for x, value, low, high in rows(chart, "x", "value", "low", "high")}
+    drawn = {x: (value, low, high) for x, value, low, high in values_of(chart, "x", "value", "low", "high")}
     for place in (0, 90, 140, 170):
         inside = [one for one, end in enumerate(ends) if place <= end / step < place + 1]
         of = [values[one] for one in inside]
         told = sum(values[one] * lengths[one] for one in inside) / sum(lengths[one] for one in inside)
         x = next(one for one in drawn if abs(one - place * step) < 1e-2 * step + 1e-3)
         assert drawn[x] == pytest.approx((told, min(of), max(of)), rel=1e-3)
-    assert "band: lowest to highest interval" in subtitle(chart)
+    assert "band: lowest to highest interval" in subtitle_of(chart)
     (few,) = events.over_time(rates({"a": values[:180]}))
-    assert "band" not in subtitle(few)
-    assert len(rows(few, "x")) == 180
+    assert "band" not in subtitle_of(few)
+    assert len(values_of(few, "x")) == 180
 
 
 def test_an_event_that_never_moves_from_zero_or_has_one_rate_is_not_drawn():
     charts = events.over_time(rates({"a": [1.0, 2.0], "b": [0.0, 0.0], "c": [None, 5.0], "d": [None, None]}))
-    assert [rows(chart, "event") for chart in charts] == [[("a",)]]
+    assert [values_of(chart, "event") for chart in charts] == [[("a",)]]
     with_gap = events.over_time(rates({"a": [1.0, None, 2.0]}), "guest")
-    assert "recording: guest" in subtitle(with_gap[0]).lower()
-    assert "gaps: not counted on every CPU" in subtitle(with_gap[0])
+    assert "recording: guest" in subtitle_of(with_gap[0]).lower()
+    assert "gaps: not counted on every CPU" in subtitle_of(with_gap[0])
 
 
 def counts(values, unit="events per second"):
@@ -98,22 +90,22 @@ def counts(values, unit="events per second"):
 def test_the_cpus_with_the_most_are_drawn_beside_the_median_of_all():
     values = [float(1000 + 100 * (cpu * 7 % 13)) for cpu in range(13)]
     chart = events.spread(counts(values), "misses")
-    shown = rows(chart, "label", "value")
+    shown = values_of(chart, "label", "value")
     ordered = sorted(values, reverse=True)
     assert [value for _, value in shown] == [one / 1000 for one in ordered[:12]]
-    assert {one for (one,) in rows(chart, "median")} == {median(values) / 1000}
-    assert "the highest 12 of 13" in subtitle(chart).lower()
-    assert f"tick: median of all 13, {median(values):,.0f}" in subtitle(chart)
+    assert {one for (one,) in values_of(chart, "median")} == {median(values) / 1000}
+    assert "the highest 12 of 13" in subtitle_of(chart).lower()
+    assert f"tick: median of all 13, {median(values):,.0f}" in subtitle_of(chart)
     twelve = events.spread(counts(values[:12]), "misses")
-    assert "highest" not in subtitle(twelve)
+    assert "highest" not in subtitle_of(twelve)
 
 
 def test_one_cpu_or_nothing_but_zeros_is_no_spread():
     assert events.spread(counts([5.0]), "misses") is None
     assert events.spread(counts([0.0, 0.0]), "misses") is None
     assert events.spread(counts([5.0, 0.0]), "other") is None
-    assert "median of all 2, 2.5" in subtitle(events.spread(counts([5.0, 0.0]), "misses"))
-    assert "median of all 2, 100" in subtitle(events.spread(counts([99.0, 101.0]), "misses"))
+    assert "median of all 2, 2.5" in subtitle_of(events.spread(counts([5.0, 0.0]), "misses"))
+    assert "median of all 2, 100" in subtitle_of(events.spread(counts([99.0, 101.0]), "misses"))
 
 
 def compared(of):
@@ -126,10 +118,10 @@ def test_the_events_furthest_from_one_are_drawn_from_the_highest_to_the_lowest()
     of = {f"e{place}": (1.0 + place / 10, 1.0 + place / 20) for place in range(11)}
     of |= {"down": (0.2, 0.5), "none": (None, None), "zero": (0.0, None), "half": (None, 0.5)}
     chart = events.ratios(compared(of), "new", "old")
-    order = list(dict.fromkeys(event for (event,) in rows(chart, "event")))
+    order = list(dict.fromkeys(event for (event,) in values_of(chart, "event")))
     # Twelve of thirteen: the one of ratio 1 is left out.
     assert set(order) == {*(f"e{place}" for place in range(1, 11)), "down", "half"}
-    assert "the 12 of 13 events furthest from 1" in subtitle(chart)
+    assert "the 12 of 13 events furthest from 1" in subtitle_of(chart)
     labels = (
         encoding(chart, "y")["scale"]["domain"] if "scale" in encoding(chart, "y") else encoding(chart, "y")["sort"]
     )

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 import pytest
+from specs import subtitle_of, values_of
 
 from esxparse.charts import cpu, memory, network, power, theme
 
@@ -22,15 +23,6 @@ def timed(samples, **columns):
     return pl.DataFrame({"time": times, **columns}).lazy()
 
 
-def rows(chart, *fields):
-    found = [row for of in chart.to_dict()["datasets"].values() for row in of if all(name in row for name in fields)]
-    return list(dict.fromkeys(tuple(row[name] for name in fields) for row in found))
-
-
-def subtitle(chart):
-    return " ".join(chart.to_dict()["title"].get("subtitle", []))
-
-
 def test_memory_is_drawn_in_gib_with_what_is_to_stay_free_below_the_top():
     host = timed(
         3,
@@ -40,20 +32,20 @@ def test_memory_is_drawn_in_gib_with_what_is_to_stay_free_below_the_top():
         minfree_mib=[512.0, 1024.0, 768.0],
     )
     chart = memory.host(host)
-    drawn = set(rows(chart, "label", "value"))
+    drawn = set(values_of(chart, "label", "value"))
     assert drawn == {
         ("VMs and other", 20.0), ("VMs and other", 30.0), ("VMs and other", 25.0),
         ("VMkernel", 1.0), ("VMkernel", 2.0), ("Free", 42.0), ("Free", 30.0), ("Free", 36.0),
     }  # fmt: skip
     # All of it is 63 GiB at most, and the most that is to stay free 1 GiB.
-    assert rows(chart, "at", "text") == [(63.0 - 1.0, "free memory target: 1.0 GiB")]
-    assert rows(memory.host(host.drop("minfree_mib")), "at") == []
+    assert values_of(chart, "at", "text") == [(63.0 - 1.0, "free memory target: 1.0 GiB")]
+    assert values_of(memory.host(host.drop("minfree_mib")), "at") == []
     assert memory.host(timed(2, other_mib=pl.Series([None, None], dtype=pl.Float64))) is None
 
 
 def test_memory_taken_back_once_is_a_chart_and_never_is_none():
     columns = {"balloon_mib": [0.0, 0.0, 0.0], "swap_used_mib": [0.0, 7.0, 0.0], "compressed_mib": [0.0, 0.0, 0.0]}
-    assert 7.0 in {value for (value,) in rows(memory.reclaimed(timed(3, **columns)), "value")}
+    assert 7.0 in {value for (value,) in values_of(memory.reclaimed(timed(3, **columns)), "value")}
     assert memory.reclaimed(timed(3, **columns | {"swap_used_mib": [0.0] * 3})) is None
 
 
@@ -63,7 +55,7 @@ def test_states_that_were_never_entered_are_left_out_and_pcpus_are_averaged():
         for pcpu, c0, c2 in ((0, [80.0, 20.0], [20.0, 80.0]), (1, [40.0, 30.0], [60.0, 70.0]))
     )
     chart = power.c_states(states)
-    assert set(rows(chart, "label", "pct")) == {("C0", 60.0), ("C0", 25.0), ("C2", 40.0), ("C2", 75.0)}
+    assert set(values_of(chart, "label", "pct")) == {("C0", 60.0), ("C0", 25.0), ("C2", 40.0), ("C2", 75.0)}
     assert power.c_states(states.select("time", "pcpu")) is None
     assert power.c_states(states.with_columns(pl.selectors.starts_with("pct").cast(pl.Float64) * 0)) is None
 
@@ -74,8 +66,8 @@ def test_the_clock_is_that_of_pcpus_that_ran():
         for pcpu, values in ((0, [120.0, 0.0]), (1, [90.0, 110.0]), (2, [60.0, 70.0]))
     )
     chart = power.clock(states)
-    assert {value for (value,) in rows(chart, "pct_of_aperf_per_mperf")} == {90.0}
-    lows = {(low, high) for low, high in rows(chart, "pct_of_aperf_per_mperf_min", "pct_of_aperf_per_mperf_max")}
+    assert {value for (value,) in values_of(chart, "pct_of_aperf_per_mperf")} == {90.0}
+    lows = {(low, high) for low, high in values_of(chart, "pct_of_aperf_per_mperf_min", "pct_of_aperf_per_mperf_max")}
     assert lows == {(60.0, 120.0), (70.0, 110.0)}
 
 
@@ -99,10 +91,10 @@ def traffic(highest):
 @pytest.mark.parametrize(("highest", "drawn"), [(499.0, False), (500.0, True)])
 def test_the_slowest_link_is_drawn_from_half_of_its_speed_on(highest, drawn):
     chart = network.throughput(traffic(highest), "uplink", SPEEDS)
-    assert "vmnic0 10,000, vmnic1 1,000 Mbit/s" in subtitle(chart)
+    assert "vmnic0 10,000, vmnic1 1,000 Mbit/s" in subtitle_of(chart)
     assert ("link speed 1,000 Mbit/s" in str(chart.to_dict()["datasets"])) is drawn
     same = network.throughput(traffic(highest), "uplink", SPEEDS.with_columns(link_mbits=1000.0))
-    assert "1,000 Mbit/s each" in subtitle(same)
+    assert "1,000 Mbit/s each" in subtitle_of(same)
 
 
 def test_ports_are_ranked_by_the_share_that_they_dropped():
@@ -112,7 +104,7 @@ def test_ports_are_ranked_by_the_share_that_they_dropped():
         orient="row",
     )
     chart = network.drops_ranked(ports, "rx")
-    assert rows(chart, "label", "max") == [("b", 3.0), ("a", 9.0), ("e", 1.0), ("d", 4.0)]
+    assert values_of(chart, "label", "max") == [("b", 3.0), ("a", 9.0), ("e", 1.0), ("d", 4.0)]
     assert network.drops_ranked(ports.filter(pl.col("client") == "c"), "rx") is None
 
 
@@ -143,16 +135,16 @@ def waits(of_group=None):
 
 
 def test_vms_are_ranked_by_the_cores_that_they_use_in_the_mean():
-    drawn = rows(cpu.used_ranked(waits()), "label", "mean", "max")
+    drawn = values_of(cpu.used_ranked(waits()), "label", "mean", "max")
     assert drawn == [("a", 1.2, 2.4), ("b", 0.8, 0.9), ("c", 0.7, 0.9)]
 
 
 def test_waits_are_ranked_by_their_95th_percentile_and_say_whose_they_are():
     chart = cpu.wait_ranked(waits(), "ready")
     # Linear between the two highest of three: 0.95 x 2 = 1.9.
-    assert rows(chart, "label", "p95", "max") == [("a", pytest.approx(2 + 0.9 * 7), 9.0), ("b", 5.0, 5.0)]
-    assert "1 more VM had none" in subtitle(chart)
-    assert "group's sum / vCPUs of 1 of 3 VMs, including waits of helper worlds" in subtitle(chart).replace(
+    assert values_of(chart, "label", "p95", "max") == [("a", pytest.approx(2 + 0.9 * 7), 9.0), ("b", 5.0, 5.0)]
+    assert "1 more VM had none" in subtitle_of(chart)
+    assert "group's sum / vCPUs of 1 of 3 VMs, including waits of helper worlds" in subtitle_of(chart).replace(
         "Group", "group"
     )
     assert cpu.helpers(waits(1.0)) == "group's sum / vCPUs, including waits of helper worlds"
@@ -163,7 +155,7 @@ def test_waits_are_ranked_by_their_95th_percentile_and_say_whose_they_are():
 def test_hosts_of_many_physical_cpus_are_drawn(count):
     pcpu = pl.concat(timed(120, instance=[str(one)] * 120, util_pct=[float(one % 100)] * 120) for one in range(count))
     # Altair refuses more than 5,000 rows.
-    assert {name for name, _ in rows(cpu.pcpu_heat(pcpu), "pcpu", "util_pct_max")} == set(range(count))
+    assert {name for name, _ in values_of(cpu.pcpu_heat(pcpu), "pcpu", "util_pct_max")} == set(range(count))
 
 
 def test_a_physical_cpu_has_the_colour_of_its_highest_sample():
@@ -177,5 +169,5 @@ def test_a_physical_cpu_has_the_colour_of_its_highest_sample():
     (drawn,) = re.findall(r'<g class="mark-rect role-mark.*?</g>', svg)
     shades = [shade.light for shade in theme.HEAT]
     fills = [shades.index(fill) for fill in re.findall(r'fill="([^"]+)"', drawn)]
-    values = [value for _, value in rows(chart, "pcpu", "util_pct_max")]
+    values = [value for _, value in values_of(chart, "pcpu", "util_pct_max")]
     assert dict(zip(values, fills, strict=True)) == {0.0: 0, 9.99: 0, 10.0: 1, 100.0: 5, 50.0: 3, 89.0: 4}

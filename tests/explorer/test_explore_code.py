@@ -84,8 +84,7 @@ def test_copied_code_has_the_numbers_of_the_panel_in_any_state(path):
 
 
 @pytest.mark.parametrize("counter", ["DAVG/cmd", "GAVG/rd"])
-def test_weighted_means_of_differences_are_those_of_the_panel(counter):
-    rec = ex.open(BUSY_HOST)
+def test_weighted_means_of_differences_are_those_of_the_panel(rec, counter):
     state = {"counter": counter, "table": "physical_disk_scsi_device", "n": 8, "buckets": 20, "difference": True}
     assert compared([rec], state)["weighted"]
 
@@ -110,34 +109,40 @@ def idle(busy):
     return change
 
 
+def without(places):
+    """Leaves rows at these places out."""
+    return lambda place, _header, row: None if place in places else row
+
+
+@pytest.fixture(scope="module")
+def gaps(tmp_path_factory):
+    return rewritten(tmp_path_factory.mktemp("gaps") / "gaps.csv", without({*range(40, 70), *range(71, 90)}))
+
+
+@pytest.fixture(scope="module")
+def slower(tmp_path_factory):
+    """The second half has a sixth of the samples."""
+    places = {place for place in range(61, 121) if place % 6}
+    return rewritten(tmp_path_factory.mktemp("slower") / "slower.csv", without(places))
+
+
 @pytest.mark.parametrize("buckets", [400, 30])
 @pytest.mark.parametrize("difference", [False, True])
-def test_copied_lines_end_where_those_of_the_panel_do(tmp_path, buckets, difference):
-    def lossy(place, header, row):  # noqa: ARG001 (as the other)
-        return None if 40 <= place < 70 or 71 <= place < 90 else row
-
-    rec = rewritten(tmp_path / "gaps.csv", lossy)
+def test_copied_lines_end_where_those_of_the_panel_do(rec, gaps, buckets, difference):
     state = {"counter": "%RDY", "table": "group_cpu", "n": 3, "buckets": buckets, "difference": difference}
-    answer = compared([rec], state)
+    answer = compared([gaps], state)
     assert {max(filter(None, one["piece"])) for one in answer["series"]} == {2}
-    whole = ex.open(BUSY_HOST)
-    assert not any("piece" in one for one in compared([whole], state)["series"])
-    compared([rec, whole], state)
+    assert not any("piece" in one for one in compared([rec], state)["series"])
+    compared([gaps, rec], state)
 
 
 @pytest.mark.parametrize("counter", [("% Util Time", "physical_cpu"), ("DAVG/cmd", "physical_disk_scsi_device")])
 @pytest.mark.parametrize("difference", [False, True])
-def test_copied_code_counts_samples_by_the_time_they_cover(tmp_path, counter, difference):
-    """The second half has a sixth of the samples."""
-    slower = rewritten(
-        tmp_path / "slower.csv",
-        lambda place, header, row: None if place > 60 and place % 6 else row,  # noqa: ARG005
-    )
-    whole = ex.open(BUSY_HOST)
+def test_copied_code_counts_samples_by_the_time_they_cover(rec, slower, counter, difference):
     state = {"counter": counter[0], "table": counter[1], "n": 3, "buckets": 20, "difference": difference}
     assert compared([slower], state)["by_time"]
-    assert compared([slower, whole], state)["by_time"]
-    assert not compared([whole], state)["by_time"]
+    assert compared([slower, rec], state)["by_time"]
+    assert not compared([rec], state)["by_time"]
 
 
 def test_a_disk_has_a_latency_where_it_did_something(tmp_path):

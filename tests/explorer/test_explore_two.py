@@ -15,10 +15,10 @@ from esxparse.explorer.panel import Asked, Values, panel
 BUSY = ex.datasets_dir() / "busy-host" / "busy-host.csv"
 
 
-@pytest.fixture
-def other(tmp_path):
+@pytest.fixture(scope="module")
+def other(tmp_path_factory):
     """The same capture a day and two hours later."""
-    later = tmp_path / "later.csv"
+    later = tmp_path_factory.mktemp("later") / "later.csv"
     later.write_text(BUSY.read_text(encoding="utf-8").replace("03/11/2026 09:", "03/12/2026 11:"), encoding="utf-8")
     return ex.open(later)
 
@@ -100,12 +100,12 @@ def test_a_second_capture_without_the_table_leaves_the_first_as_it_is(rec, other
     assert "capture" not in made["data_2"].columns
 
 
-@pytest.fixture
-def restarted(tmp_path):
+@pytest.fixture(scope="module")
+def restarted(tmp_path_factory):
     """The same host after a restart, which numbers groups, worlds and ports anew; one VM is gone."""
     head, rows = BUSY.read_text(encoding="utf-8").split("\n", 1)
     head = re.sub(r"(?<=[(:])\d{4,}(?=:)", lambda found: str(int(found[0]) + 7), head).replace(":print-old", ":other")
-    path = tmp_path / "restarted.csv"
+    path = tmp_path_factory.mktemp("restarted") / "restarted.csv"
     path.write_text(f"{head}\n{rows}", encoding="utf-8")
     return ex.open(path)
 

@@ -197,6 +197,7 @@ def test_a_cluster_has_no_tasks_left_of_who_was_interrupted(dask, tmp_path, end,
         assert len(list(tmp_path.glob("begun-*"))) == 2
 
 
+@pytest.mark.search
 @pytest.mark.needs("distributed")
 def test_a_scheduler_that_is_killed_is_said(tmp_path):
     with cluster(tmp_path / "dask", workers=1, path=SEARCHED) as made:

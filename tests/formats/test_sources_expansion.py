@@ -14,27 +14,34 @@ from esxparse.formats import bundle, decompress
 from esxparse.formats.source import resolve
 
 pytestmark = pytest.mark.usefixtures("no_thread_is_left")
+ZEROS = bytes(12 << 20)
 
 
 @cache
 def bomb(title):
-    return COMPRESS[title](bytes(120 << 20))
+    return COMPRESS[title](ZEROS)
 
 
-@pytest.mark.usefixtures("deflate_by")
+@pytest.fixture
+def small_bombs(monkeypatch):
+    """What may expand without limit is a tenth of what it is, and so are the bombs."""
+    monkeypatch.setattr(decompress, "FREE", decompress.FREE // 10)
+
+
+@pytest.mark.usefixtures("deflate_by", "small_bombs")
 @pytest.mark.parametrize("title", TITLES)
 def test_absurd_expansion_is_refused(tmp_path, title):
     path = put(tmp_path, "x", bomb(title))
     assert "over 1000 times" in refusal(path)
 
 
+@pytest.mark.usefixtures("small_bombs")
 def test_absurd_expansion_inside_a_bundle_is_refused(tmp_path):
-    zeros = bytes(120 << 20)
     head = CAPTURE[:1000]
-    assert "over 1000 times" in refusal(put(tmp_path, "a.tgz", gzip.compress(tar_of({"a.csv": head + zeros}))))
-    assert "over 1000 times" in refusal(put(tmp_path, "a.zip", zip_of({"a.csv": head + zeros})))
+    assert "over 1000 times" in refusal(put(tmp_path, "a.tgz", gzip.compress(tar_of({"a.csv": head + 4 * ZEROS}))))
+    assert "over 1000 times" in refusal(put(tmp_path, "a.zip", zip_of({"a.csv": head + 4 * ZEROS})))
     # Two levels that each stay within the bounds.
-    inner = gzip.compress(head + zeros)
+    inner = gzip.compress(head + 4 * ZEROS)
     assert "over 1000 times" in refusal(put(tmp_path, "b.tgz", gzip.compress(tar_of({"a.csv.gz": inner}))))
 
 

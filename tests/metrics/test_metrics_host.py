@@ -167,15 +167,6 @@ def group_memory() -> pl.LazyFrame:
     )
 
 
-def test_memory_of_vms() -> None:
-    got = memory.vms(group_memory(), VMS).collect()
-    wanted = ["vm", "size_mib", "balloon_mib", "swapped_mib", "compressed_mib", "zip_mib_per_s"]
-    assert got.select(wanted).rows() == [
-        ("styx", 1024.0, 0.0, 0.0, 0.0, None),
-        ("poseidon", 6222.84, 1230.57, 102.52, 7.0, None),
-    ]
-
-
 def test_nought_per_cent_local_of_nothing_is_no_measurement() -> None:
     assert memory.vms(group_memory(), VMS).collect()["numa_local_pct"].to_list() == [75.0, None]
     without_sizes = group_memory().drop("numa_local_memory_mbytes", "numa_remote_memory_mbytes")

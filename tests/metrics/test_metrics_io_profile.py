@@ -44,40 +44,6 @@ def test_sizes_add_up_to_all_of_a_disk_and_direction():
     assert mix.height == 20
 
 
-def test_reads_and_writes():
-    parts = [histogram("io_length", "read", [1], [2, 1]), histogram("io_length", "write", [1], [0, 1])]
-    assert io_profile.read_share(pl.concat(parts)).collect().rows() == [(1, 3, 1, 75.0)]
-    one = [histogram("io_length", "read", [1], [1, 0]), histogram("io_length", "write", [1], [0, 0])]
-    assert io_profile.read_share(pl.concat(one)).collect().rows() == [(1, 1, 0, 100.0)]
-    none = [histogram("io_length", "read", [1], [0, 0]), histogram("io_length", "write", [1], [0, 0])]
-    assert io_profile.read_share(pl.concat(none)).collect().rows() == [(1, 0, 0, None)]
-
-
-def test_only_a_distance_of_one_is_sequential():
-    distances = [-1000, -128, -1, 0, 1, 2, 128, 1000]
-    plain = histogram("seek_distance", "all", distances, [1, 2, 4, 8, 16, 32, 64, 128, 256])
-    closest = histogram("seek_distance_of_16", "all", distances, [0, 0, 0, 0, 3, 1, 0, 0, 0])
-    (row,) = io_profile.sequential_share(pl.concat([plain, closest])).collect().to_dicts()
-    assert row["commands"] == 511
-    assert row["sequential_pct"] == pytest.approx(100 * 16 / 511)
-    # -128 < d <= -1, d = 0, 1 < d <= 2, 2 < d <= 128
-    assert row["near_pct"] == pytest.approx(100 * (4 + 8 + 32 + 64) / 511)
-    assert row["random_pct"] == pytest.approx(100 * (1 + 2 + 128 + 256) / 511)
-    assert row["interleaved_sequential_pct"] == 75.0
-
-
-def test_lengths_are_multiples_of_4_kib_surely_or_not_or_nobody_knows():
-    counts = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
-    (row,) = io_profile.alignment_hints(histogram("io_length", "write", LENGTHS, counts)).collect().to_dicts()
-    assert row["commands"] == 1023
-    # Exactly 4096, exactly 8192, exactly 16384.
-    assert row["multiple_pct"] == pytest.approx(100 * (16 + 64 + 256) / 1023)
-    # To 4095, and from 4097 to 8191.
-    assert row["no_multiple_pct"] == pytest.approx(100 * (1 + 2 + 4 + 8 + 32) / 1023)
-    # 8193 to 16383 (12 KiB is one), and beyond the last limit.
-    assert row["unknown_pct"] == pytest.approx(100 * (128 + 512) / 1023)
-
-
 def test_a_real_disk():
     path = real_data("misc", "vscsistats_esxi7.csv")
     histograms = ex.open(path)["histograms"]

@@ -41,11 +41,6 @@ def test_unknown_sizes_are_null():
     assert (large["wide"], large["fits"]) == (True, False)
 
 
-def test_the_smallest_node_counts_and_memory_alone_is_no_node():
-    nodes = pl.LazyFrame({"cpus": [[0, 1, 4, 5], [2, 3, 6, 7], []], "size_mib": [4096, 3072, 512]})
-    assert numa.node_size(nodes, threads_per_core=2).collect().row(0) == (2, 2, 3072)
-
-
 @pytest.mark.parametrize(
     ("settings", "exposed", "nodes", "per_node"),
     [

@@ -50,13 +50,6 @@ def test_the_baseline_is_no_finding_about_itself():
     assert (native["ratio_low"], native["verdict"], native["gap"]) == (None, None, None)
 
 
-def test_one_repetition_has_a_ratio_and_says_that_it_has_no_interval():
-    once = by_platform()["once"]
-    assert once["ratio"] == 0.9
-    assert (once["ratio_low"], once["verdict"]) == (None, None)
-    assert once["gap"] == "1 repetition: an interval needs 2 or more"
-
-
 def test_the_bootstrap_is_seeded_and_asked_for():
     one, again = by_platform(method="bootstrap", seed=7), by_platform(method="bootstrap", seed=7)
     assert one == again
@@ -80,16 +73,6 @@ def test_each_configuration_is_divided_by_the_baseline_that_shares_its_labels():
     assert got["gap"][4] == "no baseline run with these labels"
     whole = ratio.ratios(frame, "iops", ["filter", "vms"], {"filter": "default", "vms": 1}, within=[]).collect()
     assert whole["ratio"].to_list() == pytest.approx([1.0, 1.75, 1.8, 1.75, 1.7625])
-
-
-def test_a_baseline_that_is_not_unique_or_not_there_is_one_line():
-    frame = pl.LazyFrame({"filter": ["default", "default", "null"], "oio": [1, 2, 1], "iops": [1.0, 2.0, 3.0]})
-    with pytest.raises(EsxparseError, match=r"filter=default is not unique: oio is 1, 2; .*compare within oio"):
-        ratio.ratios(frame, "iops", ["filter", "oio"], {"filter": "default"}, within=[]).collect()
-    with pytest.raises(EsxparseError, match=r"no run matches the baseline filter=none: filter is default, null"):
-        ratio.ratios(frame, "iops", ["filter", "oio"], {"filter": "none"}).collect()
-    with pytest.raises(EsxparseError, match="has a different type"):
-        ratio.ratios(frame, "iops", ["filter", "oio"], {"oio": "one"}).collect()
 
 
 @pytest.mark.parametrize(

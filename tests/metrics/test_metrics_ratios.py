@@ -54,6 +54,8 @@ def test_the_verdict_is_the_side_of_1_that_the_interval_lies_on(mean, verdict):
     assert (row["ratio"], row["ratio_min"], row["ratio_max"]) == (mean / 10, (mean - 1) / 10, (mean + 1) / 10)
     assert row["change_pct"] == pytest.approx(10 * mean - 100)
     assert row["ratio_low"] < row["ratio"] < row["ratio_high"]
+    low, high = (f"{100 * (row[side] - 1):+z.3g}" for side in ("ratio_low", "ratio_high"))
+    assert (f"[{low}, {high}]" in (row["undecided"] or "")) == (verdict == "no difference shown")
 
 
 def test_a_ratio_of_equals_is_1_exactly():

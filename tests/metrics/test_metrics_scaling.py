@@ -38,6 +38,22 @@ def test_sweeps_are_told_apart():
     assert got["efficiency"].to_list() == [1.0, 1.0, 1.0, 0.5]
 
 
+@pytest.mark.parametrize(
+    "find",
+    [
+        lambda frame, *by: scaling.efficiency(frame, "hosts", "mbps", by),
+        lambda frame, *by: scaling.leaves_linear(frame, "hosts", "mbps", by),
+        lambda frame, *by: scaling.peak_load(frame, "hosts", {"rate": pl.col("mbps") > 5}, by),
+    ],
+    ids=["efficiency", "leaves_linear", "peak_load"],
+)
+def test_no_label_has_the_name_of_a_result(find):
+    frame = sweep(hosts=[1, 2], mbps=[10.0, 20.0])
+    for name in set(find(frame).collect_schema()) - {"hosts", "mbps"}:
+        with pytest.raises(EsxparseError, match=f"the column '{name}' clashes with a result column"):
+            find(frame.with_columns(pl.lit("a").alias(name)), name)
+
+
 @pytest.mark.parametrize("smallest", [0.0, None])
 def test_a_smallest_point_without_throughput_gives_no_infinity(smallest):
     got = scaling.efficiency(sweep(vms=[1, 2, 4], iops=[smallest, 100.0, 200.0]), "vms", "iops").collect()

@@ -90,15 +90,6 @@ def sweep(**changed):
     return pl.LazyFrame(columns | changed, schema_overrides={"latency_max_ms": pl.Float64})
 
 
-def test_bounds_come_from_the_test_that_reaches_them():
-    read, write = laws.upper_bounds(sweep(), by=["direction"]).collect().to_dicts()
-    assert (read["small_iops"], read["small_block_size_bytes"], read["tests"]) == (30_000, 512, 3)
-    assert (read["mb_per_s"], read["mb_block_size_bytes"]) == (262.144, 262_144)
-    assert read["latency_mean_ms"] == pytest.approx((30_000 * 0.5 + 28_000 * 0.6 + 16_000) / 59_000)
-    assert read["latency_max_ms"] == 90
-    assert (write["small_iops"], write["mb_per_s"], write["latency_max_ms"]) == (None, 50.0, None)
-
-
 def test_a_mixed_block_size_is_no_small_io():
     whole = laws.upper_bounds(sweep()).collect()
     assert whole["small_iops"].item() == 30_000
@@ -115,17 +106,6 @@ def test_the_peak_is_never_below_the_mean(values):
     assert got["mean"] <= got["peak"] * (1 + 1e-9)
     assert got["p95"] <= got["peak"]
     assert (got["peak_to_mean"] is None) == (got["mean"] == 0)
-
-
-def test_peaks_of_several_resources_by_run():
-    table = pl.LazyFrame({"run": ["a", "a", "b"], "cpu_pct": [10, 90, 20], "mb_per_s": [1.0, None, 5.0]})
-    got = laws.mean_and_peak(table, ["cpu_pct", "mb_per_s"], by=["run"]).collect()
-    assert got.select("run", "resource", "samples", "mean", "peak").rows() == [
-        ("a", "cpu_pct", 2, 50.0, 90.0),
-        ("b", "cpu_pct", 1, 20.0, 20.0),
-        ("a", "mb_per_s", 1, 1.0, 1.0),
-        ("b", "mb_per_s", 1, 5.0, 5.0),
-    ]
 
 
 def tiles():

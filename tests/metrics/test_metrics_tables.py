@@ -259,14 +259,15 @@ CASES = {
     ),
     "hardware_events.compare": (
         lambda: hardware_events.compare(
-            table("event value per_s", ("b", 6.0, 3.0), ("a", 1.0, 8.0)),
-            table("event value per_s", ("c", 3.0, 3.0), ("b", 1.0, 2.0)),
+            table("event value per_s", ("b", 6.0, 3.0), ("a", 1.0, 8.0), ("d", 2.0, 0.0)),
+            table("event value per_s", ("c", 3.0, 3.0), ("b", 1.0, 2.0), ("d", 0.0, 0.0)),
         ),
         dicts(
             "event first_value second_value value_ratio first_per_s second_per_s rate_ratio",
             ("a", 1, None, None, 8, None, None),
             ("b", 6, 1, 6, 3, 2, 1.5),
             ("c", None, 3, None, None, 3, None),
+            ("d", 2, 0, None, 0, 0, None),
         ),
     ),
     "io_profile.size_mix": (

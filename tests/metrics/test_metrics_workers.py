@@ -14,20 +14,6 @@ def results(*rows):
     )
 
 
-def test_it_is_the_median_of_workers_and_not_the_mean_of_reads():
-    frame = results(
-        (1, 1, "ALL", 1000.0, 9.0),
-        (1, 1, "MANAGER", 1000.0, 9.0),
-        (1, 1, "WORKER", 990.0, 1.0),
-        (1, 1, "DISK", 990.0, 1.0),
-        (1, 1, "WORKER", 5.0, 4.0),
-        (1, 1, "WORKER", 5.0, 100.0),
-        (1, 2, "WORKER", 5.0, 2.0),
-        (1, 2, "WORKER", 5.0, 3.0),
-    )
-    assert median_read_latency(frame).collect().rows() == [(1, 1, 3, 4.0), (1, 2, 2, 2.5)]
-
-
 def test_workers_that_only_write_are_left_out():
     frame = results((1, 1, "WORKER", 0.0, 0.0), (1, 1, "WORKER", 5.0, 7.0), (1, 2, "WORKER", 0.0, 0.0))
     assert median_read_latency(frame).collect().rows() == [(1, 1, 1, 7.0), (1, 2, 0, None)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import polars as pl
 import pytest
@@ -11,21 +11,7 @@ import studied
 import esxparse as ex
 from esxparse.metrics import alignment
 
-
-@cache
-def study():
-    return studied.study("case-alignment")
-
-
-@cache
-def runs() -> pl.DataFrame:
-    return study().runs.collect()
-
-
-@cache
-def random_of_sequential(value: str, machine: str, disk: str, op: str):
-    compared = study().compare(value).filter(machine=machine, disk=disk, op=op, pattern="random")
-    return compared.collect().row(0, named=True)
+study = partial(studied.study, "case-alignment")
 
 
 @cache
@@ -39,58 +25,12 @@ def aligned(machine: str, boundary: int) -> float:
     return alignment.shares(writes(machine), [boundary]).collect()["aligned_requests_pct"].item()
 
 
-def mean(column: str, pattern: str, **labels: str) -> float:
-    labels = {"machine": "esx", "disk": "large", "op": "write", **labels}
-    return runs().filter(pattern=pattern, **labels)[column].mean()
-
-
 @pytest.mark.search
 def test_the_diagnosis_is_the_published_one():
     (found,) = ex.diagnose(study())
     assert found.trouble == "storage.misaligned"
     assert found.severity == "critical"
     assert found.against == ()
-
-
-def test_all_runs_are_computed_and_nothing_is_to_be_said_of_them():
-    assert runs().height == 30
-    assert runs()["gap"].null_count() == 30
-    assert set(runs()["samples"].drop_nulls()) == {12}
-    assert study().notes == ()
-
-
-def test_only_random_writes_to_the_large_vmdk_are_slow():
-    iops = study().compare("iops").filter(pattern="random").collect()
-    slow = iops.filter(pl.col("ratio") < 0.9)
-    assert slow.select("machine", "disk", "op").rows() == [("esx", "large", "write")]
-    assert slow["verdict"].item() == "lower"
-    assert iops.filter(pl.col("ratio") >= 0.9)["ratio"].is_between(0.98, 1.02).all()
-
-
-def test_the_host_uses_less_cpu_and_as_much_for_each_io():
-    assert mean("host_used_pct", "random") < mean("host_used_pct", "sequential") / 5
-    cost = random_of_sequential("used_above_idle_cycles_per_io", "esx", "large", "write")
-    assert cost["verdict"] == "no difference shown"
-    # without subtracting the idle host it would look twice as dear
-    assert random_of_sequential("used_cycles_per_io", "esx", "large", "write")["ratio"] > 1.5
-
-
-def test_the_server_finds_little_in_its_cache_for_random_writes_alone():
-    hits = runs().filter(pl.col("nfs_server_cache_hit_pct").is_not_null())
-    low = pl.col("nfs_server_cache_hit_pct") < 95
-    assert hits.height == 12
-    assert set(hits.filter(low).select("op", "pattern").rows()) == {("write", "random")}
-    # 3 GB of cache, and 3 GB of new blocks with four times as many old ones beside them
-    assert mean("nfs_server_cache_hit_pct", "random") == pytest.approx(100 / 5, abs=2)
-
-
-def test_the_network_lost_nothing_and_the_server_took_the_time():
-    traced = runs().filter(pl.col("wire_write_p50_ms").is_not_null())
-    assert traced.height == 12
-    assert traced["tcp_retransmissions"].sum() == 0
-    assert traced["wire_unanswered"].sum() == 0
-    assert set(traced["wire_write_size_bytes"]) == {1024}
-    assert mean("wire_write_p50_ms", "random") == pytest.approx(mean("latency_mean_ms", "random"), rel=0.15)
 
 
 def test_offsets_tell_of_a_partition_that_begins_at_sector_63():

@@ -33,25 +33,6 @@ def polls(mode: str) -> pl.LazyFrame:
     return ex.open(FOLDER / f"{mode}.vmkperf.txt")["events"]
 
 
-def test_no_run_has_a_gap_and_nothing_is_to_be_said_of_them():
-    study = studied.study("mmu")
-    assert runs().height == 12
-    assert runs()["gap"].null_count() == 12
-    assert list(study.notes) == []
-
-
-def test_the_published_output_is_there_as_perf_printed_it():
-    text = (FOLDER / "nested-1.perf.txt").read_text(encoding="ascii")
-    assert "68456568  dTLB-load-misses         #      0.000 M/sec" in text
-    assert "60.072490066  seconds time elapsed" in text
-
-
-def test_the_rate_that_perf_prints_is_none():
-    """Without task-clock perf of 2.6.32 divides by nothing; by the time elapsed it is over a million a second."""
-    assert of("perf", "nested")["tlb_miss_load_per_s"][0] == pytest.approx(1_139_566, abs=1)
-    assert of("perf", "shadow")["tlb_miss_load_per_s"][0] == pytest.approx(655_494, abs=1)
-
-
 def test_one_run_of_each_only_points_at_a_mode():
     found = mmu.advice(timed("nested", 1), timed("shadow", 1), mhz=MHZ)
     assert (found.mode, found.shown, found.time_interval) == ("shadow", False, None)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import polars as pl
 import pytest
 import studied
 
 import esxparse as ex
-from esxparse.metrics import host_cpu, ratio, scaling
+from esxparse.metrics import host_cpu, scaling
+
+study = partial(studied.study, "monster")
 
 SHAPE = ["database", "vsphere", "sharing", "vms", "vcpus"]
 BUSY_PCT = 10.0
 """From here a PCPU counts as one that the VM runs on; the others do the VMkernel's work, under 1 %."""
-
-
-@cache
-def study():
-    return studied.study("monster")
 
 
 @cache
@@ -45,14 +42,6 @@ def opm(**labels: object) -> float:
     return orders().filter(**labels)["opm"].mean()
 
 
-def test_all_runs_are_computed_and_there_is_nothing_to_say_of_them():
-    runs = study().runs.collect()
-    assert study().notes == ()
-    assert runs["gap"].null_count() == runs.height == 12
-    assert runs.filter(pl.col("samples").is_not_null())["samples"].to_list() == [12] * 10
-    assert orders().group_by(SHAPE).len()["len"].to_list() == [3] * 12
-
-
 def test_the_fair_pair_measures_scaling_up_and_the_unfair_one_hyper_threads():
     largest, half = opm(sharing="thread", vcpus=120), opm(sharing="thread", vcpus=60)
     fair = scaling.scale_up_efficiency(120, largest, 60, half)
@@ -69,26 +58,6 @@ def test_the_two_vms_of_60_vcpus_have_as_many_pcpus_but_not_as_many_cores():
     assert busy_pcpus("core", 60) == 120
     assert shape(sharing="thread", vcpus=60)["host_core_util_pct"] < 40
     assert shape(sharing="core", vcpus=60)["host_core_util_pct"] > 60
-
-
-def test_sql_server_does_less_in_fewer_larger_vms_and_waits_more():
-    table = orders().filter(sharing="host")
-    found = ratio.ratios(table.lazy(), "opm", ["vms", "vcpus"], {"vms": 8, "vcpus": 8}, within=[]).collect()
-    assert found["vms"].to_list() == [8, 4, 2, 1]
-    assert found["ratio"].is_sorted(descending=True)
-    assert set(found["verdict"][2:]) == {"lower"}
-    waits = study().runs.filter(sharing="host").sort("vcpus").collect()
-    assert waits["costop_pct"].is_sorted()
-    assert waits["vcpus_per_core"].to_list() == [1.6] * 4
-    # what they do less is what their vCPUs ran less
-    ran = waits["host_util_pct"] / waits["host_util_pct"][0]
-    assert found["ratio"].to_list() == pytest.approx(ran.to_list(), abs=0.02)
-
-
-def test_vms_that_are_alike_do_alike():
-    per_vm = study().results.filter(sharing="host", vcpus=8).group_by("test").agg(pl.col("value").mean()).collect()
-    assert per_vm.height == 8
-    assert per_vm["value"].max() / per_vm["value"].min() < 1.02
 
 
 def test_a_vm_of_eight_vcpus_against_that_of_the_2009_study():

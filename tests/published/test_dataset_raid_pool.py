@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import polars as pl
-import pytest
 import studied
 
 from esxparse.metrics import ratio, storage_laws
 
+study = partial(studied.study, "raid-pool")
+
 APPLICATIONS = ("mail_server", "olio", "dvd_store")
 RESPONSES = tuple(f"vmmark_{name}_response_ms" for name in APPLICATIONS)
-
-
-@cache
-def study():
-    return studied.study("raid-pool")
 
 
 @cache
@@ -40,25 +36,6 @@ def normalised() -> pl.DataFrame:
     return table.collect()
 
 
-def test_all_runs_are_computed_and_only_a_single_tile_does_not_hold_still():
-    runs = study().runs.collect()
-    assert runs.group_by("test").len().sort("test").rows() == [
-        ("iometer", 12),
-        ("vmmark applications", 12),
-        ("vmmark storage", 24),
-    ]
-    assert runs["gap"].null_count() == runs.height
-    assert len(study().notes) == 5
-    assert all("not shown to be steady" in str(note) and "tiles=1)" in str(note) for note in study().notes)
-
-
-@pytest.mark.parametrize("column", ["gavg_read_ms", "gavg_write_ms", "iops"])
-def test_two_runs_of_each_show_no_difference_in_what_esxtop_saw_of_vmmark(column):
-    rows = study().compare(column).collect().filter(test="vmmark storage", storage="pool")
-    assert rows["runs"].to_list() == [2] * 6
-    assert set(rows["verdict"]) == {"no difference shown"}
-
-
 def test_no_application_shows_a_difference_but_all_are_slower_with_more_tiles():
     rows = study().virtual_to_native().filter(storage="pool", unit="ms").collect()
     assert rows.height == 18
@@ -67,13 +44,6 @@ def test_no_application_shows_a_difference_but_all_are_slower_with_more_tiles():
         mean = normalised().group_by("tiles").agg(pl.col(f"{column}_normalised").mean()).sort("tiles")
         one, seven, thirteen = mean[f"{column}_normalised"]
         assert one < seven < thirteen
-
-
-def test_io_latency_rises_with_tiles_whatever_the_storage():
-    table = study().runs.filter(test="vmmark storage").group_by("storage", "tiles").agg(pl.col("gavg_read_ms").mean())
-    for _, rows in table.sort("tiles").collect().group_by("storage"):
-        one, seven, thirteen = rows["gavg_read_ms"]
-        assert 1.0 < seven / one < thirteen / one < 1.25
 
 
 def test_iometer_shows_the_pool_ahead_and_allocation_without_effect():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,13 +10,10 @@ import studied
 
 from esxparse.metrics import remote
 
+study = partial(studied.study, "remote")
+
 if TYPE_CHECKING:
     import polars as pl
-
-
-@cache
-def study():
-    return studied.study("remote")
 
 
 @cache
@@ -25,11 +22,6 @@ def by_activity(access: str) -> pl.DataFrame:
     unit = "kb_per_s" if access == "console" else "bytes"
     samples = study().results.filter(access=access).select("time", activity="test", **{unit: "value"})
     return remote.by_activity(samples).collect()
-
-
-def test_nothing_is_missing_and_nothing_is_said():
-    assert study().notes == ()
-    assert study().runs.collect()["gap"].null_count() == 4
 
 
 @pytest.mark.parametrize(("access", "minutes"), [("chrome", 4.0), ("firefox", 4.0), ("rdp", 3.5)])
@@ -45,18 +37,3 @@ def test_rdp_moves_a_tenth_of_what_a_browser_does_in_every_step():
     assert steps.height == 9
     assert (steps["volume_mb_rdp"] < 0.25 * steps["volume_mb"]).all()
     assert studied.here("remote")["rdp_mb"] == pytest.approx(studied.here("remote")["chrome_mb"] / 10, rel=0.1)
-
-
-def test_a_browser_moves_most_at_login_where_it_fills_its_cache():
-    for access in ("chrome", "firefox"):
-        assert by_activity(access).sort("volume_mb", descending=True)["activity"][0] == "login"
-
-
-def test_a_video_moves_most_and_typing_least():
-    rates = by_activity("console").sort("mean_kb_per_s")["activity"].to_list()
-    assert rates == ["typing", "browsing", "video"]
-
-
-def test_eight_consoles_fill_a_fast_ethernet_link_while_their_users_type():
-    assert remote.connections(100, studied.here("remote")["console_typing_kb_per_s"]) == 8
-    assert remote.connections(100, studied.here("remote")["console_video_kb_per_s"]) == 4

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import polars as pl
 import pytest
@@ -11,14 +11,10 @@ import studied
 import esxparse as ex
 from esxparse.metrics import storage
 
+study = partial(studied.study, "sapiq")
+
 WARM = "sap_iq_warm_throughput_queries_per_h"
-COLD = "sap_iq_cold_throughput_queries_per_h"
 MODES = ("storage-transfer", "network-transfer")
-
-
-@cache
-def study():
-    return studied.study("sapiq")
 
 
 @cache
@@ -33,38 +29,6 @@ def guest_disk(mode: str) -> pl.DataFrame:
     rec = ex.open(ex.datasets.folder("sapiq") / f"{mode}-1.csv.bz2")
     disks = storage.virtual_disks(rec["virtual_disk"]).collect()
     return disks.with_columns((pl.col("time") - pl.col("time").min()).dt.total_seconds().alias("second"))
-
-
-def test_all_runs_are_steady_once_the_cache_is_warm():
-    runs = study().runs.collect()
-    assert study().notes == ()
-    assert runs["gap"].null_count() == runs.height == 6
-    assert set(runs["samples"]) == {27}
-    assert set(runs["steady"]) == {"steady"}
-
-
-def test_three_repetitions_show_the_bump():
-    found = network_transfer(WARM)
-    assert found["runs"] == 3
-    assert found["verdict"] == "higher"
-    assert 1.05 < found["ratio_low"] < found["ratio_high"] < 1.15
-
-
-def test_both_modes_are_faster_once_the_cache_is_warm():
-    runs = study().runs.select(pl.col(WARM) / pl.col(COLD)).collect().to_series()
-    assert runs.min() > 1.5
-
-
-def test_the_io_is_read_heavy_and_reads_get_short_as_the_cache_fills():
-    for mode in MODES:
-        disk = guest_disk(mode)
-        warm, cold = disk.filter(pl.col("second") > 360), disk.filter(pl.col("second") < 80)
-        assert warm["reads_per_sec"].sum() / warm["commands_per_sec"].sum() > 0.9
-        assert cold["average_millisec_per_read"].mean() == pytest.approx(9.9, abs=0.2)
-        assert warm["average_millisec_per_read"].mean() < 1.0
-        steps = disk.filter(pl.col("second") <= 340)["average_millisec_per_read"].diff().drop_nulls()
-        assert steps.max() < 0.2
-        assert steps.min() < -1.0
 
 
 def test_network_transfer_writes_next_to_nothing():

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import polars as pl
-import pytest
 import studied
 
 from esxparse.metrics import scaling
+
+study = partial(studied.study, "zephyr")
 
 OFF_PCT = 5.0
 """How far the share of an operation may be from what the mix requires, in percent of it."""
 COMPUTE = {"login", "joinAuction", "placeBid"}
 PICTURES = {"homePage", "getItemDetail"}
-
-
-@cache
-def study():
-    return studied.study("zephyr")
 
 
 @cache
@@ -39,17 +35,6 @@ def peaks():
     return study().peak_load("users", rules()).collect()
 
 
-@cache
-def curve():
-    return scaling.efficiency(peaks().lazy(), "servers", "peak_load").collect()
-
-
-def test_all_runs_are_computed_and_there_is_nothing_to_say_of_them():
-    assert study().notes == ()
-    assert study().runs.collect()["gap"].null_count() == 50
-    assert len(operations()) == 11
-
-
 def test_each_peak_lies_between_a_load_that_passes_and_one_that_fails():
     assert set(peaks()["loads"]) == {5}
     assert set(peaks()["failed_below_peak"]) == {0}
@@ -60,13 +45,6 @@ def test_application_servers_end_the_linear_part_and_web_servers_the_rest():
     failed = {row["servers"]: set(row["failed_rules"].split(", ")) for row in peaks().to_dicts()}
     assert all(failed[servers] == COMPUTE for servers in range(1, 7))
     assert all(failed[servers] == PICTURES for servers in range(7, 11))
-
-
-def test_beyond_six_more_servers_gain_next_to_nothing():
-    gained = peaks()["peak_load"].diff().to_list()[1:]
-    assert min(gained[:5]) > 2000
-    assert max(gained[5:]) < 800
-    assert curve()["efficiency"][-1] == pytest.approx(0.636, abs=0.005)
 
 
 def test_what_linear_means_decides_how_far_it_goes():

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
+import studied
 from golden import kept, texts
 from search import routine_of
 
 import esxparse as ex
 from esxparse.errors import EsxparseError
 
-DATA = ex.datasets_dir()
-STUDIES = sorted(path.parent.name for path in DATA.glob("*/study.toml"))
+STUDIES = sorted(path.parent.name for path in ex.datasets_dir().glob("*/study.toml"))
 ROUTINE = {"numa", "replication", "sapiq", "spark", "vcenter", "vpmc", "zephyr"}
 
 
@@ -58,4 +58,4 @@ def of_study(study):
 
 @pytest.mark.parametrize("name", routine_of(STUDIES, ROUTINE))
 def test_the_tables_and_charts_of_a_study(name):
-    kept.check("studies", name, of_study(ex.study(DATA / name)))
+    kept.check("studies", name, of_study(studied.study(name)))

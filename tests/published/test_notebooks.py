@@ -19,7 +19,7 @@ from kernels import SocketKernelManager
 FOLDER = ROOT / "notebooks"
 NOTEBOOKS = sorted(FOLDER.rglob("[!.]*.ipynb"))
 VARIES = "nbval-ignore-output"
-ROUTINE = {"01-first-look", "04-ready-and-co-stop", "docker"}
+ROUTINE = {"01-first-look", "04-ready-and-co-stop", "remote"}
 """What `make test` runs."""
 # Pictures differ with the fonts of a machine.
 PICTURES = {"image/png", "image/svg+xml"}

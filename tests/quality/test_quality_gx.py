@@ -11,7 +11,8 @@ import pytest
 import esxparse as ex
 from esxparse.quality import gx, suites
 
-pytestmark = pytest.mark.needs("great-expectations")
+# It takes seconds to import.
+pytestmark = [pytest.mark.needs("great-expectations"), pytest.mark.search]
 FORMATS = ex.datasets_dir() / "formats"
 
 
@@ -27,7 +28,6 @@ def test_it_loads_every_suite(path):
     assert [one.severity.value for one in loaded.expectations] == [one["severity"] for one in config["expectations"]]
 
 
-@pytest.mark.search
 def test_both_engines_agree_on_a_sound_and_on_a_damaged_recording():
     rec = ex.open(FORMATS / "fio-json-plus.json")
     rec = ex.Recording("fio", rec.source, {"jobs": rec["jobs"]}, rec.meta)
@@ -57,7 +57,6 @@ def test_expectations_that_only_it_knows_are_run_by_it(tmp_path):
         ex.check(ex.open(FORMATS / "fio-json-plus.json"), mine)
 
 
-@pytest.mark.search
 def test_data_docs_are_pages_that_name_each_table(tmp_path):
     index = ex.quality.data_docs(ex.open(FORMATS / "power-pdu-export.csv", format="power_csv"), tmp_path)
     assert index == tmp_path / "index.html"
@@ -66,7 +65,6 @@ def test_data_docs_are_pages_that_name_each_table(tmp_path):
     assert list(tmp_path.glob("validations/**/*.html"))
 
 
-@pytest.mark.search
 def test_without_it_the_error_says_what_to_install():
     code = (
         "import sys; sys.modules['great_expectations'] = None\n"

@@ -40,45 +40,6 @@ def lines(block):
     return {words[0]: words[1:] for words in map(str.split, block.text.splitlines()[2:]) if words}
 
 
-WORLDS = {
-    ("Vcpu(7:db:100:vmx-vcpu-0:db)", "% Used"): series(1),
-    ("Vcpu(7:db:101:vmx-vcpu-1:db)", "% Used"): series(2),
-    ("Vcpu(9:web:200:vmx-vcpu-0:web)", "% Used"): series(3),
-}
-MEMORY = {
-    # counter: the column's place in the line, its decimals, and how the samples become one
-    "Memory Size MBytes": (0, 0, max),
-    "Memory Granted Size MBytes": (1, 0, mean),
-    "Memory Consumed Size MBytes": (2, 0, mean),
-    "Touched MBytes": (3, 0, mean),
-    "Overhead MBytes": (4, 0, mean),
-    "Memctl MBytes": (5, 0, max),
-    "Swapped MBytes": (6, 0, max),
-    "Used Compressed Memory MBytes": (7, 0, max),
-    "Swap Read MBytes/sec": (8, 2, max),
-    "Swap Written MBytes/sec": (9, 2, max),
-    "Numa % Local": (10, 0, min),
-}
-
-
-def test_every_column_of_the_memory_of_vms(tmp_path):
-    cells = dict(WORLDS)
-    for place, counter in enumerate(MEMORY, 1):
-        cells["Group Memory(7:db)", counter] = series(10 * place, 0.3, MIXED)
-        cells["Group Memory(9:web)", counter] = series(20 * place, 0.5, DOWN)
-    for group in ("7:db", "9:web"):
-        cells[f"Group Memory({group})", "Numa Local Memory MBytes"] = series(100)
-        cells[f"Group Memory({group})", "Numa Remote Memory MBytes"] = series(50)
-    rec = opened(tmp_path, cells)
-    block = alone("host_health", "host_health.vm_memory", vms=series_of(rec).table("vm"))
-    found = lines(block)
-    assert list(found) == ["web", "db"]
-    for vm, group in (("db", "7:db"), ("web", "9:web")):
-        for counter, (place, digits, one) in MEMORY.items():
-            cell = [round(value, 2) for value in cells[f"Group Memory({group})", counter]]
-            assert found[vm][place] == f"{one(cell):.{digits}f}", (vm, counter)
-
-
 WAITS = ("% Used", "% Run", "% Ready", "% CoStop", "% Max Limited", "% Swap Wait")
 
 

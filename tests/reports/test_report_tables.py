@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-import statistics
-
 import pytest
 from cells import columns_of
-from sheet import VCPUS
-from templated import alone, shown
+from templated import shown
 
 import esxparse as ex
 from esxparse.formats.power import readings
-from esxparse.metrics import power_join, storage
+from esxparse.metrics import power_join
 from esxparse.metrics._series import Lag
 from esxparse.reports.power_profile import gather
 
 
-def p95(values):
-    """95th percentile, linear between neighbours."""
-    ordered = sorted(values)
-    place = 0.95 * (len(ordered) - 1)
-    low = int(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
-
-
 def mean(values):
     return sum(values) / len(values)
-
-
-def lines_of(block):
-    """The lines of a table as text, by their first cell."""
-    _, _, *lines = block.text.splitlines()
-    return {line.split("  ")[0].strip(): " ".join(line.split()) for line in lines}
 
 
 def from_first_rate(columns):
@@ -40,74 +22,6 @@ def from_first_rate(columns):
     rates = [values for columns_ in columns.values() for name, values in columns_.items() if name.endswith("/sec")]
     begin = 0 if any(values[0] for values in rates) else 1
     return {one: {name: values[begin:] for name, values in found.items()} for one, found in columns.items()}
-
-
-def test_the_table_of_vms_is_made_of_the_cells_of_their_vcpus(busy_host, busy_host_file):
-    worlds, groups = columns_of(busy_host_file, "Vcpu"), columns_of(busy_host_file, "Group Cpu")
-    lines = lines_of(alone("host_health", "host_health.vm_cpu", vms=busy_host["vm"]))
-    expected = {}
-    for vm, vcpus in VCPUS.items():
-        own = [values for name, values in worlds.items() if ":vmx-vcpu-" in name and name.endswith(f":{vm}")]
-        assert len(own) == vcpus
-        group = next(values for name, values in groups.items() if name.endswith(f":{vm}"))
-
-        def per_sample(counter, own=own):
-            return [mean(cells) for cells in zip(*(one[counter] for one in own), strict=True)]
-
-        ready, limited = per_sample("% Ready"), per_sample("% Max Limited")
-        waited = [max(one - other, 0.0) for one, other in zip(ready, limited, strict=True)]
-        numbers = [
-            mean(group["% Used"]) / vcpus,
-            mean(group["% Run"]) / vcpus,
-            p95(waited),
-            max(waited),
-            p95(per_sample("% CoStop")),
-            p95(limited),
-            p95(per_sample("% Swap Wait")),
-        ]
-        expected[vm] = " ".join([vm, str(vcpus), *(f"{number:,.1f}" for number in numbers), "vCPU worlds"])
-    assert lines == expected
-
-
-def test_the_table_of_devices_is_made_of_their_cells(busy_host, busy_host_file):
-    columns = from_first_rate(columns_of(busy_host_file, "Physical Disk SCSI Device"))
-    lines = lines_of(
-        alone("host_health", "host_health.devices", per_device=storage.summary(busy_host["device"], by="instance"))
-    )
-    assert set(lines) == set(columns)
-    for device, cells in columns.items():
-        iops = cells["Commands/sec"]
-        busy = [ms for ms, rate in zip(cells["Average Guest MilliSec/Command"], iops, strict=True) if rate > 0]
-
-        def weighted(name, cells=cells, iops=iops):
-            pairs = zip(cells[f"Average {name} MilliSec/Command"], iops, strict=True)
-            return f"{sum(ms * rate for ms, rate in pairs) / sum(iops):.2f}"
-
-        rates = zip(cells["MBytes Read/sec"], cells["MBytes Written/sec"], strict=True)
-        expected = [
-            device,
-            f"{mean(iops):,.1f}",
-            f"{max(iops):,.1f}",
-            f"{mean([sum(both) for both in rates]):,.2f}",
-            *(weighted(name) for name in ("Guest", "Driver", "Kernel", "Queue")),
-            f"{p95(busy):.2f}",
-            f"{max(busy):.2f}",
-            f"{max(cells['Queued Commands']):.0f}",
-        ]
-        assert lines[device] == " ".join(expected)
-
-
-def test_the_table_of_memory_is_made_of_the_cells_of_the_groups(busy_host, busy_host_file):
-    groups = columns_of(busy_host_file, "Group Memory")
-    lines = lines_of(alone("host_health", "host_health.vm_memory", vms=busy_host["vm"]))
-    for vm in VCPUS:
-        cells = next(values for name, values in groups.items() if name.endswith(f":{vm}"))
-        start = [
-            vm,
-            f"{max(cells['Memory Size MBytes']):,.0f}",
-            f"{mean(cells['Memory Granted Size MBytes']):,.0f}",
-        ]
-        assert lines[vm].startswith(" ".join(start))
 
 
 def host_mb_per_s(file):
@@ -171,8 +85,3 @@ def test_every_unit_of_power_is_what_it_is_defined_as():
 def test_a_clock_is_suspected_from_a_clear_lag_on(correlation, unshifted, suspected):
     lag = Lag(seconds=240.0, correlation=correlation, unshifted=unshifted, step=10.0)
     assert (power_join._suspect(lag) is not None) is suspected
-
-
-def test_p95_of_these_tests_is_the_usual_one():
-    values = [float(number) for number in range(1, 102)]
-    assert p95(values) == statistics.quantiles(values, n=20, method="inclusive")[-1] == 96.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from html import unescape
 
 import polars as pl
 import pytest
@@ -11,16 +10,9 @@ from templated import shown
 
 import esxparse as ex
 from esxparse.charts import events, theme
-from esxparse.reports import blocks, report
 from esxparse.reports.hardware_events import gather
 
 FORMATS = ex.datasets_dir() / "formats"
-
-
-def text_of(page):
-    """What a reader of the page reads, without the charts."""
-    words = re.sub(r"<(script|style)\b.*?</\1>", " ", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-    return " ".join(unescape(re.sub(r"<[^>]+>", " ", words)).split())
 
 
 def perf_text(path, seconds, **counts):
@@ -41,56 +33,6 @@ def modes(tmp_path_factory):
     return nested, shadow
 
 
-@pytest.mark.search
-def test_two_recordings_are_compared_by_counts_and_by_rates(modes, tmp_path):
-    page = text_of(report(modes, "hardware_events", tmp_path / "report.html"))
-    first, second = 68456568 / 60.07, 38750437 / 59.12
-    assert f"68,456,568 38,750,437 1.767 {first:,.0f} {second:,.0f} {first / second:.3f}" in page
-    assert f"{68456568 / 98377000:.3f}" in page
-    assert f"{38750437 / 97900000:.3f}" in page
-    assert "Traceback" not in page
-    found = gather.gather(modes)
-    spec = shown("hardware_events", "events.ratios(", found=found).charts[0]
-    assert spec["title"]["text"] == "nested against shadow"
-    ratios = {
-        row["kind"]: row["ratio"]
-        for rows in spec["datasets"].values()
-        for row in rows
-        if row.get("event") == "dTLB-load-misses"
-    }
-    assert ratios == {"of counts": pytest.approx(1.7666, abs=1e-4), "of rates": pytest.approx(1.7386, abs=1e-4)}
-
-
-def test_three_recordings_stand_against_the_first_that_counted_an_event():
-    paths = [ex.datasets_dir() / "vpmc" / f"nested-guest-{number}.perf.txt" for number in (1, 2, 3)]
-    counts = [
-        dict(ex.open(path)["events"].select("event", "value").collect().iter_rows())["dTLB-load-misses"]
-        for path in paths
-    ]
-    lines = [
-        line
-        for line in shown(
-            "hardware_events", "hardware_events.against_first", found=gather.gather(paths)
-        ).text.splitlines()
-        if line.startswith("dTLB-load-misses")
-    ]
-    assert [f"{count / counts[0]:.3f}" in line for count, line in zip(counts, lines, strict=True)] == [True] * 3
-
-
-@pytest.mark.search
-def test_one_recording_tells_rates_shares_and_what_was_not_counted(tmp_path):
-    page = text_of(report(FORMATS / "perf-plain.txt", "hardware_events", tmp_path / "report.html"))
-    rows = {row["event"]: row for row in ex.open(FORMATS / "perf-plain.txt")["events"].collect().rows(named=True)}
-    took = ex.open(FORMATS / "perf-plain.txt")["runs"].collect()["elapsed_s"].item()
-    misses, instructions = rows["dTLB-load-misses"]["value"], rows["instructions"]["value"]
-    rates = f"{misses / took:,.1f} {1000 * misses / instructions:.3f}"
-    assert f"dTLB-load-misses {misses:,.0f} {blocks.ABSENT} {rates} 83.3 4.11 % of" in page
-    assert f"Instructions per cycle {instructions / rows['cycles']['value']:.2f}" in page
-    assert "LLC-load-misses warning not supported" in page
-    assert "cycles info counted 66.6 % of the time: an estimate" in page
-    assert "There is nothing to compare" in page
-
-
 def test_the_summary_of_an_interval_recording_is_not_counted_again(tmp_path):
     path = tmp_path / "interval.csv"
     lines = [f"{second}.000000000,{100 * second},,page-faults,1000,100.00,," for second in (1, 2, 3)]
@@ -109,22 +51,6 @@ def test_an_interval_without_a_count_breaks_the_line_and_is_not_zero():
     assert rates["per_s"].null_count() == 3
     assert 0 not in rates["per_s"].to_list()
     assert gather.measured_s(found.subjects[0]) == pytest.approx(0.201336)
-
-
-@pytest.mark.search
-def test_vmkperf_names_the_pcpu_that_differs(tmp_path):
-    page = text_of(report(FORMATS / "vmkperf-poll.txt", "hardware_events", tmp_path / "report.html"))
-    polls = ex.open(FORMATS / "vmkperf-poll.txt")["events"].collect()
-    means = sorted((rows["rate_per_s"].mean(), pcpu[0]) for pcpu, rows in polls.group_by("pcpu"))
-    median = (means[1][0] + means[2][0]) / 2
-    assert means[-1][1] == 3
-    assert f"{median:,.0f} {means[-1][0]:,.0f} PCPU 3 {means[-1][0] / median:.2f}" in page
-    total = sum(mean for mean, _ in means)
-    assert f"tlb_misses {total:,.0f}" in page
-    found = gather.gather([FORMATS / "vmkperf-poll.txt"])
-    (chart,) = shown("hardware_events", "events.spread(", found=found).charts
-    assert chart["title"]["text"] == "tlb_misses"
-    assert "millions of events per second" in str(chart)
 
 
 def test_counts_by_cpu_without_seconds_stay_counts():
@@ -231,13 +157,6 @@ def test_the_rest_of_the_cpus_is_not_the_sum_of_all(tmp_path):
     assert "Events; 1 not counted on every CPU or in every interval, so with a count that is too low" in str(
         shown("hardware_events", "hardware_events.listed", found=found)
     )
-
-
-def test_a_cpu_that_never_counts_an_event_is_no_part_of_it(tmp_path):
-    found = per_cpu(tmp_path, [(100, None), (200, None)])
-    assert gather.rates(found.subjects[0]).sort("x").collect()["per_s"].to_list() == [100, 200]
-    complete = per_cpu(tmp_path, [(100, 900), (200, 600)])
-    assert "Events;" not in str(shown("hardware_events", "hardware_events.listed", found=complete))
 
 
 def test_one_event_that_was_not_counted_is_one(tmp_path):

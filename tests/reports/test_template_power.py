@@ -64,24 +64,6 @@ def samples(busy_host):
 
 
 @pytest.mark.search
-def test_a_capture_alone_tells_power_energy_and_power_per_work(busy_host_file, samples, tmp_path):
-    page = text_of(report(busy_host_file, "power_profile", tmp_path / "report.html"))
-    watts = [one[1] for one in samples]
-    joules = trapezoid([(one[0], one[1]) for one in samples])
-    mean = joules / (samples[-1][0] - samples[0][0]).total_seconds()
-    assert f"Mean power {mean:.0f} W esxtop, over 10 min" in page
-    assert f"{min(watts):.0f} to {max(watts):.0f} W" in page
-    assert f"{joules / 3.6e6:.4f} kWh" in page
-    assert "Power cap 495 W" in page
-    util = sum(one[2] for one in samples)
-    ghz = sum(one[3] for one in samples) / 100 * 16 * 2.6
-    assert f"% of host util 121 {util / 121:.2f} {sum(watts) / 121:.1f} {sum(watts) / util:.2f}" in page
-    assert f"GHz of CPU work 121 {ghz / 121:.2f} {sum(watts) / 121:.1f} {sum(watts) / ghz:.2f}" in page
-    assert "Traceback" not in page
-    assert "Error" not in page
-
-
-@pytest.mark.search
 def test_a_meter_beside_the_capture_with_a_gap_and_a_price(busy_host_file, samples, tmp_path):
     meter, points = meter_file(tmp_path, samples, skip=range(40, 56))
     page = text_of(
@@ -117,20 +99,6 @@ def test_a_clock_that_is_off_by_seconds_is_said_where_times_are_shared(busy_host
     found = gather.gather([busy_host_file, meter])
     assert "1m ahead of the capture's" in shown("power_profile", "mend =", found=found).text
     assert "ex-warning" in shown("power_profile", "mend =", found=found).html
-
-
-@pytest.mark.search
-def test_every_kind_of_meter_in_one_report(tmp_path):
-    names = ("redfish-collected.jsonl", "redfish-ilo5-fast-power-meter.json", "ipmi-sensor-loop.txt")
-    more = ("power-pdu-export.csv", "ribcl-power-readings.xml", "redfish-ilo5-power.json")
-    page = text_of(report([FORMATS / name for name in (*names, *more)], "power_profile", tmp_path / "report.html"))
-    assert "redfish-collected: HpeServerPowerSupply 0 output power supply 8" in page
-    assert "ipmi-sensor-loop: Pwr Consumption whole host 3 266.0" in page
-    assert "ribcl-power-readings: system whole host 3 213.0 210 216 207 188 266" in page
-    assert "Power cap 350 W" in page
-    rows = ex.open(FORMATS / "redfish-ilo5-fast-power-meter.json")["power"].sort("time").collect()
-    joules = trapezoid(rows.select("time", "watts").rows())
-    assert f"{joules / 3.6e6:.4f} kWh" in page
 
 
 @pytest.mark.parametrize(
@@ -188,14 +156,6 @@ def test_a_sensor_has_one_mean_on_the_page(tmp_path):
     assert f"Mean power: {mean:.0f} W" in shown("power_profile", "shown = tiles(items)", found=found).text
     for block in (shown("power_profile", f"power_profile.{name}", found=found) for name in ("sensors", "energies")):
         assert f" {mean:.1f}" in block.text
-
-
-@pytest.mark.search
-def test_readings_without_times_have_no_energy_and_say_so(tmp_path):
-    page = text_of(report(FORMATS / "redfish-ilo5-power.json", "power_profile", tmp_path / "report.html"))
-    assert "Power 308 W PowerControl 0, once, at an unknown time" in page
-    assert "These readings have no times" in page
-    assert "Energy needs readings at several times" in page
 
 
 def test_the_columns_of_a_csv_that_nothing_else_tells(tmp_path):

@@ -146,22 +146,6 @@ def test_fine_bins_are_put_together_and_no_share_is_lost():
     assert sum(row["share_pct"] for row in rows) == pytest.approx(100)
 
 
-@pytest.mark.search
-def test_the_report_on_several_recordings_is_one_page_with_their_numbers(tmp_path, capsys):
-    files = [SAMPLES / name for name in ("fio-json-plus.json", "iometer-1.1.0.csv", "vscsistats-web.csv")]
-    output = tmp_path / "storage.html"
-    assert main(["report", *map(str, files), "-t", "storage_benchmark", "-o", str(output), "-q"]) == 0
-    page = output.read_text()
-    document = json.loads(files[0].read_text())
-    iops = next(one for one in document["jobs"] if one["jobname"] == "oltp")["read"]["iops"]
-    assert f"{iops:,.0f}" in page
-    assert "fio-json-plus: oltp" in page
-    for title in ("IOPS of each test", "Latency percentiles, ms", "Command sizes"):
-        assert title in page
-    assert "Traceback" not in page
-    assert capsys.readouterr().err == ""
-
-
 def test_a_recording_of_another_kind_is_refused_in_one_line(busy_host_file, tmp_path, capsys):
     output = tmp_path / "x.html"
     assert main(["report", str(busy_host_file), "-t", "storage_benchmark", "-o", str(output)]) == 1

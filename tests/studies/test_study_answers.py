@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from search import routine_of
+from search import LARGE_STUDIES, routine_of
 from studied import made
 from templated import ran
 
@@ -202,7 +202,7 @@ HEADLINES = {
 """What the source document of each data set concludes, as the first screen of its report says it."""
 
 
-@pytest.mark.parametrize("name", routine_of(HEADLINES, HEADLINES.keys() - {"iser", "power"}))
+@pytest.mark.parametrize("name", routine_of(HEADLINES, HEADLINES.keys() - LARGE_STUDIES))
 def test_the_first_screen_makes_the_point_of_the_document(name):
     folder = ex.datasets.folder(name)
     first = ran(ex.studies.study_file.load(folder).asked.shape, folder).answer.text

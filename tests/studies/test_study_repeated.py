@@ -14,12 +14,16 @@ SECOND = 'window = { start = "2026-03-02T08:32:30", end = "2026-03-02T08:35:00" 
 ACROSS = 'window = { start = "2026-03-02T08:31:00", end = "2026-03-02T08:34:00" }\n'
 
 
-@pytest.fixture
-def folder(tmp_path):
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("repeated")
     for place, name in enumerate(("a", "b", "c", "d")):
-        studies.write_capture(tmp_path / f"{name}.csv", samples=31, seed=place + 1)
-        studies.write_fio(tmp_path / f"{name}.json", 20_000 + 10 * place)
-    return tmp_path
+        studies.write_capture(made / f"{name}.csv", samples=31, seed=place + 1)
+        studies.write_fio(made / f"{name}.json", 20_000 + 10 * place)
+    (made / "sub").mkdir()
+    shutil.copy(made / "a.csv", made / "copy.csv")
+    (made / "packed.csv").write_bytes(gzip.compress((made / "a.csv").read_bytes()))
+    return made
 
 
 def run(kind, *lines):
@@ -43,50 +47,63 @@ def test_runs_of_two_captures_are_repetitions(folder):
     assert new["ratio_low"] < new["ratio"] < new["ratio_high"]
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        pytest.param(("a", FIRST), ("a", ACROSS), id="overlapping"),
-        pytest.param(("a", FIRST), ("a", SECOND), id="adjacent"),
-        pytest.param(("a", ""), ("a", ""), id="the same file twice"),
-        pytest.param(("a", ""), ("copy", ""), id="a copy"),
-        pytest.param(("a", FIRST), ("copy", SECOND), id="adjacent windows of copies"),
-        pytest.param(("a", ""), ("sub/../a", ""), id="another way to the same file"),
-        pytest.param(("a", ""), ("packed", ""), id="a copy, packed"),
-    ],
-)
-def test_parts_and_copies_of_one_capture_are_one_run(folder, one, other):
-    (folder / "sub").mkdir()
-    shutil.copy(folder / "a.csv", folder / "copy.csv")
-    (folder / "packed.csv").write_bytes(gzip.compress((folder / "a.csv").read_bytes()))
-    entries = [run("new", f'esxtop = "{name}.csv"', window) for name, window in (one, other)]
-    runs, new, said = compared(folder, *entries)
-    assert runs["recording"].to_list() == [1, 2, 3, 3]
-    assert (new["runs"], new["ratio_low"], new["verdict"]) == (1, None, None)
-    assert new["gap"] == "1 repetition: an interval needs 2 or more"
-    assert new["mean"] == pytest.approx(runs["host_util_pct"][2:].mean())
-    assert len(said) == 1
-    assert "runs 3 and 4 are parts of one recording, not repetitions" in said[0]
+KINDS = {
+    "overlapping": [("a", FIRST), ("a", ACROSS)],
+    "adjacent": [("a", FIRST), ("a", SECOND)],
+    "the same file twice": [("a", ""), ("a", "")],
+    "a copy": [("a", ""), ("copy", "")],
+    "adjacent windows of copies": [("a", FIRST), ("copy", SECOND)],
+    "another way to the same file": [("a", ""), ("sub/../a", "")],
+    "a copy, packed": [("a", ""), ("packed", "")],
+    "parts and another": [("a", FIRST), ("b", ""), ("a", SECOND)],
+    "one label": [("a", FIRST)],
+    "another label": [("a", SECOND)],
+}
+"""Runs of one study by their label: the capture and window of each."""
 
 
-def test_what_is_left_are_repetitions_of_recordings(folder):
-    entries = [
-        run("new", 'esxtop = "a.csv"', FIRST),
-        run("new", 'esxtop = "b.csv"'),
-        run("new", 'esxtop = "a.csv"', SECOND),
-    ]
-    runs, new, said = compared(folder, *entries)
-    assert runs["recording"].to_list() == [1, 2, 3, 4, 3]
-    assert (new["runs"], new["gap"]) == (2, None)
+@pytest.fixture(scope="module")
+def together(folder):
+    """Runs of that study, its comparison with the baseline, and what it says of repetitions."""
+    entries = [run(kind, f'esxtop = "{name}.csv"', window) for kind, runs in KINDS.items() for name, window in runs]
+    found = studies.computed(folder, BASE + OLD + "".join(entries))
+    said = [text for text in studies.warnings(found) if "parts of one recording" in text]
+    return found.runs.collect(), found.compare("host_util_pct").collect(), said
+
+
+def labelled(together, kind):
+    runs, compared, _ = together
+    return runs.filter(kind=kind), compared.filter(kind=kind).row(0, named=True)
+
+
+@pytest.mark.parametrize("kind", [kind for kind, runs in KINDS.items() if len(runs) == 2])
+def test_parts_and_copies_of_one_capture_are_one_run(together, kind):
+    runs, row = labelled(together, kind)
+    assert runs["recording"].n_unique() == 1
+    assert (row["runs"], row["ratio_low"], row["verdict"]) == (1, None, None)
+    assert row["gap"] == "1 repetition: an interval needs 2 or more"
+    assert row["mean"] == pytest.approx(runs["host_util_pct"].mean())
+    numbers = " and ".join(map(str, runs["run"]))
+    (text,) = [text for text in together[2] if f"runs {numbers} are" in text]
+    assert "are parts of one recording, not repetitions" in text
+
+
+def test_what_is_left_are_repetitions_of_recordings(together):
+    runs, row = labelled(together, "parts and another")
+    first, other, second = runs["recording"]
+    assert first == second != other
+    assert (row["runs"], row["gap"]) == (2, None)
     used = runs["host_util_pct"]
-    assert new["mean"] == pytest.approx(((used[2] + used[4]) / 2 + used[3]) / 2)
-    assert "runs 3 and 5" in said[0]
+    assert row["mean"] == pytest.approx(((used[0] + used[2]) / 2 + used[1]) / 2)
+    numbers = f"runs {runs['run'][0]} and {runs['run'][2]}"
+    assert [text for text in together[2] if numbers in text]
 
 
-def test_windows_with_other_labels_are_no_repetitions_and_are_let_be(folder):
-    entries = [run("new", 'esxtop = "a.csv"', FIRST), run("newer", 'esxtop = "a.csv"', SECOND)]
-    runs, _, said = compared(folder, *entries)
-    assert (runs["recording"].to_list(), said) == ([1, 2, 3, 4], [])
+def test_windows_with_other_labels_are_no_repetitions_and_are_let_be(together):
+    runs, _, said = together
+    one, other = (runs.filter(kind=kind) for kind in ("one label", "another label"))
+    assert one["recording"].item() != other["recording"].item()
+    assert len(said) == sum(len(entries) > 1 for entries in KINDS.values())
 
 
 @pytest.mark.search

@@ -6,15 +6,11 @@ import json
 import shutil
 
 import pytest
+from compose import figures
 
 import esxparse as ex
 
 SAMPLES = ex.datasets_dir() / "formats"
-
-
-def results(rec):
-    rows = rec["benchmark_results"].collect().rows(named=True)
-    return {(row["test"], row["metric"]): (row["value"], row["unit"]) for row in rows}
 
 
 @pytest.fixture
@@ -43,7 +39,7 @@ def test_a_case_and_a_test_of_cases_have_each_vm(case, whole):
     vms = rec["vms"].collect()
     assert vms["vm"].to_list() == ["hci-vdb-ds1-1"] * 2 + ["hci-vdb-ds1-2"] * 2
     assert vms["iops"].to_list() == [5200.0, 2600.0] * 2
-    assert results(rec)[f"{case.name}: run1", "iops"] == (15600.0, "1/s")
+    assert figures(rec)[f"{case.name}: run1", "iops"] == (15600.0, "1/s")
     rows = rec["intervals"].collect()
     assert rows.columns[:2] == ["case", "vm"]
     assert rows.height == 24

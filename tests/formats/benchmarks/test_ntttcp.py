@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from compose import write
+from compose import figures, write
 
 import esxparse as ex
 
 SAMPLES = ex.datasets_dir() / "formats"
 
 
-def results(rec):
-    rows = rec["benchmark_results"].collect().rows(named=True)
-    return {(row["test"], row["metric"]): (row["value"], row["unit"]) for row in rows}
-
-
 def test_megabytes_of_windows_are_mebibytes():
     rec = ex.open(SAMPLES / "ntttcp-windows.txt")
-    found = results(rec)
+    found = figures(rec)
     # 1,069,440 buffers of 64 KiB in 60.005 s.
     mbit = 1_069_440 * 65_536 * 8 / 60.005 / 1e6
     assert found["send", "throughput"] == (pytest.approx(mbit, rel=1e-5), "Mbit/s")
@@ -34,20 +29,20 @@ def test_one_long_table_of_an_older_release(tmp_path):
         "================ =========== ================ ============ ==========\n"
         "    33959.125000      30.016         1131.367     24450576      4.559\n"
     )
-    found = results(ex.open(write(tmp_path, text)))
+    found = figures(ex.open(write(tmp_path, text)))
     assert found["unknown", "throughput"][0] == pytest.approx(1131.367 * 2**20 * 8 / 1e6)
     assert found["unknown", "packets_sent"][0] == 24450576.0
 
 
 def test_linux_text_prints_bits_in_powers_of_1000():
-    found = results(ex.open(SAMPLES / "ntttcp-linux.txt"))
+    found = figures(ex.open(SAMPLES / "ntttcp-linux.txt"))
     assert found["send", "throughput"] == (9400.0, "Mbit/s")
     assert found["send", "throughput"][0] == pytest.approx(70_500_000_000 * 8 / 60 / 1e6)
 
 
 def test_the_xml_of_linux_has_zeros_that_nobody_measured_and_no_mbit():
     rec = ex.open(SAMPLES / "ntttcp-linux.xml")
-    found = results(rec)
+    found = figures(rec)
     assert found["send", "throughput"] == (pytest.approx(899.985 * 2**20 * 8 / 1e6), "Mbit/s")
     assert ("send", "errors") not in found
     assert rec["threads"].collect()["mbit_per_s"].to_list() == pytest.approx([4194.304, 3355.4432])

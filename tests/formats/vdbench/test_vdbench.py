@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 import studies
-from compose import write
+from compose import figures, write
 
 import esxparse as ex
 from esxparse.cli import main
@@ -31,11 +31,6 @@ def opened(tmp_path, text):
     rec = ex.open(write(tmp_path, text, "summary.html"))
     assert rec.format == "vdbench"
     return rec
-
-
-def results(rec):
-    rows = rec["benchmark_results"].collect().rows(named=True)
-    return {(row["configuration"], row["metric"]): (row["value"], row["unit"]) for row in rows}
 
 
 @pytest.fixture
@@ -64,7 +59,7 @@ def test_a_summary_has_every_interval_with_its_time_in_utc_and_the_warm_up_marke
 
 
 def test_the_average_is_vdbench_s_own_and_mb_are_mib():
-    found = results(ex.open(SAMPLES / "vdbench-totals.html"))
+    found = figures(ex.open(SAMPLES / "vdbench-totals.html"), "configuration")
     first = "I/O rate: Controlled MAX; elapsed=6; For loops: xfersize=4k threads=8"
     assert found[first, "iops"] == (5200.0, "1/s")
     assert found[first, "throughput"] == (pytest.approx(5200 * 4096 / 2**20, abs=0.005), "MiB/s")
