@@ -12,7 +12,7 @@ import polars as pl
 from esxparse import aligned
 from esxparse.recording import Recording, as_markdown, counted, printable
 from esxparse.schema import schema
-from esxparse.sizing.suggestions import LIMITS, UNKNOWN
+from esxparse.sizing.suggestions import FULL, LIMITS, SHORT, UNKNOWN
 
 VERSION: Final = 1
 """Of the JSON."""
@@ -48,12 +48,17 @@ class RightSizing:
         less = self.frame.filter(pl.col("size_suggested_mib").is_not_null())
         freed = int((fewer["vcpus"] - fewer["vcpus_suggested"]).sum())
         freed_gib = (less["size_mib"] - less["size_suggested_mib"]).sum() / _GIB
-        unknown = self.frame.filter((pl.col("cpu") == UNKNOWN) | (pl.col("memory") == UNKNOWN)).height
-        parts = [
-            f"{fewer.height:,} of {counted(self.frame.height, 'VM')} need fewer vCPUs ({freed:,} less)",
-            f"{less.height:,} need less memory ({freed_gib:,.1f} GiB less)",
-        ]
-        return f"{', '.join(parts)}{f'; {unknown:,} cannot be judged completely' if unknown else ''}."
+        every = counted(self.frame.height, "VM")
+        vcpus = f" ({freed:,} less)" if freed else ""
+        gib = f" ({freed_gib:,.1f} GiB less)" if freed_gib else ""
+        sizes = f"{fewer.height:,} of {every} could do with fewer vCPUs{vcpus}, {less.height:,} with less memory{gib}"
+        seen = {
+            "asked for nearly all their vCPUs": pl.col("cpu") == FULL,
+            "had memory reclaimed": pl.col("memory") == SHORT,
+            "cannot be judged completely": (pl.col("cpu") == UNKNOWN) | (pl.col("memory") == UNKNOWN),
+        }
+        counts = {words: self.frame.filter(which).height for words, which in seen.items()}
+        return "; ".join([sizes, *(f"{count:,} {words}" for words, count in counts.items() if count)]) + "."
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         several = self.frame["host"].n_unique() > 1

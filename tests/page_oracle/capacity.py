@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CHECK_MS, BUSY_PCT, ROOM, GIB = 60_000, 50.0, 1.2, 1024
-LEAST_SAVED_GIB = 2
+LEAST_SAVED_GIB, FULL = 2, 0.9
 
 
 def expected(path: Path) -> Expected:
@@ -28,8 +28,19 @@ def expected(path: Path) -> Expected:
     freed = math.fsum(one["vCPUs"] - one["Suggested vCPUs"] for one in fewer)
     freed_gib = math.fsum(one["Memory GiB"] - one["Suggested memory GiB"] for one in less)
     every, vcpus, memory = float(len(vms)), float(len(fewer)), float(len(less))
-    cpu = ("Sizes of VMs: ", vcpus, " of ", every, " VMs need fewer vCPUs (", freed, " less), ")
-    found.texts.append((*cpu, memory, " need less memory (", freed_gib, " GiB less)."))
+    seen = [_states(host, group, worlds) for group, (_, worlds) in host.vms.items()]
+    full, reclaimed = (float(sum(one[place] for one in seen)) for place in (0, 1))
+    found.texts.append(
+        (
+            *("Sizes of VMs: ", vcpus, " of ", every, " VMs could do with fewer vCPUs"),
+            *((" (", freed, " less)") if fewer else ()),
+            *(", ", memory, " with less memory"),
+            *((" (", freed_gib, " GiB less)") if less else ()),
+            *(("; ", full, " asked for nearly all their vCPUs") if full else ()),
+            *(("; ", reclaimed, " had memory reclaimed") if reclaimed else ()),
+            ".",
+        )
+    )
     rows = {
         (name,): {head: (ABSENT,) if one == ABSENT else one for head, one in vm.items()} for name, vm in vms.items()
     }
@@ -49,15 +60,15 @@ def _vm(host: Host, group: str, worlds: list[str]) -> dict[str, float | str]:
         plus(*(host.column("Vcpu", counter, world) for world in worlds)) for counter in ("% Run", "% Ready", "% CoStop")
     )
     wanted = [one / 100 for one in plus(run, ready, costop)]
-    size, touched, active, balloon, swapped = (
+    size, touched, active = (
         host.column("Group Memory", f"{name} MBytes", group)
-        for name in ("Memory Size", "Memory Granted Size", "Touched", "Memctl", "Swapped")
+        for name in ("Memory Size", "Memory Granted Size", "Touched")
     )
     memory = size[-1]
     most, working = highest(touched), quantile(active, 0.99)
     vcpus = _even(max(ROOM * quantile(wanted, 0.99), len(worlds) / 2, 2))
     needed = math.ceil(max(ROOM * max(most, working), memory / 2) / GIB)
-    reclaimed = highest(balloon) >= 1 or highest(swapped) >= 1
+    _, reclaimed = _states(host, group, worlds)
     return {
         "vCPUs": float(len(worlds)),
         "Suggested vCPUs": float(vcpus) if vcpus < len(worlds) else ABSENT,
@@ -70,6 +81,15 @@ def _vm(host: Host, group: str, worlds: list[str]) -> dict[str, float | str]:
         "Touched GiB": most / GIB,
         "Active, p99 GiB": working / GIB,
     }
+
+
+def _states(host: Host, group: str, worlds: list[str]) -> tuple[bool, bool]:
+    """Whether a VM asks for 90 % of its vCPUs at the p95, and whether the host reclaimed its memory."""
+    counters = ("% Run", "% Ready", "% CoStop")
+    wanted = plus(*(host.column("Vcpu", counter, world) for counter in counters for world in worlds))
+    balloon, swapped = (host.column("Group Memory", f"{name} MBytes", group) for name in ("Memctl", "Swapped"))
+    full = quantile(wanted, 0.95) / 100 >= FULL * len(worlds)
+    return full, highest(balloon) >= 1 or highest(swapped) >= 1
 
 
 def _even(number: float) -> int:

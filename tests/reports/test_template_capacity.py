@@ -38,7 +38,7 @@ def words(page):
 
 def test_a_full_host_is_one_for_dense_mode_and_its_vms_are_too_large(tmp_path):
     page = run(host(tmp_path, 3), "## Sizes of VMs", "## Dense mode", latency_sensitive="no")
-    assert "Sizes of VMs: 3 of 3 VMs need fewer vCPUs (6 less)" in words(page)
+    assert "Sizes of VMs: 3 of 3 VMs could do with fewer vCPUs (6 less)" in words(page)
     assert "Dense mode: would come into effect, but whether it suits the workload is not known" in words(page)
     assert "When all thresholds held" in words(page)
     assert "VMs >= PCPUs yes" in words(page)
