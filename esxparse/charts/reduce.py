@@ -109,7 +109,7 @@ class Leaders(NamedTuple):
         )
 
     def rest(self, noun: str) -> str:
-        """What stands for all that are not drawn by themselves, `43 other VMs`; empty where there are none."""
+        """What stands for all that are not drawn by themselves, `43 other VMs`; empty if there are none."""
         others = self.total - len(self.chosen)
         if others == self.nothing:
             return ""

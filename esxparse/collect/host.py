@@ -132,7 +132,7 @@ def _connection(run: _Run) -> bool:
             if piece:
                 taken = [run.take(line) for line in lines.feed(piece)]
                 got += sum(taken)
-                # A part of a long line is a word too; lines that are no samples are none.
+                # A part of a long line counts as a sign of life; whole lines without a sample do not.
                 if any(taken) or not taken:
                     heard = time.monotonic()
             if time.monotonic() - heard > run.patience:

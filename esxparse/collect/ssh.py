@@ -101,7 +101,7 @@ class Login:
         """A login that has been checked.
 
         Raises:
-            EsxparseError: The target is none, a file does not exist, or there is no ssh here.
+            EsxparseError: The target is not valid, a file does not exist, or there is no ssh here.
         """
         if re.fullmatch(r"[^@\s]*:[^@]*@.*", target):
             shown = target.rpartition("@")[2]

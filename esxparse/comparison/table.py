@@ -19,7 +19,7 @@ from esxparse.schema import schema
 Numbers = NDArray[np.float64]
 
 PRINTED: Final = 0.01
-"""What esxtop prints: a smaller difference is none."""
+"""The resolution that esxtop prints: a smaller difference cannot be seen."""
 MATERIAL: Final = 0.05
 """The share of its level by which a series has to change to count as better or worse."""
 _LOAD_MOVED: Final = 0.05

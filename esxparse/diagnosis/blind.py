@@ -91,7 +91,7 @@ def _area(ident: str, one: Case | Rule) -> str:
 
 
 def _order(why: str) -> int:
-    """The place of a reason among all; words that are none of ours, as of studies, come last."""
+    """The place of a reason among all; unknown words, as of studies, come last."""
     return next((place for place, one in enumerate(Why) if one.casefold() in why.casefold()), len(Why))
 
 

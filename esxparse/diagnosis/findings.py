@@ -45,7 +45,7 @@ class Findings(Sequence[Finding]):
     """How many rules and cases were judged."""
     of: int = field(default=0)
     series: Series | None = field(default=None, compare=False)
-    """The series of the capture, for charts; None where there is none."""
+    """The series of the capture, for charts; None if there is none."""
     times: Sequence[datetime] = field(default=(), compare=False)
     """The time of each sample."""
 

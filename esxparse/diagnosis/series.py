@@ -89,7 +89,7 @@ def _of_spell(kind: str, name: str) -> tuple[str, str]:
 
 
 def origin(kind: str, name: str) -> tuple[str, str, str]:
-    """Kind and column that a name in an expression is made of, and how; no column where there is none."""
+    """Kind and column that a name in an expression is made of, and how; no column if there is none."""
     how, of, inner = _meaning(kind, name)
     return of, inner if inner in known(of) else "", how
 
@@ -218,7 +218,7 @@ class Series:
     def spell(self, kind: str, place: int, inside: Mask, name: str, core: Mask | None = None) -> float | None:
         """What a name stands for in a spell of an object; None where nothing is told.
 
-        `core`: the samples of the spell that are looked at, where some between them are none of it.
+        `core`: the samples that belong to the spell, if others lie between them.
         """
         core = inside if core is None or not core.any() else core
         if name in _OF_SPELLS:
@@ -279,7 +279,7 @@ def _others(how: str, inner: Matrix) -> Matrix:
 def roots(expression: str) -> frozenset[str]:
     """The names in an expression of SQL.
 
-    Raises polars' errors where it is none.
+    Raises polars' errors if it is not an expression.
     """
     return frozenset(pl.sql_expr(expression).meta.root_names())
 

@@ -156,7 +156,7 @@ def said(what: str, given: object) -> None:
 def expression(pattern: str) -> re.Pattern[str]:
     """The regular expression, for which case does not matter.
 
-    Raises EsxparseError: It is none.
+    Raises EsxparseError: The pattern is not one.
     """
     said("a regular expression", pattern)
     try:

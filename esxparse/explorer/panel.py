@@ -71,7 +71,7 @@ class Asked:
     def of(cls, said: Mapping[str, Any]) -> Asked:
         """What a page asks for, within bounds.
 
-        Raises EsxparseError: There is no such order, or a number is none.
+        Raises EsxparseError: There is no such order, or a value is not a number.
         """
         order = said.get("order", "p95")
         kind = said.get("kind", "lines")

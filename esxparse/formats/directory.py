@@ -33,7 +33,7 @@ from esxparse.formats.source import Source, resolve
 from esxparse.recording import Note, Recording, counted, first_few
 
 MOST_FILES = 20_000
-"""A directory of more files is none of a run: none is looked at."""
+"""A directory of more files is not of a run: its files are not read."""
 
 _SHOWN = 5
 _OWN = "esxtop"

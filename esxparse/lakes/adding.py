@@ -216,7 +216,7 @@ def _added(entry: entries.Entry, *, skipped: bool) -> Added:
 
 
 def found(paths: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Captures to add, and files that are none: of a directory the recordings in it and below."""
+    """Captures to add, and files that are not captures: of a directory the recordings in it and below."""
     captures: list[str] = []
     left_out: list[str] = []
     for path in paths:

@@ -235,7 +235,7 @@ def _fingerprint(source: Source) -> dict[str, Any]:
 
 
 def _there(target: Path, origin: dict[str, Any], *, replace: bool) -> Converted | None:
-    """The recording that is there already; None where there is none, or one that has to be made again."""
+    """The recording that is there already; None if there is none, or one that has to be made again."""
     if not target.exists():
         return None
     if not (target / manifest.NAME).is_file():

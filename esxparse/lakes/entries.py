@@ -3,7 +3,7 @@
     catalogue/<id>.json    what `recording.json` of a converted recording has, and of each table its columns and files
 
 The id is that of the capture's content, however it is packed or called: the same capture has the same entry. An entry
-is written last, in one step and only where there is none; readers take the files that entries name, and no others.
+is written last, in one step and only if there is none; readers take the files that entries name, and no others.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def parsed(text: bytes, name: str) -> Entry:
     """The entry that a file holds.
 
     Raises:
-        DamagedError: It is none.
+        DamagedError: It is not an entry.
         EsxparseError: A newer version wrote it.
     """
     content, notes = manifest.decoded(text, name, "lake add", "add the capture again with --force")
@@ -171,7 +171,7 @@ def _foreign(entry: Entry, name: str) -> str | None:
 
 
 def find(store: Store, key: str) -> Entry | None:
-    """The entry of a capture; None where there is none."""
+    """The entry of a capture; None if there is none."""
     text = store.read(path_of(key))
     return None if text is None else parsed(text, store.names(path_of(key)))
 

@@ -191,11 +191,11 @@ class Store:
         return True
 
     def size(self, path: str) -> int | None:
-        """Bytes of a file; None where there is none."""
+        """Bytes of a file; None if there is none."""
         return self._of_file(lambda: int(self._store.head(path)["size"]))
 
     def sha256(self, path: str) -> str | None:
-        """The fingerprint of a file; None where there is none."""
+        """The fingerprint of a file; None if there is none."""
 
         def digested() -> str:
             digest = hashlib.sha256()

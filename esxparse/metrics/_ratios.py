@@ -229,7 +229,7 @@ class _Numbers(NamedTuple):
 def _bounds(
     table: pl.DataFrame, numbers: _Numbers, settings: Settings
 ) -> tuple[interval.Numbers, interval.Numbers, interval.Difference]:
-    """Bounds of all ratios, NaN where there are none, and the differences that verdicts rest on."""
+    """Bounds of all ratios, NaN if there are none, and the differences that verdicts rest on."""
     units = np.array(list(_resolutions(table)), dtype=np.float64).reshape(-1, 2)
     halves = (units[:, 0] / 2, units[:, 1] / 2)
     differences = interval.differences(*numbers, settings.confidence, halves)

@@ -57,7 +57,7 @@ def imbalance(pcpu: pl.LazyFrame, measure: Measure = "util_pct") -> pl.LazyFrame
     spread_pct    max - min: 0 is even, large means some PCPUs are full while others idle
     busiest_pcpu  i64  the PCPU of the maximum, the lowest number of several
 
-    Raises EsxparseError: `measure` is none of the three.
+    Raises EsxparseError: `measure` is not one of the three.
 
     >>> table = pl.LazyFrame({"time": [0] * 3, "pcpu": [0, 1, None], "util_pct": [90.0, 10.0, 50.0]})
     >>> imbalance(table).collect().rows()

@@ -120,7 +120,7 @@ def fit(
     law = free if superlinear else law
     rate, contention, coherency = 1 / law.a, law.b / law.a, law.c / law.a
     fitted = _law(n, rate, contention, coherency)
-    # By the curve, or by the values themselves: a peak between the first two points is none that was seen.
+    # By the curve, or by the values themselves: nobody saw a peak between the first two points.
     at_first = n == n.min()
     falls = any(row[at_first].mean() >= row[~at_first].max() * (1 - _NOTHING) for row in (fitted, y))
     # A curve without coherency rises for ever.

@@ -59,7 +59,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Plan:
-    """Items with their names, and files of directories that are none."""
+    """Items with their names, and files of directories that are not items."""
 
     items: tuple[Item, ...]
     left_out: tuple[tuple[str, str], ...]

@@ -40,14 +40,14 @@ def _files(inputs: Iterable[str]) -> Iterator[Path]:
             yield from sorted((path / FOLDER_OF_ENTRIES).glob("*.json"))
             continue
         for where, below, names in os.walk(path.parent if path.is_file() else path):
-            # Pages of a batch beside the study are none of its inputs.
+            # Pages of a batch beside the study are not its inputs.
             kept = (name for name in below if not name.startswith(".") and not Path(where, name, FOLDER).is_dir())
             below[:] = sorted(kept)
             yield from (Path(where, name) for name in sorted(names) if not name.startswith("."))
 
 
 def read(path: Path) -> dict[str, Any]:
-    """What a state file says; nothing where there is none, or a damaged one."""
+    """What a state file says; nothing if there is none, or a damaged one."""
     with suppress(OSError, ValueError):
         found = json.loads(path.read_bytes())
         return found if isinstance(found, dict) else {}

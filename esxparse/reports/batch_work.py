@@ -43,7 +43,7 @@ class Forked:
             os.chdir(work)
             os.dup2(arguments, 0)
             sys.stdin = os.fdopen(0, closefd=False)
-            # Locks, pipes and files of whoever made this copy are none of a kernel's.
+            # A kernel must not have the locks, pipes and files of its maker.
             os.closerange(_KEPT_FDS, os.sysconf("SC_OPEN_MAX"))
             standby.become(f"--IPKernelApp.parent_handle={parent}")
         finally:

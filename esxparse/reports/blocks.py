@@ -170,7 +170,7 @@ def _packed(spec: dict[str, Any]) -> str:
 
 
 def chart(data: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The specification of the chart among outputs by their MIME types, a copy; None where there is none."""
+    """The specification of the chart among outputs by their MIME types, a copy; None if there is none."""
     if CHART_MIME in data:
         return dict(json.loads(data[CHART_MIME]))
     return dict(json.loads(json.dumps(data[VEGALITE_MIME]))) if VEGALITE_MIME in data else None

@@ -70,12 +70,12 @@ def needs_of_studies() -> dict[str, needs.Needs]:
 
 
 def templates() -> list[Template]:
-    """All templates, those of installed packages too, sorted by name; what is none is left out."""
+    """All templates, those of installed packages too, sorted by name; other notebooks are left out."""
     return all_templates()[0]
 
 
 def all_templates() -> tuple[list[Template], list[EsxparseError]]:
-    """All templates, sorted by name, and what is wrong with those of other packages that are none."""
+    """All templates, sorted by name, and what is wrong with invalid ones of other packages."""
     there = {one.name: one for one in shipped()}
     broken: list[EsxparseError] = []
     for point in sorted(entry_points(group=GROUP), key=lambda one: (one.name, one.value)):

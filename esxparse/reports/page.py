@@ -68,7 +68,7 @@ def prepare() -> None:
 
 
 def show(*charts: alt.Chart | alt.LayerChart | None, missing: str, events: Sequence[Event] = ()) -> None:
-    """Display charts, or one sentence where there is none of them.
+    """Display charts, or one sentence if all are None.
 
     `charts`: what the builders of `esxparse.charts` gave; None where they had nothing to draw. `missing`: what to say
     where all are None, if anything; a section of nothing else is left out of the page, which lists the reason.

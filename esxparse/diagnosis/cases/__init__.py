@@ -16,7 +16,7 @@ Keys of a case
     explains   [str]  troubles, or `area.*`, that are its symptoms where they overlap: they stand under it
     shared     bool   one finding for all objects that have it at a time, about the host
     entity     table  {kind, name} that is told in place of the object, where that is only where it shows
-    rare       float  log odds that what calls for it is none on a host drawn at random, -1.2 unless fitted
+    rare       float  log odds that its symptom is harmless on a host drawn at random, -1.2 unless fitted
     who        table  name to {kind, by}: the object of a kind for which `by` is highest, for texts
     verdict    str    the sentence; {name} is the object, {series} and {series:.1f} what a spell has
     next       str    the next experiment, and what to do

@@ -5,7 +5,7 @@ line is the comment `# esxparse benchmark results`.
 
 Columns are told by their titles, in any case and order: `benchmark`, `test`, `configuration` (`config`), `repetition`
 (`run`, `iteration`), `metric`, `unit`, `higher_is_better`. Other columns with words in them are labels: the first is
-`test` where there is none, the rest go to `configuration` as `name=value`. Every column of numbers is a metric under
+`test` if there is none, the rest go to `configuration` as `name=value`. Every column of numbers is a metric under
 its title, or only `value_column` is; with a `metric` column it is that one's. A unit may stand in the title:
 `value [ms]`, `rate (MB/s)`, `latency_ms`. Repetitions are counted where there is no such column. Cells are separated
 by tab, semicolon, comma or bar. The decimal mark is derived from all numbers; if none shows it, set `decimal`. A file

@@ -36,7 +36,7 @@ def moment(text: str | None) -> datetime | None:
 
 
 def common(settings: Sequence[Row], target: str | None) -> Row:
-    """The settings of a target, or of all where it is none: those that are the same in each."""
+    """The settings of a target; without a target, those that all targets share."""
     own = [row for row in settings if target is None or row["target"] == target] or list(settings)
     return {name: own[0].get(name) if len({row.get(name) for row in own}) == 1 else None for name in SETTINGS}
 

@@ -68,7 +68,7 @@ class Texts:
         return Texts(self.sample[mine], self.cell[mine], self.word[mine], self.words)
 
     def of(self, sample_of: Integers) -> Texts:
-        """The same for samples; `sample` gives the sample of each row, -1 if the row is none."""
+        """The same for samples; `sample` gives the sample of each row, -1 for a row that is not a sample."""
         mine = sample_of[self.sample] >= 0
         return Texts(sample_of[self.sample[mine]], self.cell[mine], self.word[mine], self.words)
 

@@ -159,7 +159,7 @@ def with_quote(text: bytes | bytearray, mark: int) -> int:
 
 
 def begin(head: bytes, first_line: int = 1) -> Beginning | None:
-    """The header in the first bytes of a file, which begin on `first_line`; None where there is none."""
+    """The header in the first bytes of a file, which begin on `first_line`; None if there is none."""
     mark = head.find(MARK)
     if mark < 0:
         return None

@@ -86,7 +86,7 @@ def _bytes_of(surveyed: Surveyed, samples: Integers) -> memoryview:
     They are there until the same thread asks for others.
     """
     start, stop = surveyed.start[samples], surveyed.stop[samples]
-    # Between two samples may be what is none: lines that are blank or damaged, a header glued to the row before it.
+    # Between two samples there may be other lines: blank or damaged ones, a header glued to the row before it.
     between = (np.diff(surveyed.lines[samples]) != 1) | (start[1:] - stop[:-1] > _LONGEST_LINE_END)
     between |= surveyed.prefixed[samples[1:]]
     bounds = [0, *(np.flatnonzero(between) + 1).tolist(), len(samples)]

@@ -84,7 +84,7 @@ class Segment:
 
     @property
     def rows_after(self) -> int:
-        """How many rows, whole or not, follow the header of another capture; headers are none."""
+        """How many rows, whole or not, follow the header of another capture; headers do not count."""
         if self.other is None:
             return 0
         begin, read = self.other.start, self.body

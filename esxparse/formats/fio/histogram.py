@@ -44,7 +44,7 @@ _LINES = 200
 """More lines of a beginning are not looked at."""
 
 _MOST = 1 << 40
-"""More I/Os than that in a bin of an interval are none."""
+"""A bin of an interval with more I/Os is damaged."""
 
 _LINE = re.compile(r"\d{1,20}, [0-2], \d{1,20}(?:, \d{1,20}){19,1856}\r?")
 _CUT_LINE = re.compile(r"\d{1,20}, [0-2], \d{1,20}(?:, \d{1,20}+){200}[, \d]*+")
@@ -100,7 +100,7 @@ def of_line(numbers: Sequence[int]) -> Bins | None:
 
 
 def first_line(text: str) -> list[int] | None:
-    """The numbers of the first whole line; none where there is none: one without an end may lack bins."""
+    """The numbers of the first whole line, if there is one: a line without an end may lack bins."""
     line = next((line for line in text.split("\n")[:-1] if _LINE.fullmatch(line)), None)
     return [int(cell) for cell in line.split(", ")] if line else None
 
@@ -120,7 +120,7 @@ def recognise(text: str) -> bool:
 
 
 def _sparse(rows: pl.DataFrame) -> pl.DataFrame:
-    """The bins that counted something: time, direction, size, bin, ios, whether counts of the line are none."""
+    """The bins that counted something: time, direction, size, bin, ios, whether the line has counts that are not numbers."""
     counts = rows.drop(_LEADING).to_numpy()
     line, place = np.nonzero(counts)
     return rows.select(_LEADING)[line.astype(np.uint32)].with_columns(
@@ -172,7 +172,7 @@ def _tables(rows: pl.DataFrame, name: LogName, *, absolute: bool) -> dict[str, p
 
 
 def _wild(rows: pl.DataFrame) -> list[Note]:
-    """A note on intervals with counts that are none."""
+    """A note on intervals with counts that are not numbers."""
     wild, notes = rows.filter("wild"), Notes()
     if wild.height:
         times = wild["time"].unique().sort().to_list()

@@ -157,7 +157,7 @@ class _Reader:
                 piece.block.spread(changed)
 
     def _judge(self, buffer: bytearray, piece: _Piece, odd: NDArray[np.int64]) -> list[Bad]:
-        """Writes the numbers of odd lines that are entries all the same, and gives those that are none."""
+        """Writes the numbers of odd lines that are entries all the same, and returns the other lines."""
         texts = [bytes(buffer[start:end]) for _, start, end in odd.tolist()]
         rows, _, bad = judged(b"".join(text + b"\n" for text in texts), self.schema, self.sound)
         refused = np.array([one.line - 1 for one in bad], dtype=np.int64)

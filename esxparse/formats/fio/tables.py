@@ -104,7 +104,7 @@ def _float(value: Any) -> float | None:
 
 
 def _checked(name: str, values: list[Any], kind: pl.DataType, refused: list[str]) -> pl.Series:
-    """Numbers one by one: those that are none, or do not fit, become empty and are named in `refused`."""
+    """Numbers one by one: cells that are not numbers, or do not fit, become empty and are named in `refused`."""
     read = _whole if kind == pl.Int64() else _float
     kept = [read(value) for value in values]
     refused += [

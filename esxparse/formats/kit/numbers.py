@@ -63,7 +63,7 @@ def whole(value: object, base: int = 10) -> int | None:
 
 
 def exact(value: object) -> float | int | None:
-    """The number that a value is or spells, whole ones to the last digit; None where it is none.
+    """The number that a value is or spells, whole ones to the last digit; None if it is not a number.
 
     >>> exact("9007199254740993"), exact("0.5"), exact(True), exact("many")
     (9007199254740993, 0.5, None, None)

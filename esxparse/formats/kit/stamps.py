@@ -77,7 +77,7 @@ def has_date(text: str) -> bool:
 
 
 def day_of(text: str, order: str) -> date | None:
-    """The date in a text; None where there is none of that order.
+    """The date in a text; None if there is no date in that order.
 
     >>> day_of("22. 11. 2026", "dmy"), day_of("2026年11月22日", "ymd"), day_of("13/13/26", "mdy")
     (datetime.date(2026, 11, 22), datetime.date(2026, 11, 22), None)

@@ -162,7 +162,7 @@ def block_sizes(commands: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     joined = commands.join(
         known.drop("said", "seen", "addressed"), on=_LUN, how="left", nulls_equal=True, maintain_order="left"
     )
-    # An address beyond 2**63 bytes is none of a disk.
+    # No disk has an address beyond 2**63 bytes.
     within = pl.col("lba") <= (2**63 - 1) // pl.col("block_size_bytes")
     offset = pl.when(within).then(pl.col("lba") * pl.col("block_size_bytes"))
     return joined.with_columns(offset.alias("offset_bytes")).select(SCHEMAS["iscsi"].keys()), _how_known(known)

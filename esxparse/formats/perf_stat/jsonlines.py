@@ -108,7 +108,7 @@ def _line(content: dict[str, Any]) -> Line | None:
     cpus = next((_number(content[key]) for key in _CPUS if key in content), None)
     unit = str(content.get("metric-unit") or "")
     metric = _number(content.get("metric-value"))
-    # Up to 6.9 a metric that is none is 0 with no unit, or "(null)".
+    # Up to 6.9 a line without a metric has 0 with no unit, or "(null)".
     metrics = ((metric, unit, _text(content.get("metric-threshold"))),) if has_metric and _text(unit) else ()
     if event is None and group is None and not metrics:
         return None

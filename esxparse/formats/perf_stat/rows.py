@@ -244,7 +244,7 @@ def pmu(event: str) -> str | None:
 
 
 def state(count: str) -> str | None:
-    """What perf prints in the place of a count that is none.
+    """What perf prints in place of a missing count.
 
     >>> state("<not supported>"), state("12")
     ('not supported', None)

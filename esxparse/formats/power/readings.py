@@ -172,7 +172,7 @@ def watts(value: object) -> float | None:
 
 
 def cap(value: object) -> float | None:
-    """A power cap; 0 is none."""
+    """A power cap; 0 means no cap."""
     return watts(value) or None
 
 

@@ -62,7 +62,7 @@ class _Answer:
     line: int
     time: Stamp | None
     renewed: bool
-    """Whether the time, or that there is none, is of this document and not of one before it."""
+    """Whether the time, or its absence, is of this document and not of one before it."""
 
 
 @dataclass(frozen=True)

@@ -157,7 +157,7 @@ def _plain(text: str) -> str:
 def read_rows(
     lines: Sequence[str], table: Titles, order: DateOrder | None, decimal: Decimal | None
 ) -> tuple[list[Row], Notes]:
-    """The values of an export, and notes on what is none."""
+    """The values of an export, and notes on cells without a value."""
     notes = Notes(_about(table))
     odd = Counted()
     whole_rows = []
@@ -186,7 +186,7 @@ def read_rows(
 
 
 def _about(table: Titles) -> Iterator[Note]:
-    """Notes on columns that are none of the tables', and on counters whose group nobody tells."""
+    """Notes on columns that no table has, and on counters of an unknown group."""
     used = {table.time, *table.roles.values(), *(one.at for one in table.values)}
     left = [name for at, name in enumerate(table.cells) if at not in used and name]
     if left:

@@ -30,7 +30,7 @@ def complete(rows: Sequence[Row]) -> Notes:
         if step is None:
             notes.warn("one time only, and no interval: CPU times are not converted to percent")
         else:
-            which = f" ({_INTERVALS[step]})" if step in _INTERVALS else ", which is none of vCenter's"
+            which = f" ({_INTERVALS[step]})" if step in _INTERVALS else ", not a vCenter interval"
             notes.say(f"interval {step:g} s{which}: the usual step between times")
     if _in_hundredths(rows):
         for row in rows:

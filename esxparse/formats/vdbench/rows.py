@@ -58,7 +58,7 @@ def column(title: str, part: str = "reports") -> str:
 
 
 def value(cell: str) -> float | None:
-    """A number as vdbench prints it, in any locale; `n/a` is none."""
+    """A number as vdbench prints it, in any locale; None for `n/a`."""
     return number(cell.removesuffix("%"), "," if "," in cell else ".")
 
 

@@ -239,7 +239,7 @@ def same_object(findings: pl.DataFrame) -> pl.DataFrame:
 
 
 def same_time(findings: pl.DataFrame) -> pl.DataFrame:
-    """Troubles with causes outside a host that several hosts had at one time; settings are none.
+    """Troubles with causes outside a host that several hosts had at one time; settings do not count.
 
     `trouble`, `title`, `start`, `end`, `hosts`, `names` (of hosts). Spells that follow each other without a gap are
     one.

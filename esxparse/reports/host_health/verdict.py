@@ -123,7 +123,7 @@ def _quiet(rules: Mapping[str, Rule], series: Series) -> Block:
 
 
 def evidence(found: Findings) -> Block:
-    """What speaks for the verdicts and against them, as a table; nothing where there is none.
+    """What speaks for the verdicts and against them, as a table; nothing if there is none.
 
     `found`: from `ex.diagnose`.
     """

@@ -288,7 +288,7 @@ def summed(found: Gathered, used: pl.DataFrame, row: dict[str, Any]) -> dict[str
     """The row of `energies` for all that one column of a meter was of: hosts, GPUs, outlets add up, as sensors do not.
 
     `used`: what `energies` gives. `row`: that of one sensor, given back where it is alone. `lowest` and `highest` are
-    of times at which all were read, null where there are none.
+    of times at which all were read, null if there are none.
     """
     whose = ("recording", "source", "kind")
     own = found.readings.filter(pl.col("name") == row["name"]).select(*whose)[0]
