@@ -15,10 +15,11 @@ RUN     := $(UV) run --no-sync
 # Each worker has a processor already: polars starts no more threads.
 TEST    := PYTHONDONTWRITEBYTECODE= POLARS_MAX_THREADS=1 $(RUN) pytest -n $(WORKERS)
 CARGO   := cargo --quiet
+PROSE   := esxparse simulator tests docs templates README.md CONTRIBUTING.md CHANGELOG.md
 SOURCES := $(wildcard native/src/*.rs) native/Cargo.toml native/Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report lab test search lint format bench docs written golden licences audit sbom score fuzz mutants datasets notebook pictures clean
+.PHONY: help setup report lab test search lint phrases format bench docs written golden licences audit sbom score fuzz mutants datasets notebook pictures clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,7 +57,11 @@ search: $(SYNCED) ## What takes minutes: long searches for counter-examples, dat
 	ESXPARSE_SEARCH=1 $(TEST) --dist worksteal -m "search or hypothesis" tests simulator/tests
 	$(TEST) --dist loadfile -m "search or not search" --nbval --nbval-current-env notebooks
 
-lint: $(SYNCED) ## Style, types, the one-way rule for imports; clippy and rustfmt where cargo is there
+phrases: ## Look for phrases that nobody says (tests/phrases.txt), such as "None where" for "None if"
+	@if grep -rnE -f tests/phrases.txt --include='*.py' --include='*.md' --include='*.toml' $(PROSE); then \
+	echo "reword these lines: tests/phrases.txt has the phrases"; exit 1; fi
+
+lint: $(SYNCED) phrases ## Style, types, the one-way rule for imports; clippy and rustfmt where cargo is there
 	$(RUN) ruff check
 	$(RUN) ruff format --check
 	$(RUN) mypy

@@ -54,7 +54,7 @@ def folder(name: str) -> Path:
     """The directory of a dataset.
 
     Raises:
-        EsxparseError: There is none of that name; the message says which there are, and where the others are.
+        EsxparseError: No dataset has that name; the message lists those here, and says where the others are.
     """
     places = {place.name: place for place in _folders()}
     if name not in places:

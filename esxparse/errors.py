@@ -75,7 +75,7 @@ def _plain(word: object) -> str:
 
 
 def did_you_mean(word: object, known: Iterable[object], did: str = "did") -> str:
-    """A question about the nearest name, with a blank behind it; nothing where none is near.
+    """A question about the nearest name, with a blank behind it; nothing if none is near.
 
     `did`: its first word, in capitals at the beginning of a sentence.
 

@@ -137,7 +137,7 @@ _RANK = {"ok": 0, "warning": 1, "critical": 2}
 def shown(name: str, severity: float, where: str, counter: str, release: str | None = None) -> dict[float, float]:
     r"""A counter (`object\\counter`) of the thing `where` names (`vm x`, `device y`, `host`), by second.
 
-    Of several rows (the worlds of a device, the PCPUs or the VMs of a host) it is the sum. Empty where the capture has
+    Of several rows (the worlds of a device, the PCPUs or the VMs of a host) it is the sum. Empty if the capture has
     no such thing.
     """
     of, _, column = counter.partition("\\")

@@ -1,7 +1,7 @@
 """Charts: a table in, an `altair.Chart` out; one module per topic.
 
 Every builder takes a derived table (`rec["vm"]`), a frame of `esxparse.metrics`, or None, reduces it before drawing
-(`reduce`), and gives None where there is nothing to draw: a chart over no data would only look like an answer.
+(`reduce`), and gives None if there is nothing to draw: a chart over no data would only look like an answer.
 `theme.use()` switches altair to the look of the reports.
 
 Altair takes more than a second to import, so the modules are loaded when first asked for: `charts.cpu.host(...)`.

@@ -1,7 +1,7 @@
 """Power profiles: watts of every sensor over time, beside the load, against the load, and what a unit of work costs.
 
 The builders take frames of `esxparse.reports.power_profile.gather`. Lines end where the readings have a gap. Each gives
-None where there is nothing to draw.
+None if there is nothing to draw.
 """
 
 from __future__ import annotations

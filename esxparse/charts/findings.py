@@ -39,7 +39,7 @@ class Evidence(NamedTuple):
     table: `time`, `name`, `value`, one row per sample and object
     fault: names of the objects that a finding is about, the worst first
     start, end: of the spell
-    words, screen, unit: what the series is, what esxtop calls it (empty where it has no name), its unit
+    words, screen, unit: what the series is, what esxtop calls it (empty if it has no name), its unit
     noun: what an object is: VM, device, port ...
     levels: limits of a rule on the series
     level: how bad those at fault are by that rule; empty without a rule

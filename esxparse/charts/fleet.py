@@ -56,7 +56,7 @@ def ready_spread(ready: pl.DataFrame) -> alt.LayerChart | None:
 def ready_by_day(days: pl.DataFrame) -> alt.LayerChart | None:
     """The same from day to day: median, and where the worst tenth and the worst hundredth begin.
 
-    `days`: `metrics.fleet.ready_by_day`. None where there is one day only.
+    `days`: `metrics.fleet.ready_by_day`. None if there is one day only.
     """
     if days.height <= 1:
         return None

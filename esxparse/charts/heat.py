@@ -181,7 +181,7 @@ def _finding(drawing: Grid, peaks: pl.DataFrame) -> str:
 
 
 def _beside(drawing: Grid) -> list[str]:
-    """Words for what is left out and for what is missing; empty where nothing is."""
+    """Words for what is left out and for what is missing; empty if nothing is."""
     chosen, nouns = drawing.chosen, f"{drawing.noun}s"
     left_out = chosen.total - len(chosen.chosen)
     never = len(chosen.every) - chosen.total

@@ -49,7 +49,7 @@ def host(memory: pl.LazyFrame | None) -> alt.LayerChart | None:
 
 
 def reclaimed(memory: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
-    """Memory reclaimed from VMs by ballooning, swapping and compression; None where it was never needed.
+    """Memory reclaimed from VMs by ballooning, swapping and compression; None if it was never needed.
 
     `memory`: the table `host`: `time, balloon_mib, swap_used_mib, compressed_mib`. `levels`: threshold for each of
     them, MiB.
@@ -58,7 +58,7 @@ def reclaimed(memory: pl.LazyFrame | None, levels: Levels | None = None) -> alt.
 
 
 def swapping(memory: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
-    """Swap traffic over time; None where there was none.
+    """Swap traffic over time; None if there was none.
 
     `memory`: the table `host`: `time, swap_in_mib_per_s, swap_out_mib_per_s`. `levels`: threshold, MiB/s.
     """

@@ -90,7 +90,7 @@ def _links(speeds: pl.LazyFrame | None, clients: list[str]) -> tuple[marks.Limit
 
 
 def drops_ranked(summary: pl.LazyFrame | None, direction: str, levels: Levels | None = None) -> alt.LayerChart | None:
-    """Ports ranked by the share of packets they dropped over the whole time; None where none was.
+    """Ports ranked by the share of packets they dropped over the whole time; None if none was.
 
     `summary`: `network.summary`: `client, port_id, drop_tx_pct, max_drop_tx_pct, drop_rx_pct, max_drop_rx_pct`.
     `direction`: "tx" or "rx". `levels`: threshold, percent of packets.

@@ -50,7 +50,7 @@ class Reduced(NamedTuple):
 
     frame: the `by` columns, `time` (start of the bucket) and for every value `v` the columns `v` (mean), `v_min` and
         `v_max`
-    step_s: length of a bucket in seconds, None where every sample was kept
+    step_s: length of a bucket in seconds, None if every sample was kept
     gap: a distance of more usual ones than this is a gap; in buckets, where a bucket is empty for as long in samples
     """
 
@@ -60,7 +60,7 @@ class Reduced(NamedTuple):
 
     @property
     def caption(self) -> str:
-        """What a line and its band stand for, for a subtitle; empty where every sample was kept."""
+        """What a line and its band stand for, for a subtitle; empty if every sample was kept."""
         if self.step_s is None:
             return ""
         return f"line: mean of {spoken(self.step_s)}; band: lowest to highest sample, its edge the highest"
@@ -101,7 +101,7 @@ class Leaders(NamedTuple):
         return [taken[name] for name in self.chosen]
 
     def caption(self, noun: str, by: str) -> str:
-        """`the 8 of 212 VMs with the highest p95`, `3 more VMs had none`; empty where all are drawn."""
+        """`the 8 of 212 VMs with the highest p95`, `3 more VMs had none`; empty if all are drawn."""
         if len(self.chosen) + self.nothing == self.total:
             return _none_of(self.nothing, noun) if self.nothing else ""
         return (

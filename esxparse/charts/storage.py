@@ -136,7 +136,7 @@ def throughput(latency: pl.LazyFrame | None) -> alt.LayerChart | None:
 
 
 def queued(latency: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
-    """Commands queued in the VMkernel over time; None where no command ever was.
+    """Commands queued in the VMkernel over time; None if no command ever was.
 
     `latency`: the table `device`: `time, instance, queued`. `levels`: threshold, commands.
     """

@@ -1,6 +1,6 @@
 """Storage workloads: IOPS, bandwidth and latency of each test, by block size and queue depth, and over time.
 
-The builders take `esxparse.metrics.workload.results` and the series of fio. Each gives None where there is nothing to
+The builders take `esxparse.metrics.workload.results` and the series of fio. Each gives None if there is nothing to
 draw: a sweep needs two points.
 """
 
@@ -81,7 +81,7 @@ def _series(results: pl.LazyFrame, axis: str, parts: Sequence[pl.Expr]) -> pl.Ex
 
 
 def _sweep(results: pl.LazyFrame, axis: str, value: str, series: Sequence[pl.Expr]) -> pl.DataFrame:
-    """The best point (most IOPS) of each series at each place of the axis; empty where no series has two places."""
+    """The best point (most IOPS) of each series at each place of the axis; empty if no series has two places."""
     factor = VALUES[value][3]
     return (
         results.filter(pl.col(axis).is_not_null(), pl.col(value).is_not_null())

@@ -214,7 +214,7 @@ def _date(response: Any) -> datetime | None:
 
 
 def _link(value: Any) -> str:
-    """The address a link leads to, `@odata.id` or the `href` of iLO 4; none where it leads to another host."""
+    """The address a link leads to, `@odata.id` or the `href` of iLO 4; none if it leads to another host."""
     uri = mapping(value).get("@odata.id") or mapping(value).get("href")
     return uri if isinstance(uri, str) and uri.startswith("/") and not uri.startswith("//") else ""
 

@@ -82,7 +82,7 @@ class _Run:
         self.notes.write({"time": iso(datetime.now(UTC)), **what})
 
     def wanted(self) -> int | None:
-        """Samples that are still wanted; None where there is no end."""
+        """Samples that are still wanted; None if there is no end."""
         return None if self.until is None else max(round((self.until - time.monotonic()) / self.step), 0)
 
     def take(self, line: bytes) -> bool:

@@ -215,7 +215,7 @@ class Remote:
         return code
 
     def failure(self, code: int) -> EsxparseError | None:
-        """Why ssh itself failed, in words; None where it was the command that ended."""
+        """Why ssh itself failed, in words; None if it was the command that ended."""
         if code != _FAILED:
             return None
         said = printable(self.said[-1]) if self._said else "the connection was lost"

@@ -107,7 +107,7 @@ def counter(name: str, object: str | None = None) -> Counter:  # noqa: A002 (esx
 
 
 def lookup(table: str, column: str) -> Counter | None:
-    """The counter that a table's column holds, None where the catalogue has none.
+    """The counter that a table's column holds, None if the catalogue has none.
 
     A second column of one name (`free_mbytes_2`) without an entry of its own is the same counter.
 

@@ -79,7 +79,7 @@ class Counter:
         weight: batch name of the counter, in the same table, that weighs a weighted mean; None without one.
         meaning: one sentence.
         source: who says so; "general knowledge" where nobody citable does.
-        releases: releases whose captures or documents have it; empty where none seen does.
+        releases: releases whose captures or documents have it; empty if none seen does.
         objects: esxtop objects that have it, the one asked for first.
         better: one of `BETTER`.
         aliases: other spellings in documents.

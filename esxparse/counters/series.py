@@ -16,7 +16,7 @@ _RENUMBERED: Final = frozenset({"group_id", "world_id", "port_id"})
 
 
 def series_name(schema: Mapping[str, pl.DataType]) -> pl.Expr:
-    """The name of each row's series; null where the table has only one, or the row names none.
+    """The name of each row's series; null if the table has only one, or the row names none.
 
     `schema`: of the table. `instance` is the whole name, except in tables that tell by a column `counter` what a value
     is: there, and without an `instance`, all columns of text (but states) and of `NUMBERED` together are.
@@ -38,7 +38,7 @@ def series_name(schema: Mapping[str, pl.DataType]) -> pl.Expr:
 
 
 def lasting_name(schema: Mapping[str, pl.DataType]) -> pl.Expr | None:
-    """The name of each row's series that outlives a restart of the host; None where `series_name` does.
+    """The name of each row's series that outlives a restart of the host; None if `series_name` does.
 
     `schema`: of the table.
     """

@@ -28,7 +28,7 @@ class Capture:
 
     @cached_property
     def vms(self) -> pl.DataFrame:
-        """`group_id, vm, vcpus`; without worlds of vCPUs, groups that do not belong to the host, with the fewest vCPUs."""
+        """`group_id, vm, vcpus`; without vCPU worlds, groups other than the host's, with the fewest vCPUs."""
         if "vcpu" in self.tables:
             found = inventory.vms(self.tables["vcpu"]).collect()
             if found.height:

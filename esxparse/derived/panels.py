@@ -72,7 +72,7 @@ def panel(kind: str, frames: Sequence[pl.DataFrame], times: Sequence[Any]) -> Pa
 
 
 def rows(made: Panel, times: Sequence[Any], wanted: Sequence[str]) -> pl.DataFrame:
-    """`time`, `instance` and columns: one row per sample and object, sample after sample; null where unknown."""
+    """`time`, `instance` and columns: one row per sample and object, sample after sample; null if unknown."""
     size, width = len(times), len(made.names)
     absent = np.full((size, width), np.nan)
     keys = {

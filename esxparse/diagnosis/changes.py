@@ -59,7 +59,7 @@ class Changes:
     """Every series that moves, what changed most first: table, counter (its column), instance; beyond f64, how far it
     went from `at` on, 1 as far as ever before or as is usual for its counter; before f64, median; after f64, median,
     or, of a change that is shorter, the level that a fifth of the samples reaches; onset datetime, when the part that
-    differs most from the rest began, null where noise may explain it."""
+    differs most from the rest began, null if noise may explain it."""
     events: pl.DataFrame
     """When several series changed together, the largest first: time, series i64, first_table, first_counter,
     first_instance: the one of the 20 that changed most that was first."""

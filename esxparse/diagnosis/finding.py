@@ -36,7 +36,7 @@ class Finding:
     entity: dict[str, str]
     """`kind` and `name`."""
     start: datetime | None
-    """None where runs of a study tell no time."""
+    """None if runs of a study tell no time."""
     end: datetime | None
     verdict: str
     evidence: tuple[str, ...]

@@ -81,7 +81,7 @@ class Findings(Sequence[Finding]):
         return " ".join(filter(None, (self.caution, self.verdict)))
 
     def charts(self, place: int = 0, most: int = 1) -> list[alt.LayerChart]:
-        """The series of a finding over time, its object in colour and its spell shaded; none where nothing tells it.
+        """The series of a finding over time, its object in colour and its spell shaded; none if nothing tells it.
 
         `place`: which finding, from 0. `most`: how many series; the one that bounds the spell comes first.
         """

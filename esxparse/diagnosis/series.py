@@ -11,8 +11,8 @@ An expression speaks of one kind of object. A name in it is a column of that kin
 and in what is said of a spell also
 
     X             mean over the spell, where its trigger holds; X_peak, X_least   highest and lowest sample
-    X_before      median outside of it, null where the spell is nearly all of the capture
-    X_rise        X - X_before, and X itself where there is no before
+    X_before      median outside of it, null if the spell is nearly all of the capture
+    X_rise        X - X_before, and X itself if there is no before
     X_spreads     X - X_before in spreads (median absolute deviations x 1.48) outside, each 2 % of X_before or more
     spell_pct, spell_samples   the samples in which the trigger holds, in % of the capture, and how many
     spell_density              these / samples from its first to its last: low where it is here and there
@@ -117,7 +117,7 @@ def spoken(kind: str, name: str) -> str:
 def tables(kind: str, name: str, *, also: bool = True) -> frozenset[str] | None:
     """The tables that a series is made of, with `also` those that it reads where a capture has them.
 
-    Returns None where there is no such series.
+    Returns None if there is no such series.
     """
     if name in _OF_SPELLS or (kind == "host" and name in CLOCK):
         return frozenset()
@@ -156,7 +156,7 @@ class Series:
         self._made: dict[tuple[str, str], Matrix | None] = {}
 
     def matrix(self, kind: str, name: str) -> Matrix | None:
-        """Samples x objects; None where the capture tells nothing of it."""
+        """Samples x objects; None if the capture tells nothing of it."""
         if (kind, name) not in self._made:
             with warnings.catch_warnings():
                 # Samples in which no object has a value are NaN, as they should be.
@@ -207,7 +207,7 @@ class Series:
         return register_io_source(read, schema=schema, is_pure=True)
 
     def frame(self, kind: str, names: Iterable[str]) -> pl.LazyFrame:
-        """One row per sample and object, sample after sample; null where nothing is told."""
+        """One row per sample and object, sample after sample; null if nothing is told."""
         size = self.samples * len(self.panels[kind].names)
         made = {}
         for name in names:
@@ -216,7 +216,7 @@ class Series:
         return pl.LazyFrame(made, schema=dict.fromkeys(made, pl.Float64)).fill_nan(None)
 
     def spell(self, kind: str, place: int, inside: Mask, name: str, core: Mask | None = None) -> float | None:
-        """What a name stands for in a spell of an object; None where nothing is told.
+        """What a name stands for in a spell of an object; None if nothing is told.
 
         `core`: the samples that belong to the spell, if others lie between them.
         """

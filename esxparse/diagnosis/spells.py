@@ -85,7 +85,7 @@ def spell(
     since: Values | None = None,
     until: Values | None = None,
 ) -> Mask | None:
-    """The samples of a trouble: what holds long enough, with its edges; None where nothing does.
+    """The samples of a trouble: what holds long enough, with its edges; None if nothing does.
 
     `held`: samples in which the trigger holds. `persist`: samples that a run has at least, gaps of up to `gap` samples
     filled; shorter ones count beside it. Runs much lighter than the heaviest are left out. `level`: the series whose
@@ -137,7 +137,7 @@ def _median(known: Values) -> float:
 def _dense(found: list[tuple[int, int]], weight: Values) -> list[tuple[int, int]]:
     """Where runs lie close together they are one; what is little beside the largest is left out.
 
-    A sample counts with its weight, and as `_LOST` against where there is no run: the parts of a sequence with the
+    A sample counts with its weight, and as `_LOST` against if there is no run: the parts of a sequence with the
     largest sums, after Ruzzo and Tompa 1999.
     """
     parts: list[tuple[int, int, float]] = []
@@ -190,7 +190,7 @@ def _ended(core: Mask, level: Values) -> Mask:
 
 
 def _beyond(level: Values, core: Mask, outside: Iterable[Values], spread: Callable[[Values], float]) -> Mask | None:
-    """Samples in which the level has left what it is outside for what it is inside; None where it tells nothing.
+    """Samples in which the level has left what it is outside for what it is inside; None if it tells nothing.
 
     `outside`: what is asked first, and what is asked where that tells nothing.
     """

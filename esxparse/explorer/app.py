@@ -293,7 +293,7 @@ def _timed(rec: Recording) -> list[str]:
 
 
 def _span(rec: Recording) -> tuple[datetime, datetime] | None:
-    """The first and the last time; None where no row has one."""
+    """The first and the last time; None if no row has one."""
     if rec.meta.get("start") and rec.meta.get("end"):
         return rec.meta["start"], rec.meta["end"]
     timed = [rec.tables[table].select("time") for table in _timed(rec) if table in rec]

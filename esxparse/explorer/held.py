@@ -56,13 +56,13 @@ class Held:
 
     @property
     def unit(self) -> str:
-        """Its unit; empty where only the column's name tells."""
+        """Its unit; empty if only the column's name tells."""
         known = self.counter or self.derived
         return known.unit if known else ""
 
     @property
     def meaning(self) -> str:
-        """One sentence; empty where no catalogue has the column."""
+        """One sentence; empty if no catalogue has the column."""
         known = self.counter or self.derived
         return known.meaning if known else ""
 

@@ -203,7 +203,7 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
     """What a page draws of one counter.
 
     Returns `name`, `table`, `counter` (its column), `unit`, `meaning`, `noun`, `total` (instances with a value),
-    `step_s` (of a bucket; None where each time is drawn), `gap` (`reduce.Reduced`), `gathered` (whether means of
+    `step_s` (of a bucket; None if each time is drawn), `gap` (`reduce.Reduced`), `gathered` (whether means of
     several samples are drawn), `weighted` (means by commands), `by_time` (whether samples cover different times),
     `levels` (limits of the rules on the counter), `missing` (what is not drawn of the second recording, and why) and
     `series`, each with `label`, `full`, `instance`, `capture`, what it is ranked by, and lists: `time` (milliseconds),

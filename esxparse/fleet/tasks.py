@@ -17,7 +17,7 @@ class Done:
     """Which item, from 0."""
     result: Any = None
     why: str = ""
-    """Why there is no result, in one line; empty where there is one."""
+    """Why there is no result, in one line; empty if there is one."""
     own: bool = False
     """Whether that is an error of the item's own, which names it."""
 

@@ -269,7 +269,7 @@ def _first_of_cut_zip(file: BinaryIO, name: str) -> Iterator[Entry]:
 
 
 def names_in(file: BinaryIO, head: bytes) -> list[str]:
-    """The names in a zip that begins with `head`; none where it is no zip, or its directory cannot be read."""
+    """The names in a zip that begins with `head`; none if it is no zip, or its directory cannot be read."""
     if not is_zip(head) or not file.seekable():
         return []
     try:

@@ -44,12 +44,12 @@ class Found:
 
     name: str
     content: Layer | None
-    """Its content, good until the next member is looked at; None where it is refused."""
+    """Its content, good until the next member is looked at; None if it is refused."""
     refused: str = ""
     layers: tuple[str, ...] = ()
     """Its compression and packing, from the outside in."""
     kind: Kind | None = None
-    """None where it is refused."""
+    """None if it is refused."""
     head: Head | None = None
     """The beginning of the first of its kind."""
 

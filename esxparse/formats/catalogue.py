@@ -49,7 +49,7 @@ class Format:
     needs: tuple[str, ...]
     """What else has to be installed."""
     tables: tuple[str, ...]
-    """Names of the tables; empty where they are named as the file names its objects."""
+    """Names of the tables; empty if they are named as the file names its objects."""
     columns: Mapping[str, tuple[str, ...]]
     """Columns by table, where the reader has them as data; else `text` describes them."""
     text: str

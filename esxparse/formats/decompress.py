@@ -24,7 +24,7 @@ _HAS_CHECKSUM, _HAS_EXTRA, _HAS_NAME, _HAS_COMMENT = 2, 4, 8, 16
 
 
 def header_length(data: bytes) -> int | None:
-    """Bytes of the header that `data` begins with; None where more data has to tell."""
+    """Bytes of the header that `data` begins with; None if more data has to tell."""
     if len(data) < _FIXED:
         return None
     flags, at = data[3], _FIXED

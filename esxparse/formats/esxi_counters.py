@@ -105,7 +105,7 @@ class _Reader:
 
 
 def _structured(text: str) -> list[Row]:
-    """Devices of JSON or CSV; empty where it is neither."""
+    """Devices of JSON or CSV; empty if it is neither."""
     if text.lstrip()[:1] in {"[", "{"}:
         try:
             content = json.loads(text)

@@ -9,7 +9,7 @@ in `logicaldisk`), in the language of the Windows that wrote it, and one row per
                       option `zone`, which a note says
     instance    str   as printed between the parentheses; null for an object without instances
     ...         f64   one column per counter, named by the same rule (`% Processor Time` is `pct_processor_time`,
-                      `Avg. Disk sec/Read` is `avg_disk_sec_per_read`), in the unit that Windows has for it; null where
+                      `Avg. Disk sec/Read` is `avg_disk_sec_per_read`), in the unit that Windows has for it; null if
                       a cell has no number. typeperf writes -1 where a counter has no value (assumption): null
 
 It is told from a capture of esxtop, which has the same form, by its objects and its header: see `of_windows` in

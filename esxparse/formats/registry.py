@@ -44,7 +44,7 @@ _CONVERTING = Lock()
 process dies. Studies and fleets open their files in threads."""
 
 _HINTS = frozenset({"lazy"})
-"""Options that spare work where a reader has them, and change nothing where it has not."""
+"""Options that spare work where a reader has them, and change nothing if it has not."""
 
 _OF_READERS = ("lazy", "segment", "date_order", "date", "decimal", "zone", "time_column", "value_column")
 """Options of `esxparse.open` that are readers' own; what is left is done here, whatever the reader."""

@@ -206,7 +206,7 @@ def _exists(where: str, timeout: float | None) -> bool:
 
 
 def _split(where: str, member: str | None, timeout: float | None) -> tuple[str, str | None]:
-    """`bundle:member` in two, where there is no such file and there is such a bundle."""
+    """`bundle:member` in two, if there is no such file and there is such a bundle."""
     url = is_url(where)
     # The colon after the host of a URL leads to a port.
     begin = where.find("/", url.end()) if url else 1

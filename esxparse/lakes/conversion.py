@@ -221,13 +221,13 @@ def local(source: Source) -> Source:
 
 
 def _file_of(source: Source) -> Path | None:
-    """The file as it lies on the disk; none where it is no local file."""
+    """The file as it lies on the disk; none if it is no local file."""
     file = source.path or Path(source.where)
     return file if file.is_file() else None
 
 
 def _fingerprint(source: Source) -> dict[str, Any]:
-    """Bytes and SHA-256 of the file as it lies on the disk; both null where it is no local file."""
+    """Bytes and SHA-256 of the file as it lies on the disk; both null if it is no local file."""
     file = _file_of(source)
     if file is None:
         return {"bytes": None, "sha256": None}

@@ -177,7 +177,7 @@ def find(store: Store, key: str) -> Entry | None:
 
 
 def listed(store: Store) -> list[str]:
-    """Paths of the entries there are; none where there is no lake."""
+    """Paths of the entries there are; none if there is no lake."""
     return [one.path for one in store.files(f"{FOLDER}/") if _FILE.fullmatch(one.path)] if store.is_there() else []
 
 

@@ -61,7 +61,7 @@ def _told(one: Expectation) -> dict[str, str]:
 
 
 def said(lake: Lake) -> Iterator[tuple[Entry, Mapping[str, Any] | None]]:
-    """The captures, each with what was said of it; None where nothing was, or not of this reading by this version."""
+    """The captures, each with what was said of it; None if nothing was, or not of this reading by this version."""
     texts = lake.store.read_all(judged(one.id) for one in lake.captures)
     for entry, text in zip(lake.captures, texts, strict=True):
         yield entry, _current(text, entry)

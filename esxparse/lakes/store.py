@@ -48,7 +48,7 @@ def at_once(work: Callable[[A], T], items: Iterable[A]) -> list[T]:
 
 
 def _is_no_directory(path: Path) -> bool | None:
-    """Whether something else is there; None where nothing is."""
+    """Whether something else is there; None if nothing is."""
     try:
         return not stat.S_ISDIR(path.stat().st_mode)
     except (OSError, ValueError):
@@ -163,7 +163,7 @@ class Store:
         return [File(one["path"], one["size"], one["last_modified"]) for one in found]
 
     def _of_file(self, work: Callable[[], T]) -> T | None:
-        """What the work gives; None where its file is not there."""
+        """What the work gives; None if its file is not there."""
         try:
             return self._do(work)
         except FileNotFoundError:

@@ -104,7 +104,7 @@ def best_lag(
 ) -> Lag | None:
     """The lag, within `furthest` seconds either way, at which two series (seconds, values) go together best.
 
-    The second series' times plus the lag are the first's. None where nothing can be said: too few points, or one of
+    The second series' times plus the lag are the first's. None if nothing can be said: too few points, or one of
     the two does not move.
     """
     step = max(_usual(first[0]), _usual(second[0]))
@@ -218,7 +218,7 @@ def student(degrees: float) -> float:
 
 
 def blocks(seconds: Numbers, values: Numbers) -> tuple[Numbers, Numbers]:
-    """The means of blocks of equal length; the values themselves where there are no more than that."""
+    """The means of blocks of equal length; the values themselves if there are no more than that."""
     if len(values) <= BLOCKS:
         return seconds, values
     ends = np.linspace(0, len(values), BLOCKS + 1).astype(int)

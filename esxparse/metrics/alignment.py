@@ -45,7 +45,7 @@ def shares(requests: pl.LazyFrame, boundaries: Sequence[int] = BOUNDARIES) -> pl
     requests              i64  requests of that operation that have an offset
     aligned               i64  those of them that begin on the boundary
     aligned_requests_pct  f64  100 x aligned / requests
-    aligned_bytes_pct     f64  100 x bytes of the aligned / bytes of all; null where no bytes were asked for
+    aligned_bytes_pct     f64  100 x bytes of the aligned / bytes of all; null if no bytes were asked for
 
     Raises EsxparseError: A boundary is below 1.
 
@@ -139,7 +139,7 @@ def latency(requests: pl.LazyFrame) -> pl.LazyFrame:
     operation
     requests     i64  with a reply
     unanswered   i64  without one
-    mean_ms, p50_ms, p95_ms, p99_ms, max_ms   milliseconds, null where nothing was answered
+    mean_ms, p50_ms, p95_ms, p99_ms, max_ms   milliseconds, null if nothing was answered
     bytes        i64  asked for by the requests with a reply
 
     >>> requests = pl.LazyFrame({
@@ -182,7 +182,7 @@ def sequential(requests: pl.LazyFrame) -> pl.LazyFrame:
     direction
     requests        i64  with an offset
     sequential      i64  that follow on the one before
-    sequential_pct  f64  100 x sequential / (requests - 1): the first has none before it; null where it is the only one
+    sequential_pct  f64  100 x sequential / (requests - 1): the first has none before it; null if it is the only one
 
     Raises EsxparseError: Neither pair of columns is there.
 

@@ -49,7 +49,7 @@ class Parts(NamedTuple):
 def parts(series: Matrix) -> Parts:
     """Find the part of each series whose level differs most from the rest.
 
-    `series`: one row per series, one column per sample, NaN where there is no value.
+    `series`: one row per series, one column per sample, NaN if there is no value.
 
     >>> found = parts(np.array([[1, 1, 1, 1, 5, 5, 5, 1, 1, 1]], np.float32))
     >>> found.begin.tolist(), found.end.tolist()

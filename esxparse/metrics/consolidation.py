@@ -54,7 +54,7 @@ def largest_loads(
 
     *by
     tolerance, limit   str, f64   the column and what it may reach
-    largest_load       f64        null where even the smallest load is beyond
+    largest_load       f64        null if even the smallest load is beyond
     status             str        interpolated; measured (a point lies on the limit); not reached (the largest load
                                   measured is within: the true one is larger); beyond from the start; no values
     last_within, first_beyond     f64   the measured loads on either side, L0 and L1
@@ -141,7 +141,7 @@ def largest_load(loads: pl.LazyFrame, by: Sequence[str] = ()) -> pl.LazyFrame:
     Needs the columns of `largest_loads`. Returns one row per `by`, in their order:
 
     *by
-    largest_load  f64  null where one tolerance has none
+    largest_load  f64  null if one tolerance has none
     binding       str  the tolerance that sets it
     status        str  that tolerance's status
 
@@ -220,7 +220,7 @@ def dense_mode(load: pl.LazyFrame, check_every_s: float = CHECK_S) -> pl.LazyFra
     vms, vcpus, pcpus  i64  as of the last of them
     pcpu_util_pct      f64  mean over their time (assumed: the study does not say over what time the host looks)
     enough_vms, enough_vcpus, busy_enough  bool  the three thresholds
-    eligible           bool all three; null where a number is missing and nothing else decides
+    eligible           bool all three; null if a number is missing and nothing else decides
     switched           str  on or off, where this check changes it; before the first it is off, and a check of which
                             nothing is known leaves it as it was
 
@@ -270,7 +270,7 @@ def dense_mode_summary(checks: pl.LazyFrame) -> pl.LazyFrame:
 
     Returns one row: checks, unknown_checks (of which a number is missing that decides), eligible_checks, switches (i64;
     how often it went on or off) and eligible_pct, the share of the other checks' time (`over_time`) in which dense mode
-    would be in effect, %; null where there is no other.
+    would be in effect, %; null if there is no other.
 
     >>> checks = pl.LazyFrame({"eligible": [True, False, True, True], "switched": ["on", "off", "on", None]})
     >>> dense_mode_summary(checks).collect().row(0)

@@ -115,7 +115,7 @@ def by_counter(power: pl.LazyFrame) -> pl.LazyFrame:
 def watts_per_unit(table: pl.LazyFrame, rate: str, watts: str = "watts") -> pl.LazyFrame:
     """Give what a unit of work costs in power, row by row.
 
-    Needs `watts` (W) and the column `rate` (units per second: I/Os, transactions, MB). Adds, null where the rate or the
+    Needs `watts` (W) and the column `rate` (units per second: I/Os, transactions, MB). Adds, null if the rate or the
     power is not above zero:
 
     watts_per_unit   f64  watts / rate, that is joules for each unit

@@ -100,12 +100,12 @@ def first_true(*cases: tuple[pl.Expr, str | None], otherwise: str | None = None)
 
 
 def share_pct(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
-    """A part in percent of the whole; null where that is not above 0."""
+    """A part in percent of the whole; null if that is not above 0."""
     return pl.when(whole > 0).then(100.0 * part / whole)
 
 
 def total(value: pl.Expr) -> pl.Expr:
-    """Aggregate `value` by its sum; null where none is known: an empty sum looks like a measured 0.
+    """Aggregate `value` by its sum; null if none is known: an empty sum looks like a measured 0.
 
     Counters have two decimals: past the ninth a sum has only what the order of its rows left.
 
@@ -117,7 +117,7 @@ def total(value: pl.Expr) -> pl.Expr:
 
 
 def weighted_mean(value: pl.Expr, weight: pl.Expr) -> pl.Expr:
-    """Aggregate `value` by its mean weighted by `weight`; null where no weight falls on a value.
+    """Aggregate `value` by its mean weighted by `weight`; null if no weight falls on a value.
 
     sum(value x weight) / sum(weight), over the rows that have both: a null value takes its weight with it.
 

@@ -29,7 +29,7 @@ class Shift(NamedTuple):
 def clock_shift(host: pl.DataFrame, guest: pl.DataFrame) -> Shift | None:
     """Find the shift within 15 hours at which two series go together best.
 
-    No shift if they go together without one nearly as well. None where nothing can be said: fewer than 20 common
+    No shift if they go together without one nearly as well. None if nothing can be said: fewer than 20 common
     samples, or one of the two never moves.
 
     `host`, `guest`: `time`, `value`, sorted by time, without nulls.

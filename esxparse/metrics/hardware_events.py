@@ -90,7 +90,7 @@ def per_instruction(events: pl.LazyFrame) -> pl.LazyFrame:
     kind of core has instructions of its own. Events without a PMU go with instructions without one.
 
     Needs `run`, `event`, `value`; uses `elapsed_s`, `aggregate`, `cgroup`, `pmu` where there. Adds `instructions` and
-    `per_instruction`; null where instructions were not counted, or in a line with a unit (task-clock).
+    `per_instruction`; null if instructions were not counted, or in a line with a unit (task-clock).
 
     >>> events = pl.LazyFrame({"run": [1, 1], "event": ["cycles:u", "instructions:u"], "value": [300.0, 600.0]})
     >>> per_instruction(events).select("event", "per_instruction").collect().rows()
@@ -143,7 +143,7 @@ def totals(events: pl.LazyFrame, runs: pl.LazyFrame | None = None) -> pl.LazyFra
     Counts are summed over aggregates and intervals of a run; of several runs the mean. The summary that ends an
     interval recording is a run of its own, and would count again: leave it out first.
 
-    Returns, sorted by event: event, value, seconds, per_s (value / seconds; null where seconds are not known).
+    Returns, sorted by event: event, value, seconds, per_s (value / seconds; null if seconds are not known).
     """
     rates = per_second(events, runs)
     by_interval = rates.group_by("run", "event", "elapsed_s").agg(

@@ -31,11 +31,11 @@ def disk_tables(tables: Tables) -> list[pl.LazyFrame]:
 
 
 def disks(tables: Tables) -> pl.LazyFrame | None:
-    """Give rates and latencies of all disks and NFS volumes that serve I/O; None where the capture has neither.
+    """Give rates and latencies of all disks and NFS volumes that serve I/O; None if the capture has neither.
 
     Returns the columns of `storage.latency`, `_place` (which of the samples of one time), and
 
-    left_out  str  why the device is left out of means and totals, over the whole of `tables`; null where it is in them
+    left_out  str  why the device is left out of means and totals, over the whole of `tables`; null if it is in them
     """
     levels = disk_tables(tables)
     if not levels:
@@ -93,7 +93,7 @@ def io(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def cpu(tables: Tables) -> pl.LazyFrame | None:
-    """Give the CPU use of the whole host, one row per sample; None where the capture has no physical CPUs.
+    """Give the CPU use of the whole host, one row per sample; None if the capture has no physical CPUs.
 
     That is the row `_Total`, or the mean of the PCPUs, which that row is, where a part of a capture lacks it. Returns,
     sorted by time: time, _place, used_pct, util_pct, core_util_pct (see `host_cpu.pcpu`).
@@ -113,7 +113,7 @@ def cpu(tables: Tables) -> pl.LazyFrame | None:
 
 
 def nominal_mhz(tables: Tables) -> float | None:
-    """The nominal frequency of the CPUs, by the P-states of a capture; None where it has none.
+    """The nominal frequency of the CPUs, by the P-states of a capture; None if it has none.
 
     It is that of the highest P-state, or of the second where the first stands for turbo, 1 MHz above it (general
     knowledge of how ACPI lists them).

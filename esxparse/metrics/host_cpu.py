@@ -29,7 +29,7 @@ def pcpu(physical_cpu: pl.LazyFrame) -> pl.LazyFrame:
     """Give used and util of every physical CPU, under short names.
 
     Needs `time`, `pcpu` and any of `pct_processor_time`, `pct_util_time`, `pct_core_util_time`.
-    Returns, in the order of `physical_cpu`; null where the capture lacks the counter:
+    Returns, in the order of `physical_cpu`; null if the capture lacks the counter:
 
     time
     pcpu           i64  number of the PCPU (a hyper-thread where there are any), null on the `_Total` row

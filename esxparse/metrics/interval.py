@@ -212,7 +212,7 @@ def fieller_bounds(
 ) -> tuple[Numbers, Numbers]:
     """Lower and upper bounds of many ratios at once, from means, variances (n - 1) and numbers of repetitions.
 
-    NaN where there is no bounded interval: fewer than 2 repetitions on a side, or a baseline whose mean is not above 0
+    NaN if there is no bounded interval: fewer than 2 repetitions on a side, or a baseline whose mean is not above 0
     beyond its scatter. See `fieller` for the formula.
 
     Args:

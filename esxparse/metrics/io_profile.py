@@ -34,7 +34,7 @@ def size_mix(histograms: pl.LazyFrame) -> pl.LazyFrame:
     direction            str   all, read, write
     from_bytes, to_bytes i64   from < size <= to; null: open
     commands             i64
-    share_pct            f64   null where there was no command
+    share_pct            f64   null if there was no command
 
     >>> lengths = pl.LazyFrame({
     ...     "handle_id": [1, 1], "histogram": ["io_length"] * 2, "direction": ["all"] * 2,
@@ -62,7 +62,7 @@ def read_share(histograms: pl.LazyFrame) -> pl.LazyFrame:
     Works on the table `histograms`. Returns sample, world_group_id, handle_id, disk, vm (those there are), and
 
     reads, writes  i64   commands
-    read_pct       f64   null where there were neither
+    read_pct       f64   null if there were neither
 
     >>> lengths = pl.LazyFrame({
     ...     "handle_id": [1] * 3, "histogram": ["io_length"] * 3, "direction": ["all", "read", "write"],
@@ -155,7 +155,7 @@ def alignment_hints(histograms: pl.LazyFrame, multiple_bytes: int = 4096, sector
 
     direction   str   all, read, write
     commands    i64
-    multiple_pct, no_multiple_pct, unknown_pct   f64   null where there was no command
+    multiple_pct, no_multiple_pct, unknown_pct   f64   null if there was no command
 
     >>> lengths = pl.LazyFrame({
     ...     "handle_id": [1] * 3, "histogram": ["io_length"] * 3, "direction": ["write"] * 3,

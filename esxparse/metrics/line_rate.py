@@ -113,7 +113,7 @@ def against_line(ports: pl.LazyFrame, mtu: int = 1500, tcp_option_bytes: int = 0
 
     Needs `link_mbits` (`network.link_speeds`, joined by the caller) and, for each direction, `tx_mbits` and
     `tx_packets`, `rx_mbits` and `rx_packets` (`network.ports`), or their means under the same names. Keeps all columns
-    and adds, null where a counter is lacking or 0:
+    and adds, null if a counter is lacking or 0:
 
     available_mbit_per_s                     link x payload share: the most data TCP can move
     tx_packet_bytes, rx_packet_bytes         mean size of a packet as the host saw it
@@ -167,7 +167,7 @@ def cpu_by_nics(
     slope_pct_per_nic   f64  points of percent for each NIC; null with fewer than two numbers of NICs
     slope_low_pct_per_nic, slope_high_pct_per_nic   f64  its interval; null with fewer than three points
     intercept_pct       f64  % without a NIC
-    r_squared           f64  share of the variance the line explains; null where the CPU does not vary
+    r_squared           f64  share of the variance the line explains; null if the CPU does not vary
     largest_deviation_pct   f64  points of percent from the line to the point farthest from it
 
     An r_squared near 1 is no proof of a line: look at the deviation too. Source: VMware, "Line-Rate Performance with

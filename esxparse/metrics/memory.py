@@ -47,7 +47,7 @@ def host(memory: pl.LazyFrame, release: str | None = None) -> pl.LazyFrame:
     """Give the host's memory under short names, one row per sample.
 
     Needs `time` and any of the counters of the table `memory`; `release` names the states (see `state_names`).
-    Returns, in the order given; MiB, null where the counter is lacking:
+    Returns, in the order given; MiB, null if the counter is lacking:
 
     time
     machine_mib        all memory of the machine (PMEM total)
@@ -61,7 +61,7 @@ def host(memory: pl.LazyFrame, release: str | None = None) -> pl.LazyFrame:
     pshare_saved_mib   saved by page sharing (PSHARE saving)
     swap_in_mib_per_s, swap_out_mib_per_s   read from and written to the VMkernel's swap
     state              number of the memory state, 0 is the best
-    state_name         "high", "clear", "soft", "hard", "low"; null where the release decides and is not known
+    state_name         "high", "clear", "soft", "hard", "low"; null if the release decides and is not known
     overcommit         ratio, 1 minute average: 0.2 is 20 % more promised than there is
 
     ESX 4 and older print two pairs of swap rates, first the service console's and then the VMkernel's (and two
@@ -90,7 +90,7 @@ def vms(group_memory: pl.LazyFrame, vms: pl.LazyFrame) -> pl.LazyFrame:
     """Give the memory of each VM under short names, one row per sample and VM.
 
     Needs `time`, `group_id` and any of the counters in `group_memory`; `group_id`, `vm` in `vms` (`inventory.vms`).
-    Returns, in the order of `group_memory`; MiB, null where the counter is lacking:
+    Returns, in the order of `group_memory`; MiB, null if the counter is lacking:
 
     time, group_id, vm
     size_mib, granted_mib, consumed_mib    MEMSZ, GRANT, CNSM

@@ -51,7 +51,7 @@ class Runs(NamedTuple):
     per_s: tuple[float, ...]
     """TLB misses per second of each."""
     work_s: tuple[float, ...] = ()
-    """Seconds the work took in each; none where nobody timed it, as in polls of vmkperf."""
+    """Seconds the work took in each; none if nobody timed it, as in polls of vmkperf."""
 
 
 def runs(misses: Sequence[float], elapsed_s: Sequence[float]) -> Runs:
@@ -147,9 +147,9 @@ class Advice:
     large_pages: bool
     """Try large pages in guest and host first: they help in either mode, and cost nothing of the other's benefit."""
     rate_ratio: float | None
-    """Misses per second, nested / shadow; None where shadow had none."""
+    """Misses per second, nested / shadow; None if shadow had none."""
     time_ratio: float | None
-    """Time of the work, nested / shadow: above 1, shadow is faster. None where it was not timed."""
+    """Time of the work, nested / shadow: above 1, shadow is faster. None if it was not timed."""
     time_interval: Interval | None
     """Fieller's interval of it; None with fewer than two repetitions of each, or too much scatter."""
     nested_walk_pct: tuple[float, float]

@@ -61,7 +61,7 @@ def ports(network_port: pl.LazyFrame) -> pl.LazyFrame:
     """Give traffic and drops of every port under short names.
 
     Needs `time`, `switch`, `port_id`, `world_id`, `client` and any of the counters.
-    Returns, in the order given; null where the counter is lacking:
+    Returns, in the order given; null if the counter is lacking:
 
     time, switch, port_id, client
     kind                              "uplink", "vm", "vmkernel" or "other" (see `kind`, the function)

@@ -97,7 +97,7 @@ def node_fit(vcpus: int, memory_mib: float, cores_per_node: int, node_memory_mib
 def node_fits(vms: pl.LazyFrame, cores_per_node: int, node_memory_mib: float) -> pl.LazyFrame:
     """Add to each VM what `node_fit` says of it.
 
-    Needs `vcpus` and `memory_mib`. Keeps all columns and adds, null where a number is lacking: `fits`, `vcpus_fit`,
+    Needs `vcpus` and `memory_mib`. Keeps all columns and adds, null if a number is lacking: `fits`, `vcpus_fit`,
     `memory_fits`, `wide`, `nodes`, `memory_headroom_mib`.
 
     Raises EsxparseError: The node has less than one core or MiB.
@@ -226,7 +226,7 @@ def vnuma(
 
 
 def advice(release: str, fit: NodeFit, seen: VirtualNuma | None = None) -> tuple[str, ...]:
-    """Give the article's bottom lines for a VM, by release; none where it fits.
+    """Give the article's bottom lines for a VM, by release; none if it fits.
 
     Memory latency matters to VMs that use much memory; for others all of this may be irrelevant (article).
 

@@ -13,11 +13,11 @@ def host(power: pl.LazyFrame) -> pl.LazyFrame:
     """Give the power of the whole host, one row per sample.
 
     Needs `time`, `p_state` and any of `power_usage_now_watts`, `power_usage_cap_watts`; the rows of single P-states,
-    which hold their frequency, are left out. Returns, in the order given; null where the counter is lacking:
+    which hold their frequency, are left out. Returns, in the order given; null if the counter is lacking:
 
     time
-    watts      W drawn now, as the host's own sensor says; null where it says 0, which is a host without a sensor
-    cap_watts  W allowed, null where it says 0: no cap
+    watts      W drawn now, as the host's own sensor says; null if it says 0, which is a host without a sensor
+    cap_watts  W allowed, null if it says 0: no cap
 
     Source: VMkernel power panel ("Power Usage", "Power Cap"); the meaning of 0 is general knowledge: a host that runs
     draws something.

@@ -80,7 +80,7 @@ def yearly(runs: pl.LazyFrame) -> pl.LazyFrame:
     """Add energy and cost of a year to each row.
 
     Needs `hosts`, `watts` (W of one host) and any of `price_per_kwh`, `climate_factor` (1 where lacking), `units`.
-    Adds, null where a number is lacking:
+    Adds, null if a number is lacking:
 
     energy_kwh_per_year   f64  cooling included
     cost_per_year         f64  in the currency of the price

@@ -48,7 +48,7 @@ class Shared(NamedTuple):
     """Watts and load over the same intervals."""
 
     table: pl.DataFrame
-    """time (end of the interval), interval_s (s known of), watts, and the columns of the load, null where not known."""
+    """time (end of the interval), interval_s (s known of), watts, and the columns of the load, null if not known."""
     shift_s: float
     """s that were added to the times of the readings for it."""
 

@@ -47,7 +47,7 @@ class PowerJoin:
     time              UTC, the end of the interval
     interval_s        f64  s since the sample before; null on the first, which has none
     used_pct, util_pct  f64  % of the host's physical CPUs (`_Total`)
-    watts             f64  W, mean of the meter over the interval; null where its readings do not cover all of it
+    watts             f64  W, mean of the meter over the interval; null if its readings do not cover all of it
     watts_esxtop      f64  W, as the capture has it; null without
     energy_joules     f64  J, watts x interval_s
     """
@@ -70,7 +70,7 @@ class PowerJoin:
     offset: timedelta
     """What was added to the times of the readings, as asked for."""
     suspected_offset: timedelta | None
-    """What should be added to them, on top, as far as the load tells; None where they seem right or nothing tells."""
+    """What should be added to them, on top, as far as the load tells; None if they seem right or nothing tells."""
     correlation: float | None
     """Of the capture's load and the meter, as joined."""
     best_correlation: float | None
@@ -106,7 +106,7 @@ def _shown(offset: timedelta) -> str:
 def load_of(capture: Recording) -> pl.DataFrame:
     """The load of a capture with its own power, one row per sample; several samples may have one time.
 
-    Returns `time` and, null where the capture lacks them: util_pct, used_pct, watts_esxtop, iops, mb_per_s.
+    Returns `time` and, null if the capture lacks them: util_pct, used_pct, watts_esxtop, iops, mb_per_s.
 
     Raises MissingTableError: It has neither physical CPUs nor power.
     """

@@ -33,7 +33,7 @@ def top(
     mean         mean over time (`over_time`), or weighted by `weight` too
     p95          95th percentile over time (`over_time.quantile`)
     max          largest sample
-    variability  standard deviation / mean, both over time and without `weight`; null where the mean is 0
+    variability  standard deviation / mean, both over time and without `weight`; null if the mean is 0
     samples      i64  number of samples that have a value
 
     sorted by `order`, largest first (without one last); equals are sorted by `by`, so that the answer is the same

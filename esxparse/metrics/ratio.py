@@ -201,7 +201,7 @@ def virtual_to_native(
     unit, higher_is_better
     invalid_runs       i64   left out: the program's own check failed
     the columns of `ratios` from `is_baseline` to `change_pct`
-    performance        ratio where higher is better, 1 / ratio where lower is; null where it is neither
+    performance        ratio where higher is better, 1 / ratio where lower is; null if it is neither
     performance_min, performance_max   of the single runs, against the native mean
     performance_low, performance_high  confidence interval
     p_value, comparisons, undecided, runs_needed, runs_needed_low, runs_needed_high   as in `ratios`

@@ -69,7 +69,7 @@ def by_activity(samples: pl.LazyFrame) -> pl.LazyFrame:
     samples          i64
     duration_s       f64  s, its intervals together
     volume_mb        f64  10**6 bytes; null for a rate in a table of one sample, which has no length
-    mean_kb_per_s    f64  volume / duration; null where that is 0
+    mean_kb_per_s    f64  volume / duration; null if that is 0
     peak_kb_per_s    f64  highest of a sample
     of_volume_pct    f64  share of all that was moved
 

@@ -128,7 +128,7 @@ def plan(runs: pl.LazyFrame, *, evenly: bool = False) -> pl.LazyFrame:
     """Lay the times of replication beside each row's rate.
 
     Needs `vms`, `change_pct_per_day`, `rpo_min`, the size of one VM as `vm_size_mb` (10**6 bytes) or `vm_size_mib`
-    (2**20), and the rate as `rate_mbit_per_s` (esxtop's) or `rate_mb_per_s`. Keeps all columns and adds, null where a
+    (2**20), and the rate as `rate_mbit_per_s` (esxtop's) or `rate_mb_per_s`. Keeps all columns and adds, null if a
     number is lacking or the rate is 0:
 
     rate_mb_per_s           f64  10**6 bytes per second (kept where given)

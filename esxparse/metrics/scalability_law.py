@@ -313,7 +313,7 @@ def fits(
 
     Needs `units`, `value` and the columns `by`, which tell sweeps apart; rows without a value above 0 are left out.
     Returns one row per sweep, in their order: *by, then the fields of `ScalabilityLaw`, each interval as `_low` and
-    `_high` (null where unbounded), `warnings` as one text (null without any), and `gap`: why there is no fit.
+    `_high` (null if unbounded), `warnings` as one text (null without any), and `gap`: why there is no fit.
 
     Raises EsxparseError: A column is missing, `confidence` is invalid, or scipy is not installed; on collecting, a
     number is negative.

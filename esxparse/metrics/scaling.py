@@ -41,7 +41,7 @@ def efficiency(curve: pl.LazyFrame, units: str, value: str, by: Sequence[str] = 
     speedup         value / mean value at the smallest units
     per_unit        value / units
 
-    Null where there is no value, or what is divided by is not above 0.
+    Null if there is no value, or what is divided by is not above 0.
 
     Raises EsxparseError: A column is missing; on collecting, a number of units is negative.
 

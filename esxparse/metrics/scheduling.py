@@ -66,7 +66,7 @@ def per_vcpu(group_cpu: pl.LazyFrame, vms: pl.LazyFrame, vcpu: pl.LazyFrame | No
     overlap_pct      %OVRLP: time taken by system services of others while the VM ran
     lat_c_pct        %LAT_C of the VM / vCPUs: could not run for want of CPU
     lat_m_pct        %LAT_M of the VM / vCPUs: could not run for want of memory
-    ready_from       str  "vCPU worlds", or "group" where the waits hold those of helper worlds; null where `vcpu` is
+    ready_from       str  "vCPU worlds", or "group" where the waits hold those of helper worlds; null if `vcpu` is
                      given and nobody tells a wait, as of a VM that has left the host
 
     `each_vcpu` shows a vCPU that fares worse than its siblings.
@@ -106,7 +106,7 @@ def per_vcpu_by_worlds(vcpu: pl.LazyFrame, vms: pl.LazyFrame) -> pl.LazyFrame:
 
     Needs `time`, `group_id`, `world_id`, `world` and any of the counters of `per_vcpu` in `vcpu`; `vms` as there.
     Returns `time`, `group_id`, `vm`, `vcpus` and those columns, sorted by time: means over the vCPUs of a VM, without
-    its helper worlds; null where a vCPU has no number.
+    its helper worlds; null if a vCPU has no number.
 
     >>> worlds = pl.LazyFrame({
     ...     "time": [0, 0], "group_id": [7, 7], "world_id": [71, 72], "world": ["vmx-vcpu-0:db", "vmx-vcpu-1:db"],
@@ -166,7 +166,7 @@ def each_vcpu(vcpu: pl.LazyFrame) -> pl.LazyFrame:
     """Give the same columns as `per_vcpu` for every vCPU world, without the VM's helper worlds.
 
     Needs `time`, `group_id`, `group`, `world_id`, `world` and any of the counters named there.
-    Returns, in the order of `vcpu`; % of one core, null where the capture lacks the counter:
+    Returns, in the order of `vcpu`; % of one core, null if the capture lacks the counter:
 
     time, group_id, vm, world_id, vcpu (its number, from 0), then the percentages of `per_vcpu` and
     vm_wait_pct  %VMWAIT: blocked on an event such as I/O or swapping, without being idle

@@ -44,7 +44,7 @@ def latency(device_frame: pl.LazyFrame) -> pl.LazyFrame:
 
     Works on `physical_disk_scsi_device`, `physical_disk_adapter`, `physical_disk_path` and `physical_disk_nfs_volume`
     (which has GAVG only). The levels count the same commands again: use one of them at a time.
-    Needs `time`, `instance` and any of the counters. Returns, in the order given; null where the counter is lacking:
+    Needs `time`, `instance` and any of the counters. Returns, in the order given; null if the counter is lacking:
 
     time
     device       str  the instance as written: naa..., vmhba0, vmhba0:C0:T0:L1, a datastore's name
@@ -121,7 +121,7 @@ def _of_reads_and_writes(there: Collection[str], counter: str) -> pl.Expr:
 
 
 def left_out() -> pl.Expr:
-    """Aggregate the rows of a device, as `latency` gives them, to why it is left out of means; null where it serves.
+    """Aggregate the rows of a device, as `latency` gives them, to why it is left out of means; null if it serves.
 
     Left out are devices with commands of which less than a tenth are good I/Os (`SERVING_SHARE`).
 
@@ -159,9 +159,9 @@ def summary(latency: pl.LazyFrame, busy_above: float = 0.0, by: str = "device") 
     p95_gavg_ms    95th percentile of GAVG over the time of the busy samples (`over_time.quantile`)
     max_gavg_ms    largest GAVG of a busy sample
     max_queued     largest number of queued commands
-    failed_per_s   failed commands per second, null where the capture does not tell
+    failed_per_s   failed commands per second, null if the capture does not tell
     gavg_all_ms    sum(ms x commands) / sum(commands) of commands of any kind, failed ones too
-    left_out       str  why the device belongs in no mean over devices (`left_out`, the function); null where it does
+    left_out       str  why the device belongs in no mean over devices (`left_out`, the function); null if it does
 
     A sample counts for the time it covers (`over_time`). One slow command in a quiet second makes a high p95 and
     maximum: raise `busy_above` to leave such samples out of those two.

@@ -107,7 +107,7 @@ def check_outstanding(results: pl.LazyFrame, tolerance_pct: float = 10.0) -> pl.
     """Check Little's law: the I/Os under way that rate and latency ask for, against those measured or configured.
 
     Needs `iops`; a latency of as many, `latency_mean_ms` (`workload.results`) or `gavg_all_ms`, else `gavg_ms`
-    (`storage.latency`); and `outstanding`, or `active` and `queued` together. Keeps all columns and adds, null where a
+    (`storage.latency`); and `outstanding`, or `active` and `queued` together. Keeps all columns and adds, null if a
     number is lacking:
 
     outstanding_by_law    f64   IOPS x latency / 1000
@@ -197,7 +197,7 @@ def mean_and_peak(samples: pl.LazyFrame, columns: Sequence[str], by: Sequence[st
     by..., resource   str  name of the column
     samples           i64  with a number
     mean, p95, peak   f64  in the unit of the column, over time where there is a `time` (`over_time`)
-    peak_to_mean      f64  null where the mean is 0
+    peak_to_mean      f64  null if the mean is 0
 
     Raises EsxparseError: The table lacks a column, or none is asked for.
 
@@ -237,7 +237,7 @@ def normalised_to_lowest(
     """Divide a column by its lowest value at the base load, as VMmark latencies are by the lowest 1-tile result.
 
     value / min(value where load = base), for each group of `by` (the workload: mail, web, database). Average the
-    repetitions of a configuration first. Keeps all columns and adds, null where a group has no result at that load, or
+    repetitions of a configuration first. Keeps all columns and adds, null if a group has no result at that load, or
     its lowest is 0:
 
     <value>_normalised   f64  1 is the lowest at the base load

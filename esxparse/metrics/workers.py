@@ -19,7 +19,7 @@ def median_read_latency(results: pl.LazyFrame) -> pl.LazyFrame:
 
     run, test                 as in `results` (run only where it has one)
     workers                   WORKER rows that did reads
-    median_read_latency_ms    f64   milliseconds; null where none did
+    median_read_latency_ms    f64   milliseconds; null if none did
 
     Source: VMware, "VMware vSphere APIs for I/O Filtering (VAIO)" performance study: "The latency is the median of the
     average read latencies reported by all Iometer workers."

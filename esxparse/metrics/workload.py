@@ -5,10 +5,10 @@ One row per test and direction:
 test                    str  job, access specification or target, as the program names it
 run, part               i64  which run of the file: fio document and group, Iometer start and test, DiskSpd output and
                              time span. Different parts ran one after another unless `begin_s` and `end_s` overlap
-begin_s, end_s          f64  seconds since the first test of the run began; null where the file does not say
+begin_s, end_s          f64  seconds since the first test of the run began; null if the file does not say
 direction               str  read, write, trim; all where the program gives no directions
-pattern                 str  random, sequential, or the share that is random, as `70 % random`; null where nothing says
-block_size_bytes        i64  null where a test mixes sizes
+pattern                 str  random, sequential, or the share that is random, as `70 % random`; null if nothing says
+block_size_bytes        i64  null if a test mixes sizes
 outstanding             i64  I/Os under way at most: queue depth x workers or targets (synchronous engines: one each)
 workers                 i64
 iops                    f64  I/Os per second
@@ -248,7 +248,7 @@ def host_side(table: pl.LazyFrame) -> pl.LazyFrame:
 
     Returns:
         time, name (the instance), direction, iops, bandwidth_bytes_per_s (MBytes of 2**20 bytes), latency_mean_ms (what
-        the guest waited; null where there was no such I/O in the sample), good_iops (those that did not fail, its
+        the guest waited; null if there was no such I/O in the sample), good_iops (those that did not fail, its
         weight). The roll-up rows of VMs are left out.
     """
     there = names(table)
@@ -284,7 +284,7 @@ def beside_host(series: pl.LazyFrame, host: pl.LazyFrame) -> pl.LazyFrame:
     metrics iops, bandwidth, lat. `host`: `host_side`, of one name.
 
     Returns:
-        The rows of `host` with guest_iops, guest_bandwidth_bytes_per_s, guest_latency_ms; null where the guest logged
+        The rows of `host` with guest_iops, guest_bandwidth_bytes_per_s, guest_latency_ms; null if the guest logged
         nothing in the interval.
     """
     samples = host.select("time").unique().sort("time").with_columns(begin=pl.col("time").shift(1)).drop_nulls()

@@ -111,7 +111,7 @@ def _named(on: list[str]) -> list[str]:
 
 
 def classes(form: str, table: str, frame: pl.DataFrame, width: int) -> dict[str, pl.Series | None]:
-    """Where the rows of each class of instances of a table are; None where one class has all of them.
+    """Where the rows of each class of instances of a table are; None if one class has all of them.
 
     Without a name it is where no classes are told apart.
 
@@ -136,7 +136,7 @@ def classes(form: str, table: str, frame: pl.DataFrame, width: int) -> dict[str,
 
 @cache
 def unit_of(form: str, table: str, column: str) -> str:
-    """The unit of a column: by the catalogue of counters, else as its name ends; empty where neither tells it."""
+    """The unit of a column: by the catalogue of counters, else as its name ends; empty if neither tells it."""
     if form == "esxtop":
         found = lookup(table, column)
         return found.unit if found and found.unit not in {"unknown", "text"} else ""
@@ -153,7 +153,7 @@ def fields(form: str, table: str, names: list[str]) -> tuple[list[str], list[str
 def identities(form: str, frames: Mapping[str, pl.DataFrame]) -> Iterator[tuple[str, pl.DataFrame, pl.DataFrame]]:
     """Identities whose counters are there: the table, its rows or those of a query, and of each identity the values.
 
-    A value is null where its identity says nothing finite of a row. All of a table are computed at once, as are those
+    A value is null if its identity says nothing finite of a row. All of a table are computed at once, as are those
     that one query tells: a query for each would take longer than what it computes.
     """
     asked: dict[tuple[str, str], list[Rule]] = {}
@@ -194,7 +194,7 @@ def _value(value: str, where: str) -> pl.Expr:
 
 
 def _query(mine: list[Rule], context: pl.SQLContext[Any]) -> tuple[list[Rule], pl.LazyFrame] | None:
-    """One query of all identities that it can tell; None where it lacks a counter or a table for each of them."""
+    """One query of all identities that it can tell; None if it lacks a counter or a table for each of them."""
     values = ", ".join(f'{rule.value} AS "{rule.id}"' for rule in mine)
     parts = ", ".join(rule.part for rule in mine)
     sql = mine[0].sql.replace("{values}", values).replace("{parts}", parts)

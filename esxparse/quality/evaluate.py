@@ -88,7 +88,7 @@ def knows(expectation: Mapping[str, Any], columns: Mapping[str, Any]) -> bool:
 
 
 def judge(expectations: Sequence[Mapping[str, Any]], frame: pl.DataFrame) -> list[tuple[int, pl.DataFrame]]:
-    """How many rows each expectation judged, and those that fail it (none where `mostly` forgives them)."""
+    """How many rows each expectation judged, and those that fail it (none if `mostly` forgives them)."""
     if not expectations:
         return []
     # All conditions in one query: a query for each would take longer than what it asks.

@@ -207,7 +207,7 @@ def _rows(frame: pl.DataFrame) -> _Rows:
 
 
 def _row(kind: str, name: str, of: str, unit: str, column: pl.Series, rows: _Rows) -> list[dict[str, Any]]:
-    """The row that tells a series; none where the class has no value of it."""
+    """The row that tells a series; none if the class has no value of it."""
     nulls = column.null_count()
     if nulls == column.len():
         return []

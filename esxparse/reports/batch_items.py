@@ -276,7 +276,7 @@ def _named(items: Sequence[Item], known: Mapping[tuple[Any, ...], str]) -> Itera
 
 
 def _before(item: Item, known: Mapping[tuple[Any, ...], str]) -> str:
-    """The name that an item had, also where some of its files are new; none where it is called otherwise now."""
+    """The name that an item had, also where some of its files are new; none if it is called otherwise now."""
     same = [known[item.key]] if item.key in known else []
     if len(item.inputs) > 1:
         same += [

@@ -46,7 +46,7 @@ NOTEBOOK_ONLY: Final = "notebook-only"
 """Tag of cells that a page leaves out."""
 
 ABSENT: Final = "\N{EN DASH}"
-"""What stands where there is no value."""
+"""What stands if there is no value."""
 
 _LEVELS: Final = {"ok": "ok", "info": "info", "peaks": "info", "warning": "warning", "critical": "critical"}
 """Words that are shown as badges, and how each looks."""
@@ -199,7 +199,7 @@ def table(
         frame: Any frame; only `columns` are shown, and those it lacks or that hold nothing at all are left out.
         columns: What to show, in order.
         caption: What the table is, one line above it.
-        empty: What to say where there are no rows.
+        empty: What to say if there are no rows.
         look: "folded" collapses the table under its caption and shows levels without colour; "cards" makes each row a
             card on a narrow screen, for columns of sentences.
     """

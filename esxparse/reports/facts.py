@@ -34,7 +34,7 @@ def display_of(names: Mapping[str, Any]) -> None:
 
 
 def kept(notebook: NotebookNode) -> dict[str, Any]:
-    """The facts that the last cell of a notebook displayed; none where it displayed none."""
+    """The facts that the last cell of a notebook displayed; none if it displayed none."""
     shown = [one["data"][MIME] for one in notebook.cells[-1].get("outputs", []) if MIME in one.get("data", {})]
     return dict(shown[0]) if shown else {}
 
@@ -49,7 +49,7 @@ def facts(values: Any) -> dict[str, Any]:
         losses     those on rows that are missing from the tables
         cpu_pct    up to 48 means of the host's CPU utilization, %, in equal spans of time
         verdict    the sentence; findings: as in the JSON of a diagnosis, worst first
-        areas      area to critical, warning, info, ok, or none where nothing of it was judged
+        areas      area to critical, warning, info, ok, or none if nothing of it was judged
     """
     every = list(values)
     found = next((one for one in every if isinstance(one, Findings)), None)

@@ -34,7 +34,7 @@ def fits(folder: Path) -> bool:
 
 
 def short_folder() -> Path | None:
-    """A directory for sockets, where the path of the usual one is too long; None where there is nothing to be done."""
+    """A directory for sockets, where the path of the usual one is too long; None if there is nothing to be done."""
     if fits(Path(tempfile.gettempdir(), "ex-12345678")):
         return None
     candidates = (*(os.environ.get(name, "") for name in _SHORT), "/tmp", "/var/tmp")  # noqa: S108  made by mkdtemp

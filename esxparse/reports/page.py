@@ -33,7 +33,7 @@ _NAMED: Final = 4
 
 
 def given(function: Callable[Concatenate[pl.LazyFrame, P], Any], *frames: Any, **more: Any) -> Any:
-    """`function(*frames, **more)`, or None where one of the frames is: the capture lacks that table.
+    """`function(*frames, **more)`, or None if one of the frames is: the capture lacks that table.
 
     Many charts ask for a frame, so it is computed here, once, unless it would take more than 256 MiB.
     """
@@ -70,7 +70,7 @@ def prepare() -> None:
 def show(*charts: alt.Chart | alt.LayerChart | None, missing: str, events: Sequence[Event] = ()) -> None:
     """Display charts, or one sentence if all are None.
 
-    `charts`: what the builders of `esxparse.charts` gave; None where they had nothing to draw. `missing`: what to say
+    `charts`: what the builders of `esxparse.charts` gave; None if they had nothing to draw. `missing`: what to say
     where all are None, if anything; a section of nothing else is left out of the page, which lists the reason.
     `events`: marks on charts over time, each with its number.
     """
@@ -97,7 +97,7 @@ def show(*charts: alt.Chart | alt.LayerChart | None, missing: str, events: Seque
 
 
 def part(name: str, text: str, *blocks: Block) -> None:
-    """Display a section with blocks; nothing where all of them are `NOTHING`."""
+    """Display a section with blocks; nothing if all of them are `NOTHING`."""
     from IPython.display import display  # noqa: PLC0415
 
     there = [one for one in blocks if one.html]

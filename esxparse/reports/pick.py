@@ -63,7 +63,7 @@ def format_of(path: str | Path, options: Options | None = None) -> str:
 
 
 def reading(formats: set[str]) -> str | None:
-    """The shipped template that reads all these formats, and few others; None where none does."""
+    """The shipped template that reads all these formats, and few others; None if none does."""
     if formats == {STUDY}:
         return STUDY
     fitting = [one for one in shipped() if formats <= set(one.formats) and one.name not in _ASKED_FOR]

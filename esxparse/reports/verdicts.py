@@ -146,7 +146,7 @@ def information(found: Findings) -> Block:
 
 
 def not_judged(found: Findings, *what: str) -> Block:
-    """What was not looked at, by reason; nothing where all was.
+    """What was not looked at, by reason; nothing if all was.
 
     `what`: kinds of entries of `found.not_judged`: case, rule, experiment.
     """

@@ -30,7 +30,7 @@ class Column(NamedTuple):
     source: str
     headline: int | None
     better: str
-    """`higher` or `lower`; empty where that is a matter of taste."""
+    """`higher` or `lower`; empty if that is a matter of taste."""
 
 
 def _means() -> dict[str, dict[str, str]]:

@@ -67,7 +67,7 @@ class Series(NamedTuple):
 
 
 def format_of(path: Path) -> str | None:
-    """The format of a file, told by its beginning; None where no reader recognises it."""
+    """The format of a file, told by its beginning; None if no reader recognises it."""
     try:
         reader = recognising(resolve(path, None, lambda head: recognising(head) is not None).head)
     except (EsxparseError, OSError):

@@ -169,7 +169,7 @@ def node(facts: Mapping[str, Any], hardware: Sequence[Recording]) -> tuple[int |
 
 
 def virtual_numa(vm: Recording, release: str, cores_per_node: int) -> numa.VirtualNuma | None:
-    """What the guest of a VM sees; None where its hardware version is not known."""
+    """What the guest of a VM sees; None if its hardware version is not known."""
     hardware = whole(vm.meta.get("hardware"))
     if not hardware:
         return None

@@ -51,7 +51,7 @@ class Study:
     """One row per run: its labels, then every metric its files allow (`esxparse.studies.columns.COLUMNS`)."""
     results: pl.LazyFrame | None
     """Figures of benchmarks, one row per figure, under the labels of their run (for `metrics.ratio.virtual_to_native`);
-    None where no run has any."""
+    None if no run has any."""
     notes: tuple[Note, ...]
     """Missing data and why, conflicting facts, unsteady runs; lines refer to the manifest."""
     path: Path

@@ -36,7 +36,7 @@ def energy_between(readings: pl.LazyFrame, start: datetime, end: datetime) -> pl
     source, sensor  (those that are there)
     readings        i64  in the span
     covered_s       f64  s of the span that the energy is of
-    energy_joules   f64  null where nothing is covered
+    energy_joules   f64  null if nothing is covered
     watts_mean      f64  energy_joules / covered_s; where nothing is covered the mean of the readings in the span
 
     >>> from datetime import datetime, timedelta

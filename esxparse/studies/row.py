@@ -154,7 +154,7 @@ def _uncut(opened: Opened) -> list[str]:
 
 
 def _beside(opened: Opened, role: str) -> tuple[Recording, ...]:
-    """The recordings of files that `open_run` left; none where they could not be read."""
+    """The recordings of files that `open_run` left; none if they could not be read."""
     files = opened.run.files[role]
     asked, recs = opened.kept.get(role, (None, ()))
     return recs if role not in opened.recordings and asked == (files.paths, files.spec.opening) else ()

@@ -276,7 +276,7 @@ def filled(tree: Any, labels: Mapping[str, Any], *, severity: float = 1.0, place
 
 
 def placed(tree: dict[str, Any], path: str, value: Any) -> None:
-    """Puts `value` at `path` of `tree`; raises `ScenarioError` where there is no such place.
+    """Puts `value` at `path` of `tree`; raises `ScenarioError` if there is no such place.
 
     `host.policy`; `vm.load.cpu` of every VM, `vm[0].load.cpu` of the first, `vm[web-01].load.cpu` of the one of that
     name (a name without dots and brackets).

@@ -282,7 +282,7 @@ class Pattern:
 class Vm:
     """A virtual machine: its shape, its limits and what its guest does over time.
 
-    Limits are None where there are none. `rx_limit_pps` is the rate its receive ring keeps up with on an idle host,
+    Limits are None if there are none. `rx_limit_pps` is the rate its receive ring keeps up with on an idle host,
     `tx_limit_pps` what its port sends. `jitter` is the relative size of the noise on what it asks for (0.1 = mostly
     within ten percent). `nodes` are the NUMA nodes of a wide VM, its vCPUs spread evenly (empty: `node` alone);
     `remote_memory` is the part of its memory that lies on a node where no vCPU of it runs. Without `balloon_driver`

@@ -144,7 +144,7 @@ def test_a_capture_of_one_sample_is_seen(name):
 
 
 def test_latency_of_a_device_with_bursts_of_commands_ends_with_each():
-    """Lines from burst to burst would say that latency rose and fell where there was none."""
+    """Lines from burst to burst would say that latency rose and fell if there was none."""
     at = ((pl.col("time") - START).dt.total_seconds() / 5).cast(pl.Int64)
     burst = at.is_in([0, 1, 2, 9, 10, 11, 15, 19])
     bursts = latency().with_columns(pl.when(burst).then(pl.col("gavg_ms", "good_iops")))

@@ -25,7 +25,7 @@ from esxparse.errors import EsxparseError, MissingTableError
 
 @pytest.fixture(scope="module")
 def cells(busy_host_file):
-    """The file by counter: object, instance, counter to the numbers of all samples; None where a cell is empty."""
+    """The file by counter: object, instance, counter to the numbers of all samples; None if a cell is empty."""
     with busy_host_file.open(newline="", encoding="utf-8") as stream:
         head, *rows = list(csv.reader(stream))
     found = {}
@@ -134,7 +134,7 @@ def test_a_column_is_left_out_and_listed_where_its_counter_is_missing(few_sample
         lost = lacking(rec, kind)
         assert gone <= set(lost), counters
         kept = table(rec, kind).collect()
-        # Nothing else is lost, and nothing that is kept is empty where it was not.
+        # Nothing else is lost, and nothing that is kept is empty if it was not.
         assert set(kept.columns) == set(full.columns) - set(lost), counters
         assert all(why.startswith("no counter ") for name, why in lost.items() if name in gone), lost
         for name in filled & set(kept.columns):

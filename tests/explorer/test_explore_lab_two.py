@@ -75,7 +75,7 @@ def test_two_captures_are_told_apart_and_python_changes_the_view(tmp_path):
             page.keyboard.insert_text(code)
             page.keyboard.press("Control+Enter")
 
-        # Python sets the view: a range where there is no sample, then one panel of the whole time.
+        # Python sets the view: a range if there is no sample, then one panel of the whole time.
         run("at = app.about['start'] + 3_600_000\napp.view = {**app.view, 'range': [at, at + 60_000], 'smooth': 3}")
         bad = panels.first.locator(".ex-bad[role=alert]")
         bad.wait_for(timeout=WAIT_MS)

@@ -1,4 +1,4 @@
-"""Lakes with damaged entries, other people's files, and questions that are none."""
+"""Lakes with damaged entries, other people's files, and invalid questions."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def weighted(numbers: Sequence[float | None], weights: Sequence[float | None]) -
 
 
 def plus(*columns: Sequence[float | None]) -> list[float | None]:
-    """Columns added up sample by sample; nothing where one lacks."""
+    """Columns added up sample by sample; nothing if one lacks."""
     return [None if None in row else math.fsum(row) for row in zip(*columns, strict=True)]
 
 
@@ -100,7 +100,7 @@ def drawn(
 ) -> dict[tuple, dict[str, float | None]]:
     """Points of lines over time by name and time in ms: mean, lowest and highest of each span of time.
 
-    Samples stay as they are where there are no more than `buckets`.
+    Samples stay as they are if there are no more than `buckets`.
     """
     step = None
     if len(set(times)) > buckets:

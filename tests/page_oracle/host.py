@@ -17,7 +17,7 @@ class Host(Capture):
     """A capture with its VMs, devices and ports."""
 
     def column(self, of: str, counter: str, instance: str = "") -> Column:
-        """All samples of a cell; nothing where it is empty or the counter is not there."""
+        """All samples of a cell; nothing if it is empty or the counter is not there."""
         place = self.places.get((of, counter), {}).get(instance)
         cells = ["" if place is None else line[place] for line in self.lines]
         return [float(cell) if cell else None for cell in cells]
@@ -65,7 +65,7 @@ class Host(Capture):
 
 
 class Disk:
-    """Rates and latencies of a device or volume; its first sample has none where all its rates are 0."""
+    """Rates and latencies of a device or volume; its first sample has none if all its rates are 0."""
 
     def __init__(self, host: Host, of: str, name: str) -> None:
         self.name, self.of, self.host = name, of, host
@@ -95,7 +95,7 @@ class Disk:
         return others if others > 0.015 + 1e-9 else 0.0
 
     def latency(self, part: str) -> Column:
-        """Of reads and writes; nothing where no command was measured or none succeeded."""
+        """Of reads and writes; nothing if no command was measured or none succeeded."""
         every = [self.rate(f"Average {part} MilliSec/{kind}") for kind in ("Command", "Read", "Write")]
         guest = self.rate("Average Guest MilliSec/Command")
         reads, writes = self.rate("Reads/sec"), self.rate("Writes/sec")

@@ -197,7 +197,7 @@ def who_was_highest(peaks: dict[str, float], warn: float | None, unit: str) -> P
 
 
 def _disk_latencies(host: Host) -> dict[str, Column]:
-    """By VM the higher of read and write latency of its slowest disk; nothing where none had I/O."""
+    """By VM the higher of read and write latency of its slowest disk; nothing if none had I/O."""
     found: dict[str, list[Column]] = {}
     for instance in host.objects.get("Virtual Disk", ()):
         if match := re.fullmatch(r"(.*):(?:scsi|sata|nvme|ide)\d+:\d+", instance):

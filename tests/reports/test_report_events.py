@@ -43,7 +43,7 @@ def lines(block, after=2):
 
 
 def written(values):
-    """A column of numbers: one decimal, none where all are 100 and more or whole."""
+    """A column of numbers: one decimal, none if all are 100 and more or whole."""
     digits = 0 if all(value >= 100 or value == round(value) for value in values) else 1
     return [f"{value:,.{digits}f}" for value in values]
 

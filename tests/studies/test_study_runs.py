@@ -358,7 +358,7 @@ def test_no_recording_outlives_its_row(folder, monkeypatch):
         most = max(most, sum(one() is not None for one in alive))
         return rec
 
-    # What was there before is none of this test's business, and takes long to look through.
+    # Files from before do not matter here, and take long to look through.
     gc.collect()
     gc.freeze()
     open_recording = opened.open_recording

@@ -94,7 +94,7 @@ class Contrast:
 
 
 def grid(runs: pl.DataFrame, labels: Sequence[str], figures: Sequence[Merit] = ()) -> Grid | None:
-    """The configurations of a study's runs; None where nothing tells slow from fast ones. `figures`: from `figure`."""
+    """The configurations of a study's runs; None if nothing tells slow from fast ones. `figures`: from `figure`."""
     merit = next(
         (one for one in (*MERITS, *figures) if one.column in runs.columns and runs[one.column].count() > 1), None
     )
@@ -170,7 +170,7 @@ def _alike(cells: Grid, one: Key, other: Key) -> bool:
 
 
 def _shown(cells: Grid, bad: Key, good: Key) -> bool | None:
-    """Whether repetitions show that two configurations differ; None where there are too few."""
+    """Whether repetitions show that two configurations differ; None if there are too few."""
     one, other = (cells.rows[key][cells.merit.column].cast(pl.Float64).drop_nulls() for key in (bad, good))
     if min(len(one), len(other)) < _FEWEST:
         return None

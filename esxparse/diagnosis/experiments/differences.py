@@ -142,7 +142,7 @@ def _shown(rows: pl.DataFrame, ratios: Sequence[float]) -> str:
 
 
 def sentence(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The differences from the baseline, shown or not; empty where nothing was compared."""
+    """The differences from the baseline, shown or not; empty if nothing was compared."""
     made = []
     for alternative in list(dict.fromkeys(row["alternative"] for row in rows))[:_TOLD]:
         mine = [row for row in rows if row["alternative"] == alternative]

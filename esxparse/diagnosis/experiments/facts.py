@@ -139,7 +139,7 @@ def _experiment(cells: Grid, seen: Contrast, role: str, change: Mapping[str, Any
 
 
 def facts(cells: Grid, seen: Contrast, done: Sequence[Experiment]) -> dict[str, float | None]:
-    """The numbers that the module docstring lists, None where the runs do not tell."""
+    """The numbers that the module docstring lists, None if the runs do not tell."""
     bad, good = seen.bad, (seen.good,)
     found: dict[str, float | None] = {"value": cells.mean(bad), "good_value": cells.mean(good)}
     ratio = cells.ratio(bad, good)

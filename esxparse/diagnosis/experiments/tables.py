@@ -10,7 +10,7 @@
     words      [str]  whose value is one of these words, unless the study names it (`experiments` in study.toml)
     beside     bool   of an experiment that slows fast runs, too: compared only with fast runs with the same change
     if_yes, if_no, partly   str   what the answer means, with facts
-    missing    str    what to run or record to have an answer; empty where every study has one
+    missing    str    what to run or record to have an answer; empty if every study has one
 
 `causes.toml`, keys of a `[[cause]]`
     trouble, title, verdict, next, source   str   as those of a case (`cases`); {seen} is the symptom in words

@@ -42,9 +42,9 @@ class Answer(NamedTuple):
 
     step: Step
     yes: bool | None
-    """None where it is unclear, or where nothing tells."""
+    """None if it is unclear, or where nothing tells."""
     text: str
-    """What it means; empty where nothing tells."""
+    """What it means; empty if nothing tells."""
     value: float | None = None
 
 
@@ -217,7 +217,7 @@ def _experimental(cells: Grid, step: Step, one: Experiment | None) -> Answer:
 
 
 def _as_slow(one: Experiment) -> bool | None:
-    """Whether runs are as slow with something changed; None where they are less slow."""
+    """Whether runs are as slow with something changed; None if they are less slow."""
     return True if one.back_pct <= _STAYS else False if one.back_pct >= _GONE else None
 
 

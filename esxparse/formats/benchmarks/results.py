@@ -7,13 +7,13 @@ Columns are told by their titles, in any case and order: `benchmark`, `test`, `c
 (`run`, `iteration`), `metric`, `unit`, `higher_is_better`. Other columns with words in them are labels: the first is
 `test` if there is none, the rest go to `configuration` as `name=value`. Every column of numbers is a metric under
 its title, or only `value_column` is; with a `metric` column it is that one's. A unit may stand in the title:
-`value [ms]`, `rate (MB/s)`, `latency_ms`. Repetitions are counted where there is no such column. Cells are separated
+`value [ms]`, `rate (MB/s)`, `latency_ms`. Repetitions are counted if there is no such column. Cells are separated
 by tab, semicolon, comma or bar. The decimal mark is derived from all numbers; if none shows it, set `decimal`. A file
 with the comment, commas between its cells and no quotes has decimal points.
 A row with another number of cells than there are titles is left out.
 Lines that begin with `#` are comments; `# benchmark: DVD Store`, `# unit: opm`, `# higher_is_better: false` say what
 no column says.
-Whether higher is better follows from the unit (times: no; rates: yes), and is null where it does not.
+Whether higher is better follows from the unit (times: no; rates: yes), and is null if it does not.
 Source: the format is esxparse's own. Times without a zone are taken as UTC.
 """
 

@@ -127,7 +127,7 @@ def recording(
     *,
     enough: object = True,
 ) -> Recording:
-    """The recording of a file of a program, by its reader; an error where there is no table, or not `enough`."""
+    """The recording of a file of a program, by its reader; an error if there is no table, or not `enough`."""
     found = tables(reader.replace("_", "-"), runs, details)
     if not (found and enough):
         raise nothing(notes, program)

@@ -192,7 +192,7 @@ def _read_span(
 
 
 def _numbers(named: Row) -> Row:
-    """The numbers of a line of jobs, by column; None where a cell holds something else."""
+    """The numbers of a line of jobs, by column; None if a cell holds something else."""
     return typed({column: named[title] for title, column in _IO.items() if title in named}, SCHEMAS["jobs"])
 
 
@@ -203,7 +203,7 @@ def _has_odd_cells(named: Row) -> bool:
 
 
 def _counted(table: _Printed, written: list[str]) -> list[Row]:
-    """The cells of a thread or of the total by the names in the header; none where the line is of neither."""
+    """The cells of a thread or of the total by the names in the header; none if the line is of neither."""
     total = written[0].lower().startswith("total:")
     if not (total or whole(written[0]) is not None) or table.label.lower() not in _SECTION:
         return []

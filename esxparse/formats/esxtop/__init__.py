@@ -10,7 +10,7 @@ One per esxtop object, named by its snake_case (`Group Cpu` is `group_cpu`), and
         group_cpu, group_memory     group_id i64, group str
         vcpu                        group_id i64, group str, world_id i64, world str
         virtual_disk                vm str, disk str (null in the VM's own row, which sums its disks)
-        network_port                switch str, port_id i64, world_id i64 (null where the port is no VM's), client str
+        network_port                switch str, port_id i64, world_id i64 (null if the port is no VM's), client str
         physical_disk_per_device_per_world   device str, world_id i64
         physical_disk_partition     device str, partition i64
         physical_disk               adapter str, path str (null in the adapter's own row)
@@ -19,7 +19,7 @@ One per esxtop object, named by its snake_case (`Group Cpu` is `group_cpu`), and
         power                       p_state i64 (null in the host's own row)
         numa_node                   node i64
     ...         f64                 one column per counter, named by `esxparse.counters.naming`, in the unit the
-                                    capture has (`esxparse.counters`); null where that instance does not have the
+                                    capture has (`esxparse.counters`); null if that instance does not have the
                                     counter, its cell holds no number, or it was not measured: the first sample of a
                                     capture has no rates of disks (`esxparse.formats.esxtop.first_sample`)
     ..._text    str                 beside a counter some of whose cells hold text: that text
@@ -228,7 +228,7 @@ def read_by_instance(
     decimal: Decimal | None = None,
     budget: int = by_instance.BUDGET,
 ) -> Recording | None:
-    """A capture as `read` gives it, the rows of one instance together, in bounded memory; None where others saved it.
+    """A capture as `read` gives it, the rows of one instance together, in bounded memory; None if others saved it.
 
     Args:
         source: A capture.

@@ -259,7 +259,7 @@ def stands_in(line: bytes, cells: int) -> bool:
 
 
 def glued_row(line: bytes) -> int | None:
-    """Where the first row begins in a header line that lost its line end; None where it did not."""
+    """Where the first row begins in a header line that lost its line end; None if it did not."""
     joint = JOINT.search(line, 1)
     return joint.start() if joint and b"\\" not in line[joint.start() :].partition(b"\n")[0] else None
 

@@ -108,7 +108,7 @@ class _Cells:
 
 
 def _cut_at_backslashes(text: str) -> _Cells | None:
-    """Cuts the whole line at once; None where a name holds a backslash of its own."""
+    """Cuts the whole line at once; None if a name holds a backslash of its own."""
     _, *pieces = text.split("\\")
     if len(pieces) % _PIECES or any(pieces[0::_PIECES]):
         return None

@@ -91,7 +91,7 @@ class Layout:
 
 
 def split_owner(owner: str) -> tuple[str, str | None]:
-    """Object and instance (None where it has none) of what stands between host and counter.
+    """Object and instance (None if it has none) of what stands between host and counter.
 
     >>> split_owner("Virtual Disk(db (old):scsi0:1)")
     ('Virtual Disk', 'db (old):scsi0:1')

@@ -57,7 +57,7 @@ class Shapes:
 def strangers(shapes: Sequence[Shapes], padded: bool, is_sample: Flags, layout: Layout) -> list[tuple[int, int]]:
     """Row and cell of each number that is not written as the others of its counter, where all others are of one shape.
 
-    None where no number is `padded` with a zero after its point: programs that drop such zeros give one column several
+    None if no number is `padded` with a zero after its point: programs that drop such zeros give one column several
     shapes. `shapes` are of all rows; `is_sample` tells which of them are samples.
     """
     if not padded or not shapes:

@@ -32,7 +32,7 @@ class Gaps:
     texts: Mapping[int, Texts]  # column to its cells with text, their instances in place of cells
     voids: Sequence[Void]  # cells, of all tables, whose numbers are not to be used
     unmeasured: Integers  # samples in which a 0 in `rates` was not measured
-    rates: frozenset[int]  # columns that have no numbers there; none where there is no such sample
+    rates: frozenset[int]  # columns that have no numbers there; none if there is no such sample
 
 
 def gaps(layout: Layout, odd: OddCells, samples: Samples) -> list[Gaps]:

@@ -80,7 +80,7 @@ def lower_edge(index: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def bins_of(number: int) -> Bins | None:
-    """The bins of a log that has so many of them; none where no fio does."""
+    """The bins of a log that has so many of them; none if no fio does."""
     for groups, unit in _GROUPS.items():
         for coarseness in range(_COARSEST + 1):
             if number << coarseness == groups * _GROUP:
@@ -120,7 +120,7 @@ def recognise(text: str) -> bool:
 
 
 def _sparse(rows: pl.DataFrame) -> pl.DataFrame:
-    """The bins that counted something: time, direction, size, bin, ios, whether the line has counts that are not numbers."""
+    """The bins that counted something: time, direction, size, bin, ios, whether counts of the line are invalid."""
     counts = rows.drop(_LEADING).to_numpy()
     line, place = np.nonzero(counts)
     return rows.select(_LEADING)[line.astype(np.uint32)].with_columns(

@@ -174,7 +174,7 @@ def take_bins(json: bytes | memoryview) -> tuple[bytes, bytes, bytes, bytes] | N
     Returns:
         The text, with the number of an object, from 0, in the place of each that was taken; all else stays on its line
         and in its column. Keys and values of all, and how many there are up to the end of each, as native 64-bit
-        integers. None where `"bins"` names something other than an object: it could be mistaken for such a number.
+        integers. None if `"bins"` names something other than an object: it could be mistaken for such a number.
     """
     found: list[NDArray[np.int64]] = []
     pieces, copied = [], 0

@@ -33,7 +33,7 @@ Row = tuple[str, ...]
 
 
 def numbered(columns: Sequence[str], row: Row) -> dict[str, int] | None:
-    """The numbers of a line by name; none where another column than the priority is hexadecimal."""
+    """The numbers of a line by name; none if another column than the priority is hexadecimal."""
     cells = dict(zip(columns, row, strict=True))
     if any(text.startswith("0x") for name, text in cells.items() if name != "priority"):
         return None

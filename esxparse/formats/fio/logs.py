@@ -51,7 +51,7 @@ def recognise(head: Head) -> bool:
 
 
 def _interval(rows: Sequence[Mapping[str, int]]) -> float | None:
-    """Seconds between averages; none where there is a line for each I/O."""
+    """Seconds between averages; none if there is a line for each I/O."""
     times = [row["time"] for row in rows if row["direction"] == rows[0]["direction"]]
     gaps = [later - earlier for earlier, later in pairwise(times)]
     return round(median(gaps) / 1000, 3) if gaps and median(gaps) > 0 and not rows[0]["size"] else None

@@ -124,7 +124,7 @@ _NAME = 1
 
 
 def _joined(text: str, columns: int, separator: str, specs: Collection[str]) -> list[str] | None:
-    """The cells of a row with too many separators, those in names put back; none where that does not explain them.
+    """The cells of a row with too many separators, those in names put back; none if that does not explain them.
 
     Releases before 2006.07.27 wrote names with their commas; what follows a name is a known access specification.
     """
@@ -140,7 +140,7 @@ def _joined(text: str, columns: int, separator: str, specs: Collection[str]) -> 
 
 
 def _of_disk(text: str, separator: str) -> list[str] | None:
-    """The cells of a DISK row whose name has separators in it; none where nothing shows where the name ends.
+    """The cells of a DISK row whose name has separators in it; none if nothing shows where the name ends.
 
     A disk has no access specification and no count of managers, workers and disks: four empty cells follow its name.
     """
@@ -187,7 +187,7 @@ def _name_beside_spec(cells: list[str], specs: Collection[str]) -> str | None:
 def _fitting(cells: list[str], text: str, section: Section, specs: Collection[str]) -> list[str] | None:
     """The cells of a row where they are as many as the header has, or can be made so.
 
-    The program writes a cell for each column in every row, empty where there is nothing to tell; a row with fewer has
+    The program writes a cell for each column in every row, empty if there is nothing to tell; a row with fewer has
     lost some, and nothing shows which. Rows of processors alone end before the latency bins.
     """
     expected = len(section.cells)

@@ -60,7 +60,7 @@ def find_swap(plain: Sequence[datetime], changed: Sequence[datetime | None]) -> 
 
     Args:
         plain: All times, read in the one order that fits.
-        changed: The same times with day and month changed over; None where the day is above 12.
+        changed: The same times with day and month changed over; None if the day is above 12.
 
     Raises:
         EsxparseError: Time jumps in the one order, and the change mends only a part of the jumps.

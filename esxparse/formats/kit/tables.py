@@ -89,7 +89,7 @@ def typed(row: Mapping[str, Any], columns: Schema) -> Row:
 
 
 def picked(found: Mapping[str, Any], names: Mapping[str, str], read: Callable[[Any], Any]) -> Row:
-    """A row of the values that `names` has by column, each as `read` reads it; None where it is not there.
+    """A row of the values that `names` has by column, each as `read` reads it; None if it is not there.
 
     >>> picked({"Cpu": "7", "Fan": "fast"}, {"cpu_watts": "Cpu", "fan_watts": "Fan"}, str)
     {'cpu_watts': '7', 'fan_watts': 'fast'}

@@ -144,7 +144,7 @@ def decode(content: bytes) -> Text:
 
 
 def cells_of(line: str, delimiter: str = ",") -> list[str]:
-    """The cells of a line of CSV, without blanks around them; none where one is longer than the csv module takes."""
+    """The cells of a line of CSV, without blanks around them; none if one is longer than the csv module takes."""
     try:
         return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])]
     except csv.Error:

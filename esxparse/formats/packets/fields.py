@@ -106,7 +106,7 @@ def number(text: str | None) -> int | None:
 
 
 def deal(values: Sequence[str], wanted: Sequence[int], *, cut: bool = False) -> list[list[str] | None]:
-    """Shares out the values of one field to the messages of a frame; None where it cannot be told whose they are.
+    """Shares out the values of one field to the messages of a frame; None if it cannot be told whose they are.
 
     tshark prints a field once for a frame, with the values of all its messages in their order. How many each message
     has is known from its kind: `wanted`, -1 for any number. Of several such messages those between the first and the

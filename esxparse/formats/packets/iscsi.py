@@ -71,7 +71,7 @@ def _status(state: int | None) -> str | None:
 
 
 def _opcodes(fields: Frame, commands: int) -> list[tuple[int | None, str | None]] | None:
-    """Operation code and name of each command of a frame, in order; None where they cannot be told."""
+    """Operation code and name of each command of a frame, in order; None if they cannot be told."""
     labels, codes = fields.get("scsi", []), fields.get("scsi_sbc.opcode", [])
     named = [label.removeprefix(_CDB).upper().replace("0X", "0x") for label in labels if label.startswith(_CDB)]
     if len(labels) == len(codes):

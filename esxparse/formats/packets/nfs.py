@@ -68,7 +68,7 @@ def _stability(how: int | None) -> str | None:
 
 
 def _operations(fields: Frame, calls: list[bool], *, cut: bool) -> list[list[int]] | None:
-    """The operations of each message of version 4; None where they cannot be told."""
+    """The operations of each message of version 4; None if they cannot be told."""
     sizes = deal(fields.get("nfs.ops.count", ()), [1 if call else 0 for call in calls], cut=cut)
     if any(size is None for size in sizes):
         return None
@@ -266,7 +266,7 @@ def _ask(packet: _Packet, pending: Pending, tally: Counter[str]) -> None:
 
 
 def _accepted(fields: Frame, kinds: list[int | None], *, cut: bool) -> list[int | None]:
-    """The accept state of each message that is a reply: 0 where it was done; None where the call was denied."""
+    """The accept state of each message that is a reply: 0 where it was done; None if the call was denied."""
     replies = [int(kind == _REPLY) for kind in kinds]
     if "rpc.state_accept" not in fields and "rpc.replystat" not in fields:
         return [0] * len(kinds)

@@ -164,7 +164,7 @@ def _gather(node: Any, keys: dict[str, str], found: dict[str, list[str]]) -> Non
 
 
 def _row(line: str, keys: dict[str, str]) -> dict[str, str] | None:
-    """The fields of a packet in a line of `-T ek`; None where it is a line between two packets."""
+    """The fields of a packet in a line of `-T ek`; None if it is a line between two packets."""
     record = json.loads(line)
     layers = record.get("layers") if isinstance(record, dict) else None
     if not isinstance(layers, dict):

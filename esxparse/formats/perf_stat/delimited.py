@@ -48,7 +48,7 @@ def recognise(text: str) -> bool:
 
 
 def separator(lines: Sequence[str]) -> str | None:
-    """The one that makes the most lines events with a share of time; None where none does."""
+    """The one that makes the most lines events with a share of time; None if none does."""
     lines = [line for line in lines[:_LOOKED_AT] if len(line) < _TOO_LONG and _RAN.search(line)]
     scores = [
         (sum(_is_sure(line, sep) for line in lines if sep in line), -place) for place, sep in enumerate(_SEPARATORS)

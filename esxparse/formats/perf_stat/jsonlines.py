@@ -98,7 +98,7 @@ def _text(value: object) -> str | None:
 
 
 def _line(content: dict[str, Any]) -> Line | None:
-    """One object; None where it has neither event nor metric."""
+    """One object; None if it has neither event nor metric."""
     event, group = _text(content.get("event")), _text(content.get("metricgroup"))
     has_metric = "metric-value" in content
     if event is None and group is None and not has_metric:

@@ -82,7 +82,7 @@ def _title_end(lines: Sequence[str], place: int) -> int:
 
 
 def read(text: str) -> Part | None:
-    """What a line says; None where it is not perf's."""
+    """What a line says; None if it is not perf's."""
     text = _LINES["colour"].sub("", text) if "\x1b" in text else text
     if title := _LINES["title"].match(text):
         return Title(_unquoted(title[1]), int(title[2]) if title[2] else None)

@@ -35,7 +35,7 @@ class Style(NamedTuple):
     """How the numbers of a document are written."""
 
     decimal: str | None
-    """`.` or `,`; None where no number tells."""
+    """`.` or `,`; None if no number tells."""
     told_by: Token | None
     against: Token | None
     """A number that says otherwise."""

@@ -73,7 +73,7 @@ class _Clock:
     of_header: bool = False
 
     def after(self, between: str) -> _Clock:
-        """The time after lines that are no document: that in them; none where they begin an answer and have lost it."""
+        """The time after lines that are no document: that in them; none if they begin an answer and have lost it."""
         if found := _time(between):
             return found
         # `date` may have been written once for several answers; the header of HTTP is of one answer.
@@ -223,7 +223,7 @@ class _Asked:
         return self._known and self._time is None
 
     def time_of(self, answer: _Answer, root: Element) -> Stamp | None:
-        """The time of an answer; None where the time above it is of an answer to the same command."""
+        """The time of an answer; None if the time above it is of an answer to the same command."""
         if answer.renewed:
             self._time, self._commands = answer.time, set()
             self._known = self._known or answer.time is not None

@@ -241,7 +241,7 @@ def _layout(table: Table, titles: Sequence[str]) -> Layout:
 
 
 def value(name: str, text: Any, factor: float = 1.0) -> Any:
-    """The value of a cell; None where it holds none.
+    """The value of a cell; None if it holds none.
 
     >>> value("util_pct", "12.3%"), value("util_pct", "12,30"), value("rx_kib_per_s", "1.5M"), value("fsused_mib", "2G")
     (12.3, 12.3, 1536.0, 2048.0)

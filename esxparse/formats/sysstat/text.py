@@ -87,7 +87,7 @@ def banner(line: str) -> re.Match[str] | None:
 
 
 def titles_of(text: str) -> tuple[str, ...]:
-    """The titles in a line without its time; empty where it has a number, or its words are no titles."""
+    """The titles in a line without its time; empty if it has a number, or its words are no titles."""
     plain = text.removeprefix(CPU_HEAD).replace("Device:", "Device ").replace("Filesystem:", "Filesystem ")
     words = tuple(plain.split())
     if any(map(is_number, words)):
@@ -297,7 +297,7 @@ class _Reader:
         return sample
 
     def _split(self, rest: str) -> list[str] | None:
-        """As many cells as there are titles; None where they are not."""
+        """As many cells as there are titles; None if they are not."""
         count = len(self.titles)
         cells = (["all"] if self.titles[0] == "CPU" and self.tool == "iostat" else []) + _words(rest)
         if self.name is not None:

@@ -1,6 +1,6 @@
 """numactl --hardware of Linux: NUMA nodes, their CPUs and memory, and how far they are apart (numactl 2.0).
 
-meta: `numa_nodes`, `threads` (CPUs), `memory_bytes` (the sum; null where a node has none printed).
+meta: `numa_nodes`, `threads` (CPUs), `memory_bytes` (the sum; null if a node has none printed).
 
 Source: numactl.c (`hardware`, `print_distances`). A line of numbers alone goes on with the list above it: terminals,
 mails and numactl itself wrap.

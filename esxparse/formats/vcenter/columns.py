@@ -58,7 +58,7 @@ class Titles:
     roles: dict[str, int]
     """Columns that say something of the whole row."""
     values: list[Column]
-    """Columns of counters; none where each row names its own."""
+    """Columns of counters; none if each row names its own."""
 
 
 def _column(at: int, title: str) -> Column | None:

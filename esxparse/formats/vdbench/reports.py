@@ -35,13 +35,13 @@ class Columns:
         return cls([column(title.strip()) for title in titles], [match.end() for match in lower])
 
     def row(self, cells: list[str]) -> Row | None:
-        """Values in their order; None where they are not as many, and none is known to stand below its own title."""
+        """Values in their order; None if they are not as many, and none is known to stand below its own title."""
         if len(cells) != len(self.names):
             return None
         return {name: value(cell) for name, cell in zip(self.names, cells, strict=True)}
 
     def sparse(self, text: str, begin: int) -> Row | None:
-        """Values by their place: rows of deviations and maxima have few; None where two are below one title."""
+        """Values by their place: rows of deviations and maxima have few; None if two are below one title."""
         row: Row = {}
         for match in _TOKEN.finditer(text):
             end = begin + match.end()

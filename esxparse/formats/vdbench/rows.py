@@ -67,7 +67,7 @@ class Clock:
     """Times of day to times in UTC: the day comes from titles, midnights from clocks that go back."""
 
     east: timedelta | None = None
-    """Of UTC; None where nobody tells."""
+    """Of UTC; None if nobody tells."""
     zoned: bool = False
     """Whether the zone of every time is known."""
     said: str | None = None

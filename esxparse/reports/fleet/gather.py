@@ -45,7 +45,7 @@ class Fleet:
 
     lake: Lake
     said: Sequence[tuple[Entry, Mapping[str, Any] | None]]
-    """Captures, and what was said of each; None where nothing was."""
+    """Captures, and what was said of each; None if nothing was."""
     findings: pl.DataFrame
     """A row for each that is a trouble: `host`, `release`, `trouble` (its id), `title`, `severity`, `likelihood` (the
     word for its confidence), `basis` (its tooltip), `kind`, `name`, `verdict`, `next`, `start`, `end` (UTC)."""

@@ -84,7 +84,7 @@ def judge(rules: Mapping[str, Rule], series: Series) -> pl.DataFrame:
 
 
 def not_judged(rules: Mapping[str, Rule], series: Series, found: pl.DataFrame) -> Block:
-    """The rules of the profile that were not judged, each with its reason; nothing where all were.
+    """The rules of the profile that were not judged, each with its reason; nothing if all were.
 
     `rules`, `series`: as for `judge`. `found`: from `judge`.
     """

@@ -50,19 +50,19 @@ class Meter:
 
     recording: str
     join: power_join.PowerJoin | None
-    """None where they cannot be laid beside it."""
+    """None if they cannot be laid beside it."""
     refused: str
     """Why not."""
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """The recordings of a report on power, and what is made of them; None where none has such."""
+    """The recordings of a report on power, and what is made of them; None if none has such."""
 
     recordings: tuple[Recording, ...]
     capture: Recording | None
     readings: pl.DataFrame
-    """Every reading: `time` (null where the file names none), `since_start`, `recording`, `name`, `label`, and the
+    """Every reading: `time` (null if the file names none), `since_start`, `recording`, `name`, `label`, and the
     columns of table `power`."""
     meters: tuple[Meter, ...]
     beside: pl.DataFrame | None

@@ -28,7 +28,7 @@ FORMATS: Final = ("fio", "iometer", "diskspd", "vscsistats")
 
 @dataclass(frozen=True)
 class Gathered:
-    """The recordings of a report on storage benchmarks, and their tables put together; None where none has such."""
+    """The recordings of a report on storage benchmarks, and their tables put together; None if none has such."""
 
     recordings: tuple[Recording, ...]
     results: pl.LazyFrame | None
@@ -67,7 +67,7 @@ def gather(paths: Sequence[str | Path], **options: Unpack[Options]) -> Gathered:
 
 
 def _names(recordings: Sequence[Recording]) -> list[str]:
-    """What tells the recordings apart, put before the names of their tests; nothing where there is one."""
+    """What tells the recordings apart, put before the names of their tests; nothing if there is one."""
     if len(recordings) == 1:
         return [""]
     return [f"{name}: " for name in files.names(recordings)]

@@ -8,7 +8,7 @@
 Both `needs` and each of `fits` hold any of
 
     sweep = true         a label with three numbers or more
-    baseline = true      a baseline, or none where false
+    baseline = true      a baseline, or none if false
     native = true        a baseline called native, bare-metal or physical
     rules, tolerances    whether [report] has them
     labels = [...]       a label of one of these names

@@ -68,7 +68,7 @@ class _Sentence(string.Formatter):
     """Fills in a row's columns, numbers as people write them."""
 
     def filled(self, text: str, row: dict[str, Any]) -> str:
-        """The sentence; none where a number that it names is not known."""
+        """The sentence; none if a number that it names is not known."""
         names = [name for _, name, _, _ in self.parse(text) if name]
         for name in names:
             if name not in row:

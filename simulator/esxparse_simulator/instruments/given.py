@@ -170,7 +170,7 @@ class _Watts:
 
 
 def watch_power(layout: Layout | None, options: Mapping[str, Any]) -> _Watts | None:
-    """The observer of a power meter; none where its watts are given."""
+    """The observer of a power meter; none if its watts are given."""
     if "watts" in options:
         return None
     needed(layout, "a power meter")

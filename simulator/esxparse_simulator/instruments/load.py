@@ -95,7 +95,7 @@ class GuestIo:
 
 
 def watch_guests(layout: Layout | None, options: Mapping[str, Any]) -> GuestIo | None:
-    """The observer of a load generator; none where its results are given."""
+    """The observer of a load generator; none if its results are given."""
     if {"read_iops", "write_iops", "response_ms"} & set(options):
         return None
     layout = needed(layout, "a load generator")

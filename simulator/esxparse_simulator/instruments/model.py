@@ -59,7 +59,7 @@ class Instrument:
     """A tool: the options it has, what it writes, and the observer it puts up (None: it never needs a host).
 
     `write` gets the entries of all runs that name the same file, in their order. `watch` gets the host's layout (None
-    where the scenario has no host) and the options, and gives the observer, or None where the options say all.
+    where the scenario has no host) and the options, and gives the observer, or None if the options say all.
     """
 
     options: frozenset[str]

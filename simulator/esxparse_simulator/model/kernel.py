@@ -134,7 +134,7 @@ class Worlds:
     """Places among the worlds of those that serve (`helpers`: no vCPUs, not idle), and of some of their kinds.
 
     `busy` is what helpers run in percent whatever is asked; `vm` their VM (0 where `serves` is 0). `own` are the
-    VMkernel's own worlds, `movers` those that move data for it and are none of these.
+    VMkernel's own worlds, `movers` those that move data for it and are not among these.
     """
 
     def __init__(self, layout: Layout) -> None:

@@ -186,7 +186,7 @@ def found_times(rec):
 
 
 def wrong_months(file, times, options):
-    """The days that are none of the recording's, unless a warning or an error is about dates."""
+    """The days outside the recording, unless a warning or an error is about dates."""
     try:
         rec = ex.open(file, **options)
     except ex.EsxparseError:

@@ -76,7 +76,7 @@ def test_names_in_a_damaged_header_of_utf_16_stay_names(tmp_path):
 )
 @pytest.mark.parametrize("place", [3, 6, 9, 12])
 def test_a_damaged_header_is_no_row(tmp_path, begun, encoding, place):
-    """Rows in the file are rows in the tables and rows in the notes: a header within the file is none of either."""
+    """Rows in the file are rows in the tables and rows in the notes: a header within the file is neither."""
     again = WHOLE.replace(" 08:", " 09:")
     first, second = WHOLE.encode(begun), again.encode(encoding)
     at = place * (1 if encoding == "utf-8" else 2)

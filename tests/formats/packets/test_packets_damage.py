@@ -27,7 +27,7 @@ QUICK = settings(max_examples=examples(60), deadline=None, suppress_health_check
 
 
 def survives(content, name="trace"):
-    """The recording, or none where one line said what is wrong."""
+    """The recording, or none if one line said what is wrong."""
     with tempfile.TemporaryDirectory() as folder:
         file = compose.write(Path(folder), content, name)
         said = ""
