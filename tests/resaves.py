@@ -91,7 +91,7 @@ class Saved:
 
     @property
     def ambiguous(self) -> bool:
-        """Whether nothing in the file tells day from month."""
+        """Whether the file does not show which is day and which is month."""
         days = [(sample.stamp.day, sample.stamp.month) for sample in _local(self.plain, self.dress).samples]
         told = self.dress.quoted or self.dress.order == "ymd" or "." in self.dress.date
         return not told and all(day <= 12 for day, _ in days) and any(day != month for day, month in days)

@@ -30,7 +30,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     """Adds the command to the parser."""
     parser = subparsers.add_parser(
         "check",
-        help="check whether a recording can be believed: ranges, clocks, sums, counters that stand still",
+        help="check whether a recording can be believed: ranges, clocks, sums, counters that never change",
         description="Checks recordings against suites of expectations: pass, warn or fail, with the counter, entity, "
         "time and value at fault. docs/quality.md explains them.",
     )

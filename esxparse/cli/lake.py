@@ -305,7 +305,7 @@ def _merge(found: Lake, options: argparse.Namespace) -> int:
     if not options.quiet:
         size = sum(one.bytes for one in made) / 1e6
         few = f"{counted(sum(len(one.of) for one in made), 'file')} of {counted(len(days) - failed, 'day')} of hosts"
-        print(f"{few} stand merged in {len(made):,}, {size:,.1f} MB")
+        print(f"{few} are merged in {len(made):,}, {size:,.1f} MB")
     return 1 if failed else 0
 
 

@@ -89,7 +89,7 @@ def ask(login: Login, patience: float, stop: threading.Event) -> Facts | None:
     said = text.decode(errors="replace").replace("\r\n", "\n")
     answers = _answers(said, mark)
     if late and not answers:
-        raise LostError(f"{login.host}: no answer within {patience:g} s to what it is made of")
+        raise LostError(f"{login.host}: no answer within {patience:g} s when asked for its hardware")
     if not late and (failure := remote.failure(code)) is not None:
         raise failure
     return _facts(login.host, answers, clock, [*said.split("\n"), *remote.said])

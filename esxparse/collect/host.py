@@ -1,4 +1,4 @@
-"""Captures a host with esxtop over ssh, with what it is made of beside it, and its power where its BMC is named.
+"""Capture a host with esxtop over ssh, its hardware beside it, and its power if its BMC is given.
 
 Files
 -----

@@ -206,7 +206,7 @@ def _check(summary: Row, bins: Sequence[_Bin], line: int) -> Iterator[Note]:
     if any(low >= high for low, high in pairwise(limits[:-1])):
         yield Note("the limits of its bins do not rise: lines may be lost or repeated", line, severity="warning")
     if len(bins) < 2 or not (bins[-1][2] or limits[-1] == limits[-2]):  # noqa: PLR2004  two limits to compare
-        yield Note("its last bin, that of the largest values, is missing: lines may be lost", line, severity="warning")
+        yield Note("its last bin, for the largest values, is missing: lines may be lost", line, severity="warning")
     total = sum(count for count, _, _ in bins)
     if summary.get("count") is None:
         yield Note("a histogram that does not say how many commands it counts", line, severity="warning")

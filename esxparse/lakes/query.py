@@ -209,7 +209,7 @@ class Lake:
             raise DamagedError(self._unreadable(str(error).splitlines()[0])) from error
 
     def _unreadable(self, what: str) -> str:
-        told = f"esxparse lake verify --content --lake {self.store.uri} tells which files are missing or damaged"
+        told = f"esxparse lake verify --content --lake {self.store.uri} shows which files are missing or damaged"
         return f"lake {self.store.uri} cannot be read: {what.partition(' (set POLARS')[0]}; {told}"
 
     @property

@@ -68,7 +68,7 @@ def _watts(rec: Recording) -> Known:
     if rec.format == "esxtop":
         return Known(mean(series(rec, "host", "watts")), f"{rec.source}: mean of the host's own meter")
     if "power" not in rec.tables:
-        raise EsxparseError(f"{rec.source} has no power readings: give those of a BMC or a meter")
+        raise EsxparseError(f"{rec.source} has no power readings: give readings of a BMC or a meter")
     readings = rec.tables["power"]
     columns = readings.collect_schema().names()
     if "kind" in columns:

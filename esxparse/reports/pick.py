@@ -45,7 +45,7 @@ def format_of(path: str | Path, options: Options | None = None) -> str:
     from esxparse.formats.source import SeveralError, resolve  # noqa: PLC0415
 
     if str(path) == STANDARD_INPUT:
-        raise EsxparseError("standard input tells no template: name one with --template")
+        raise EsxparseError("no template can be chosen for standard input: name one with --template")
     where, asked = Path(path), Opening.of(options or {})
     if where.suffix == ".toml" or os.path.isfile(where / _MANIFEST):  # noqa: PTH113  False for a name that is too long
         return STUDY

@@ -49,7 +49,7 @@ def test_dates_are_told_to_every_function_and_mean_the_same(tmp_path, stamps, op
     assert times(ex.convert(file, tmp_path / "lake", **options).folder) == WANTED
     slice_capture(file, tmp_path / "all.csv", **options)
     assert times(tmp_path / "all.csv") == WANTED
-    # The part that is cut holds nothing that would tell day from month.
+    # The part that is cut does not show which is day and which is month.
     slice_capture(file, tmp_path / "part.csv", end="2026-04-12T23:59:59", **options)
     assert times(tmp_path / "part.csv") == WANTED[:6]
 

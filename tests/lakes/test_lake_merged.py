@@ -61,7 +61,7 @@ def test_a_question_takes_merged_files_where_it_asks_for_all_they_stand_for(smal
     count = "SELECT host, date, count(*), sum(pct_ready) FROM vcpu GROUP BY ALL ORDER BY ALL"
     said = lake.sql(count)
     assert compact(small, "--merge") == 0
-    assert capsys.readouterr().out.splitlines()[1].startswith("16 files of 2 days of hosts stand merged in 4, ")
+    assert capsys.readouterr().out.splitlines()[1].startswith("16 files of 2 days of hosts are merged in 4, ")
     lake = ex.lake(small)
     assert_frame_equal(lake["vcpu"].collect(), before)
     assert_frame_equal(lake["memory"].collect(), memory)
@@ -84,7 +84,7 @@ def test_what_is_taken_out_added_or_replaced_is_so_in_every_answer(small, tmp_pa
     wanted = [0, 2, 1, 2, 3, 2, 3, 4, 3, 4, 5, 5, 6, 7]
     assert rows(small)["pct_ready"].to_list() == wanted
     assert compact(small, "--older", "0", "--merge") == 0
-    assert "10 files of 1 day of hosts stand merged in 2" in capsys.readouterr().out
+    assert "10 files of 1 day of hosts are merged in 2" in capsys.readouterr().out
     assert rows(small)["pct_ready"].to_list() == wanted
     assert compact(small, "--older", "0", "--merge") == 0
     assert "0 files of 0 days of hosts" in capsys.readouterr().out

@@ -340,7 +340,7 @@ def test_a_file_that_cannot_be_read_stops_no_other_capture_and_is_said(tmp_path,
     said = capsys.readouterr()
     assert "esx-02: " in said.out
     told = f"lake {where} cannot be read: "
-    todo = f"esxparse lake verify --content --lake {where} tells which files are missing or damaged"
+    todo = f"esxparse lake verify --content --lake {where} shows which files are missing or damaged"
     assert told in said.err
     assert todo in said.err
     for words in (["sql", "SELECT sum(pct_ready) FROM vcpu"], ["report", "-o", str(tmp_path / "page.html")]):

@@ -61,7 +61,7 @@ def test_the_bundled_recordings_are_told(busy_host_file):
     assert pick.picked([busy_host_file]) == "host_health"
     assert pick.picked([datasets / "mmu"]) == "mmu"
     assert pick.picked([datasets / "case-alignment" / "study.toml"]) == "case_study"
-    with pytest.raises(ex.EsxparseError, match="standard input tells no template"):
+    with pytest.raises(ex.EsxparseError, match="no template can be chosen for standard input"):
         pick.picked(["-"])
 
 

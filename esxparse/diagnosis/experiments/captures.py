@@ -43,11 +43,11 @@ def own(cells: Grid, seen: Contrast, folder: Path, judge: Judge) -> Own:
     told = [one for one in slow if one.severity != "info"]
     new = tuple(one for one in told if _key(one) not in usual)
     if new:
-        beside = "" if fast is None else ", which that of a fast run does not"
+        beside = "" if fast is None else ", but the capture of a fast run does not"
         return Own("yes", f"it shows: {_titles(new)}{beside}. {new[0].verdict}", new)
     looked = f"{slow.judged} of {slow.of} troubles and limits could be judged"
     if told:
-        return Own("no", f"it shows: {_titles(told)}, as that of a fast run does; {looked}")
+        return Own("no", f"it shows: {_titles(told)}, as a fast run's capture does; {looked}")
     return Own("no", f"it shows none; {looked}")
 
 

@@ -149,7 +149,7 @@ def _told(cells: Grid, seen: Contrast, changes: Mapping[str, Any], limits: Mappi
         cause, likely = tables.unknown(), 0.0
     # Of what the study leaves open all answers count, whatever they speak for.
     weights = {one.step.id: _weight(cause, one) if cause.weigh else float(bool(one.text)) for one in answers}
-    spread = () if seen.sure else ("single runs: nothing tells the difference from chance; repeat them",)
+    spread = () if seen.sure else ("single runs: the difference may be chance; repeat them",)
     times = pl.concat([cells.rows[key].select("start", "end") for key in seen.bad])
     lacking = tuple(one for one in answers if not one.text and one.step.missing)
     severe = likely >= _CERTAIN and (values["lost_pct"] or 0.0) >= _HALF

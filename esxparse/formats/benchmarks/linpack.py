@@ -108,7 +108,7 @@ def unfinished(report: Report, last: int) -> list[Note]:
     asked = prod(len(found["values"].split()) for found in combined if found)
     if len(begun) == 1 and solves < asked:
         return [Note(f"{solves} of {asked} solves: the output was cut", last, severity="warning")]
-    return [Note("the output ends before the end of the tests: where it was cut, solves are missing", last)]
+    return [Note("the output ends before the end of the tests: if it was cut, solves are missing", last)]
 
 
 def run_of(solve: Fields) -> Run:

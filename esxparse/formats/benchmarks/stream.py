@@ -141,7 +141,7 @@ def about(run: Part, place: int) -> list[Note]:
     notes = Notes()
     valid = run.facts.get("valid")
     if valid is False:
-        notes.warn(f"run {place} failed validation: its rates are those of wrong results", run.facts["checked"])
+        notes.warn(f"run {place} failed validation: its rates come from wrong results", run.facts["checked"])
     names = {row["kernel"] for row in run.rows["kernels"]}
     lost = [name for name in _COMMON if name not in names]
     if lost and names <= set(_COMMON):

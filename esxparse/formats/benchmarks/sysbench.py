@@ -111,7 +111,7 @@ def read(source: Source) -> Recording:
             notes.warn("a run without a report: it failed, or the file was cut", run.line)
     runs = [run for run in report.runs if run.figures]
     if runs and not runs[-1].facts.keys() & {"ended", "checkpoint"}:
-        notes.say("the last report has no end: where the file was cut, figures are missing", runs[-1].line)
+        notes.say("the last report has no end: if the file was cut, figures are missing", runs[-1].line)
     made = list(map(run_of, runs))
     if unknown := [run for run, one in zip(runs, made, strict=True) if one.test == "unknown"]:
         notes.say("the output does not name its test: it is called unknown", unknown[0].line)

@@ -74,7 +74,7 @@ def _parsed(text: str, line: int) -> tuple[Element | None, Element | None, Notes
     notes = Notes()
     mended, loose = _LOOSE.subn("&amp;", text)
     if loose:
-        notes.say(f"{loose} '&' not escaped as XML requires (common in paths): read as they stand", line)
+        notes.say(f"{loose} '&' not escaped as XML requires (common in paths): read as they are", line)
     root = None
     opened: list[Element] = []
     try:

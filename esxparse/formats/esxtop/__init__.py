@@ -79,7 +79,7 @@ UNPACK_FROM = LAZY_FROM // 8
 
 
 _SIDE_BY_SIDE = 0.1
-"""Share of the columns that hosts have in common from which on their captures stand side by side; less is damage."""
+"""Share of the columns that hosts have in common from which on their captures are side by side; less is damage."""
 
 
 def recognise(head: Head) -> bool:
@@ -320,7 +320,7 @@ def _refuse_several_hosts(hosts: Sequence[str], repeated: float) -> None:
     """Refuses captures of several hosts side by side: tables would mix them; `repeated` is the share of columns."""
     if len(hosts) > 1 and repeated >= _SIDE_BY_SIDE:
         msg = (
-            f"captures of {len(hosts)} hosts stand side by side ({', '.join(hosts[:5])}): save the columns of each "
+            f"captures of {len(hosts)} hosts are side by side ({', '.join(hosts[:5])}): save the columns of each "
             "host, with the time stamps, in a file of its own"
         )
         raise EsxparseError(msg)

@@ -241,8 +241,8 @@ def _orders(stamps: Sequence[re.Match[str]], usual: DateOrder | None) -> tuple[d
         order = "mdy"
     if order is None:
         raise EsxparseError(
-            f"nothing in the file tells day from month in dates such as {stamps[0][0]!r}: set date_order= to mdy or "
-            f"dmy {HOW}"
+            f"the file does not show which is day and which is month in dates such as {stamps[0][0]!r}: "
+            f"set date_order= to mdy or dmy {HOW}"
         )
     orders, swap_notes = orders_by_time(stamps, dict.fromkeys((stamp[0] for stamp in stamps), order), _moment, 2)
     return orders, [*notes, *swap_notes]

@@ -116,7 +116,7 @@ def _result(document: Document, head: re.Match[str], block: Sequence[Line], host
         rows = [{"direction": "all"}]
     elif rows[0].get("usr_cpu_pct") is None:
         what = f"job {head['job']} ends before its line on the CPU"
-        document.notes.warn(f"{what}: where the output was cut, directions are missing", block[-1][0])
+        document.notes.warn(f"{what}: if the output was cut, directions are missing", block[-1][0])
     return [
         {**whose, "output": "normal", "pid": head["pid"], "error": head["error"], "members": head["members"], **row}
         for row in rows

@@ -77,7 +77,7 @@ class Text:
         line = self.unfinished
         if line is None or self.text[-_LONGEST:].rstrip().endswith(_CLOSED):
             return self
-        note = Note("the last line has no line end: where the file was cut, it is not whole", line)
+        note = Note("the last line has no line end: if the file was cut, the line is incomplete", line)
         return Text(self.text, (*self.notes, note))
 
     def cut_note(self, what: str = "left out") -> Note:

@@ -49,7 +49,7 @@ def parse(lines: Sequence[str]) -> Parsed:
         notes += _style_notes(found, whole, numbers, run, len(documents))
         if document.parts and not document.intervals and _is_open(document):
             of = f"run {run}" if len(documents) > 1 else "the output"
-            notes.say(f"{of} ends before the time it took: where it was cut, events are missing", document.parts[-1][0])
+            notes.say(f"{of} ends before the time it took: if it was cut, events are missing", document.parts[-1][0])
         one = _rows(document, found.decimal or whole.decimal, run, mixed=found.against is not None)
         events += one.events
         metrics += one.metrics

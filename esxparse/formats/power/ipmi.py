@@ -289,7 +289,7 @@ def read(source: Source, zone: str | None = None, date_order: DateOrder | None =
         why = next(iter([*odd, *strange]), "no line of it is a reading")
         raise DamagedError(f"it has no power reading: {why}")
     if _follows(found):
-        notes.say("each time is taken as that of the readings before it")
+        notes.say("each time is used for the readings before it")
     if zone and of_zone(zone) not in odd:
         notes.warn(unused_zone(zone))
     sensors, more_notes = by_time("sensors", listing, _SCHEMAS["sensors"])

@@ -318,7 +318,8 @@ def read(
     places = Counter((row.get("time", row.get("elapsed_s")), row["sensor"]) for row in rows)
     if doubtful := sum(many > 1 for many in places.values()):
         notes.warn(
-            f"{doubtful:,} times have several readings, and no column tells whose they are: one series is made of them"
+            f"{doubtful:,} times have several readings, and no column identifies the meter: "
+            "all readings are treated as one series"
         )
     notes += [*order_notes, *zones]
     if unit_of_title(table.header[value]) is None:

@@ -196,7 +196,7 @@ def _every_title() -> frozenset[str]:
 
 @lru_cache(maxsize=256)
 def layouts(titles: tuple[str, ...]) -> tuple[Layout, ...]:
-    """The tables that a line of titles begins; those of processes may stand side by side."""
+    """The tables that a line of titles begins; those of processes may are side by side."""
     if not _IDS.isdisjoint(titles):
         found = [_layout(table, titles) for table in tables().values() if table.name.startswith(_PROCESS)]
         # A table without a number of its own only repeats the names.

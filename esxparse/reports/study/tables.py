@@ -236,7 +236,7 @@ def method(found: Found, how: Sequence[str] = (), limits: Sequence[str] = ()) ->
     told = [
         "Means are over the repetitions of a configuration. Error bars are their range; of ratios, the 95 % interval.",
         "Repetitions are runs with the same labels. Windows of one capture, and copies of a file, count as one.",
-        "An interval tells chance from difference. Whatever else changed between the runs is part of the difference.",
+        "An interval shows what may be chance. Whatever else changed between the runs is part of the difference.",
     ]
     alone = [name for name, part in found.compared.items() if part["p_value"].null_count() == part.height]
     if alone:

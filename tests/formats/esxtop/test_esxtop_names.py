@@ -16,7 +16,7 @@ def test_hosts_side_by_side_are_refused(tmp_path):
     host = header.partition("\\\\")[2].partition("\\")[0]
     middle = header.rfind('"\\\\' + host + "\\Memory")
     other = header[:middle] + header[middle:].replace(host, "other-host")
-    with pytest.raises(ex.EsxparseError, match=rf"2 hosts stand side by side \({host}, other-host\)"):
+    with pytest.raises(ex.EsxparseError, match=rf"2 hosts are side by side \({host}, other-host\)"):
         ex.open(compose.write(tmp_path, f"{other}\n{rows}"))
 
 

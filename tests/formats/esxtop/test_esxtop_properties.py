@@ -47,7 +47,7 @@ def test_the_tables_are_those_of_the_plain_capture(file, name):
     @SETTINGS
     def in_any_dress(saved):
         if saved.ambiguous:
-            with pytest.raises(ex.EsxparseError, match=r"tells day from month.*date_order="):
+            with pytest.raises(ex.EsxparseError, match=r"which is day and which is month.*date_order="):
                 opened(file, saved.content)
         order = saved.dress.order if saved.ambiguous else None
         plain = opened(file, saved.plain.content())

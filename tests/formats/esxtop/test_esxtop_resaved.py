@@ -79,7 +79,7 @@ def test_what_only_its_bytes_changed_keeps_names_dates_and_broken_cells(tmp_path
 
 def test_dates_that_nothing_tells_are_refused_with_a_hint_and_read_when_told(tmp_path):
     content = saved([f"3/4/2015 22:42:{s:02d}" for s in (0, 5, 10)])
-    with pytest.raises(ex.EsxparseError, match=r"tells day from month.*date_order="):
+    with pytest.raises(ex.EsxparseError, match=r"which is day and which is month.*date_order="):
         opened(tmp_path, content)
     assert opened(tmp_path, content, date_order="mdy").meta["start"] == dt.datetime(2015, 3, 4, 22, 42, tzinfo=dt.UTC)
     assert opened(tmp_path, content, date_order="dmy").meta["start"] == dt.datetime(2015, 4, 3, 22, 42, tzinfo=dt.UTC)
