@@ -26,13 +26,13 @@ _KIND_BITS = 0o170000
 
 
 def shown(name: str) -> str:
-    """A printable name: characters that would not show are escaped."""
+    """Return a printable name: characters that would not show are escaped."""
     encoded = name.encode("utf-8", "backslashreplace").decode("utf-8")
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in encoded)
 
 
 def is_zip(head: bytes) -> bool:
-    """Whether a file that begins with `head` is a zip."""
+    """Return whether a file that begins with `head` is a zip."""
     return head.startswith((b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08"))
 
 
@@ -81,7 +81,7 @@ def no_text(head: bytes, name: str, members: Iterable[str] = ()) -> str | None:
 
 
 def is_tar(head: bytes) -> bool:
-    """Whether a file that begins with `head` is a tar: its first block has the right sum."""
+    """Return whether a file that begins with `head` is a tar: its first block has the right sum."""
     if len(head) < _BLOCK:
         return False
     try:
@@ -92,7 +92,7 @@ def is_tar(head: bytes) -> bool:
 
 
 def _leads_out(name: str) -> bool:
-    """Whether a member of that name would be unpacked outside the target directory."""
+    """Return whether a member of that name would be unpacked outside the target directory."""
     return ".." in re.split(r"[/\\]", name) or bool(re.match(r"[/\\]|[A-Za-z]:[/\\]", name)) or "\0" in name
 
 
@@ -233,7 +233,7 @@ def _zip_refusal(info: zipfile.ZipInfo) -> str:
 
 
 def _zip_content(file: BinaryIO, info: zipfile.ZipInfo, name: str, *, known: bool = True) -> Entry:
-    """A member with its content; `known`: whether its sizes and sum are."""
+    """Return a member with its content; `known`: whether its sizes and sum are."""
     try:
         file.seek(info.header_offset)
         local = file.read(_ZIP_LOCAL)
@@ -251,7 +251,7 @@ def _zip_content(file: BinaryIO, info: zipfile.ZipInfo, name: str, *, known: boo
 
 
 def _first_of_cut_zip(file: BinaryIO, name: str) -> Iterator[Entry]:
-    """The beginning of a zip whose directory, at its end, is missing."""
+    """Yield the beginning of a zip whose directory, at its end, is missing."""
     file.seek(0)
     local = file.read(_ZIP_LOCAL)
     size = int.from_bytes(local[26:28], "little")
@@ -269,7 +269,7 @@ def _first_of_cut_zip(file: BinaryIO, name: str) -> Iterator[Entry]:
 
 
 def names_in(file: BinaryIO, head: bytes) -> list[str]:
-    """The names in a zip that begins with `head`; none if it is no zip, or its directory cannot be read."""
+    """Return the names in a zip that begins with `head`; none if it is no zip, or its directory cannot be read."""
     if not is_zip(head) or not file.seekable():
         return []
     try:

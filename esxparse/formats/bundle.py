@@ -55,7 +55,7 @@ class Found:
 
 
 def foreign(head: bytes) -> str | None:
-    """Name of a packed format that esxparse does not read, told by `head`."""
+    """Return name of a packed format that esxparse does not read, told by `head`."""
     return next((title for magic, title in _FOREIGN.items() if head.startswith(magic)), None)
 
 

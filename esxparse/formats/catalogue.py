@@ -57,7 +57,7 @@ class Format:
 
 
 def _declared(module: str) -> list[Table]:
-    """The tables of a reader: in the TOML file beside its module, or in those of its package."""
+    """Return the tables of a reader: in the TOML file beside its module, or in those of its package."""
     place = Path(import_module(module).__file__ or "")
     files = sorted(place.parent.glob("*.toml")) if place.name == "__init__.py" else [place.with_suffix(".toml")]
     shared = {table.name: table for table in tables_in(_SHARED)}
@@ -66,7 +66,7 @@ def _declared(module: str) -> list[Table]:
 
 
 def _listed(tables: Iterable[Table]) -> str:
-    """The tables as text: what a row is, and for each column its name, type and meaning."""
+    """Return the tables as text: what a row is, and for each column its name, type and meaning."""
     parts = [_TABLES.rstrip()]
     for table in tables:
         parts.append(fill(f"{table.name}: {table.about}", 120, subsequent_indent="    "))
@@ -97,7 +97,7 @@ def _of(reader: Reader) -> Format:
 
 @cache
 def catalogue() -> tuple[Format, ...]:
-    """All formats that can be opened, in the order in which they are looked for.
+    """Return all formats that can be opened, in the order in which they are looked for.
 
     >>> [one.tables for one in catalogue() if one.name == "vscsistats"]
     [('histograms', 'summaries')]
@@ -106,7 +106,7 @@ def catalogue() -> tuple[Format, ...]:
 
 
 def described(name: str) -> Format:
-    """The format of that name.
+    """Return the format of that name.
 
     Raises:
         EsxparseError: There is none.
@@ -115,7 +115,7 @@ def described(name: str) -> Format:
 
 
 def page() -> str:
-    """The page of the documentation."""
+    """Return the page of the documentation."""
     rows = ["| format | what | tables | options | needs |", "|---|---|---|---|---|"]
     parts = []
     for one in catalogue():

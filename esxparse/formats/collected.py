@@ -21,7 +21,7 @@ def notes(capture: Path) -> list[Note]:
 
 
 def successor(capture: Path) -> str | None:
-    """The name of the file in which a capture went on with other columns; None if it did not."""
+    """Return the name of the file in which a capture went on with other columns; None if it did not."""
     later = (gap.get("file") for gap in _gaps(capture) if gap.get("before") == capture.name)
     return next((printable(str(name)) for name in later if name != capture.name), None)
 

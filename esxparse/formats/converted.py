@@ -32,12 +32,12 @@ def inside(folder: Path) -> list[Path]:
 
 
 def recognise_directory(folder: Path) -> bool:
-    """Whether `folder` holds a converted recording."""
+    """Return whether `folder` holds a converted recording."""
     return bool(inside(folder))
 
 
 def _scan(file: Path) -> pl.LazyFrame:
-    """The table in a Parquet file, which has to be the same file whenever the table is read."""
+    """Yield the table in a Parquet file, which has to be the same file whenever the table is read."""
     opened = Opened.of(file, file.stat())
 
     def read(
@@ -65,7 +65,7 @@ def _scan(file: Path) -> pl.LazyFrame:
 
 
 def read_directory(folder: Path) -> Recording:
-    """The recording in `folder`.
+    """Return the recording in `folder`.
 
     Raises:
         UnreadableError: There are several.

@@ -24,7 +24,7 @@ _HAS_CHECKSUM, _HAS_EXTRA, _HAS_NAME, _HAS_COMMENT = 2, 4, 8, 16
 
 
 def header_length(data: bytes) -> int | None:
-    """Bytes of the header that `data` begins with; None if more data has to tell."""
+    """Return bytes of the header that `data` begins with; None if more data has to tell."""
     if len(data) < _FIXED:
         return None
     flags, at = data[3], _FIXED
@@ -63,7 +63,7 @@ class GzipMember:
         return self._header is not None or self._inner.needs_input
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
-        """The next content, `max_length` bytes at most.
+        """Return the next content, `max_length` bytes at most.
 
         Raises:
             Exception: That of the library: the data is damaged, or (`eof` is set then) all content has been given, and
@@ -119,11 +119,11 @@ class Layer:
         self._ahead = b""
 
     def _more(self) -> bytes:
-        """The next bytes, as many as are at hand; empty at the end."""
+        """Return the next bytes, as many as are at hand; empty at the end."""
         raise NotImplementedError
 
     def peek(self, size: int) -> bytes:
-        """The next `size` bytes, fewer at the end; they stay to be read."""
+        """Return the next `size` bytes, fewer at the end; they stay to be read."""
         if len(self._ahead) < size:
             pieces, length = [self._ahead], len(self._ahead)
             while length < size and (piece := self._more()):
@@ -139,7 +139,7 @@ class Layer:
         return piece[:size] if len(piece) > size else piece
 
     def close(self) -> None:
-        """Closes what is below."""
+        """Close what is below."""
 
 
 class Raw(Layer):
@@ -166,7 +166,7 @@ class Raw(Layer):
         return piece
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         self._file.close()
 
 
@@ -186,7 +186,7 @@ class Decompressor(Protocol):
         """What followed the end of the part."""
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
-        """The next content, `max_length` bytes at most."""
+        """Return the next content, `max_length` bytes at most."""
 
 
 class _Zlib:
@@ -279,7 +279,7 @@ ZIP_METHODS = {
 
 
 def codec_of(head: bytes) -> Codec | None:
-    """How data that begins with `head` is compressed."""
+    """Return how data that begins with `head` is compressed."""
     return next((codec for codec in CODECS if codec.magic.match(head)), None)
 
 
@@ -303,7 +303,7 @@ class Decoded(Layer):
         return b""
 
     def _next_part(self) -> bool:
-        """Goes on to the next part, if there is one."""
+        """Go on to the next part, if there is one."""
         rest = self._decompressor.unused_data
         while True:
             if self._codec.padded:
@@ -359,5 +359,5 @@ class Decoded(Layer):
             )
 
     def close(self) -> None:
-        """Closes what is below."""
+        """Close what is below."""
         self._below.close()

@@ -64,7 +64,7 @@ def in_order(name: str) -> list[str | int]:
 
 
 def files_in(folder: Path, format_of: Callable[[Head], str | None], limit: int | None) -> list[File]:
-    """The files in a directory and those below it, each with its format; hidden ones are left out."""
+    """Return the files in a directory and those below it, each with its format; hidden ones are left out."""
     found: list[str] = []
     closed: list[OSError] = []
     for where, below, names in os.walk(folder, onerror=closed.append):
@@ -79,7 +79,7 @@ def files_in(folder: Path, format_of: Callable[[Head], str | None], limit: int |
 
 
 def files_of(members: Sequence[tuple[str, Source | str]], format_of: Callable[[Head], str | None]) -> list[File]:
-    """The members of a bundle, with their sources or why they are refused."""
+    """Return the members of a bundle, with their sources or why they are refused."""
     found = [
         File(name, None, refused=one) if isinstance(one, str) else File(name, one, format_of(one.head))
         for name, one in members
@@ -97,7 +97,7 @@ def _file(path: Path, name: str, format_of: Callable[[Head], str | None], limit:
 
 
 def chosen(where: str, files: Sequence[File], asked: str | None) -> list[File]:
-    """The files to read: all of one format.
+    """Return the files to read: all of one format.
 
     Raises:
         UnreadableError: There are none, or of several formats, or captures of esxtop.
@@ -130,7 +130,7 @@ def _kinds(counts: Mapping[str, int]) -> str:
 
 
 def read(where: str, files: Sequence[File], read_one: Callable[[Source], Recording], limit: int) -> Recording:
-    """The recordings of files of one format, put together.
+    """Return the recordings of files of one format, put together.
 
     Raises:
         DamagedError: None of them can be read.

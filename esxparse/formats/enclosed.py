@@ -24,7 +24,7 @@ _CLOSES = {'#"': '"#'}
 
 
 def is_enclosed(text: str, judged: str, *, is_page: bool = False) -> bool:
-    """Whether most lines are of one quotation, which begins and ends near the ends of the text.
+    """Return whether most lines are of one quotation, which begins and ends near the ends of the text.
 
     `judged` has no lines of free text: none of them opens a quotation. The line that closes it may look like one.
     `is_page` says that the tool itself prints a page.
@@ -40,7 +40,7 @@ def is_enclosed(text: str, judged: str, *, is_page: bool = False) -> bool:
 
 
 def _marked(first: Sequence[str], marks: Sequence[tuple[str, str]]) -> Iterator[tuple[int, re.Pattern[str]]]:
-    """The places of marks that begin a quotation, and the line that ends each."""
+    """Yield the places of marks that begin a quotation, and the line that ends each."""
     text = "\n".join(first)
     for begins, ends in marks:
         if found := re.search(begins, text, re.MULTILINE | re.IGNORECASE if "begin_" in begins else re.MULTILINE):
@@ -68,7 +68,7 @@ def _begins_run(above: str, line: str) -> re.Pattern[str] | None:
 
 
 def _runs(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """The quotations without marks: the place of the line above each, and of its last line."""
+    """Yield the quotations without marks: the place of the line above each, and of its last line."""
     for place, line in enumerate(lines[:_EDGE]):
         if (each := _begins_run(lines[place - 1] if place else "", line)) is not None:
             yield place - 1, place - 1 + sum(1 for _ in takewhile(each.fullmatch, lines[place:]))

@@ -46,7 +46,7 @@ _SCHEMAS = schemas(__file__)
 
 
 def recognise(head: Head) -> bool:
-    """Whether a file that begins so has one of these outputs, near its beginning."""
+    """Return whether a file that begins so has one of these outputs, near its beginning."""
     begin = head.text[: 1 << 13]
     if _SUMMARY.search(begin):
         return True
@@ -57,7 +57,7 @@ def recognise(head: Head) -> bool:
 
 
 def _named(key: str) -> str:
-    """The column of a counter, from its name as text or a formatter prints it.
+    """Return the column of a counter, from its name as text or a formatter prints it.
 
     >>> _named("Failed Blocks Read"), _named("FailedBlocksRead"), _named("Receive CRC errors")
     ('failed_blocks_read', 'failed_blocks_read', 'receive_crc_errors')
@@ -66,7 +66,7 @@ def _named(key: str) -> str:
 
 
 def _counters(fields: Mapping[str, Any]) -> Row:
-    """The row of a device."""
+    """Return the row of a device."""
     return {"device": fields.get("Device")} | {_named(key): whole(fields[key]) for key in fields if key != "Device"}
 
 
@@ -80,7 +80,7 @@ class _Reader:
         self.row: Row | None = None
 
     def line(self, at: int, line: str) -> None:
-        """Takes in a line."""
+        """Take in a line."""
         if (nic := _NIC.fullmatch(line.strip())) is not None:
             self.row = {"nic": nic[1]}
             self.rows["nics"].append(self.row)
@@ -155,7 +155,7 @@ def _sampled(rows: Sequence[Row], of: str) -> pl.LazyFrame:
 
 
 def read(source: Source) -> Recording:
-    """Reads the output of one command or several."""
+    """Read the output of one command or several."""
     text = source.text().without_cut_line()
     rows, other = _summaries(text.text)
     reader = _Reader()

@@ -127,7 +127,7 @@ def _of_log(lines: Sequence[str], match: re.Pattern[str] | None) -> tuple[list[E
 
 
 def _titles(lines: Sequence[str]) -> tuple[int, str, dict[str, int]] | None:
-    """The place of the titles, the delimiter, and the column of each field; None if there are no such titles."""
+    """Return the place of the titles, the delimiter, and the column of each field; None if there are no such titles."""
     for place, line in enumerate(islice(lines, _ABOVE)):
         for delimiter in _DELIMITERS:
             cells = ["".join(re.findall(r"\w", cell.lower())).replace("_", "") for cell in cells_of(line, delimiter)]
@@ -195,7 +195,7 @@ def _has_offset(text: str) -> bool:
 
 
 def in_order(files: Sequence[Events]) -> Iterator[Event]:
-    """The events of all files by time.
+    """Return the events of all files by time.
 
     Raises EsxparseError: There is no event.
     """

@@ -79,7 +79,7 @@ def read_result(lines: Sequence[str], case: str | None) -> tuple[list[Run], list
 
 
 def _table_row(text: str, titles: list[str]) -> tuple[list[str], list[Fields]]:
-    """A row of a table that is drawn with bars: its titles, and the shares below them."""
+    """Return a row of a table that is drawn with bars: its titles, and the shares below them."""
     cells = [cell.strip() for cell in text.strip("|").split("|")]
     shares = [number(cell.removesuffix("%").strip()) for cell in cells[1:]]
     if not titles or all(share is None for share in shares):
@@ -99,7 +99,7 @@ def _run(found: Fields, case: str | None) -> Run:
 
 
 def read(source: Source) -> Recording:
-    """Reads one `*-res.txt`."""
+    """Read one `*-res.txt`."""
     text = source.text().without_cut_line()
     runs, resources, notes = read_result(text.lines(), None)
     if not (runs or resources):
@@ -109,7 +109,7 @@ def read(source: Source) -> Recording:
 
 
 def _is_case(path: Path) -> bool:
-    """Whether a directory is of one case."""
+    """Return whether a directory is of one case."""
     try:
         names = [one.name for one in path.iterdir()]
     except OSError:
@@ -118,7 +118,7 @@ def _is_case(path: Path) -> bool:
 
 
 def recognise_directory(path: Path) -> bool:
-    """Whether a directory is a case of HCIBench, or a test with cases in it."""
+    """Return whether a directory is a case of HCIBench, or a test with cases in it."""
     try:
         inside = [one for one in path.iterdir() if one.is_dir()]
     except OSError:
@@ -127,7 +127,7 @@ def recognise_directory(path: Path) -> bool:
 
 
 def read_directory(path: Path) -> Recording:
-    """Reads a case, or all cases of a test."""
+    """Read a case, or all cases of a test."""
     cases = [path] if _is_case(path) else sorted(one for one in path.iterdir() if one.is_dir() and _is_case(one))
     runs: list[Run] = []
     resources: list[Fields] = []
@@ -183,7 +183,7 @@ def _loaded(path: Path, notes: Notes) -> Any:
 
 
 def _vms(case: Path, frames: dict[str, list[pl.LazyFrame]], notes: Notes) -> Iterator[Fields]:
-    """The results of each VM of a case; its tables are added to `frames`."""
+    """Yield the results of each VM of a case; its tables are added to `frames`."""
     other = []
     for file in sorted(case.iterdir())[:_FILES]:
         if file.suffix not in {".json", ".txt"} or not file.is_file():
@@ -212,7 +212,7 @@ def _vms(case: Path, frames: dict[str, list[pl.LazyFrame]], notes: Notes) -> Ite
 
 
 def _of_fio(rec: Recording) -> Iterator[Fields]:
-    """The jobs of the last document: fio prints one at each interval, and at the end."""
+    """Yield the jobs of the last document: fio prints one at each interval, and at the end."""
     if "jobs" not in rec:
         return
     jobs = rec["jobs"].filter(pl.col("document") == pl.col("document").max(), pl.col("direction") != "sync").collect()
@@ -232,7 +232,7 @@ def _of_fio(rec: Recording) -> Iterator[Fields]:
 
 
 def _of_vdbench(rec: Recording) -> Iterator[Fields]:
-    """The averages of runs."""
+    """Yield the averages of runs."""
     if "averages" not in rec:
         return
     names = {"latency_mean_ms": "response_ms"}
@@ -243,7 +243,7 @@ def _of_vdbench(rec: Recording) -> Iterator[Fields]:
 
 
 def _compared(case: str, runs: Sequence[Run], vms: Sequence[Fields]) -> Iterator[Note]:
-    """A warning where the sum over VMs is not what HCIBench says."""
+    """Yield a warning where the sum over VMs is not what HCIBench says."""
     stated = sum(one.value or 0 for run in runs for one in run.figures if one.metric == "iops")
     counted_up = sum(row["iops"] or 0 for row in vms)
     if stated and vms and abs(stated - counted_up) > _APART * stated:

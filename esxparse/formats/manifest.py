@@ -73,14 +73,14 @@ def _rich(value: Any) -> Any:
 
 
 def _is(value: Any, *types: type) -> Any:
-    """The value, where it is of one of these types."""
+    """Return the value, where it is of one of these types."""
     if isinstance(value, types) and not (isinstance(value, bool) and bool not in types and object not in types):
         return value
     raise TypeError(f"{str(value)[:_SHOWN]!r} found where {types[0].__name__} is expected")
 
 
 def count(value: Any) -> int:
-    """The value, if it is a whole number that tables and files can count to.
+    """Return the value, if it is a whole number that tables and files can count to.
 
     Raises:
         TypeError: It is not a number.
@@ -93,20 +93,20 @@ def count(value: Any) -> int:
 
 
 def _origin(found: dict[str, Any]) -> None:
-    """Refuses an origin whose fields have other types."""
+    """Refuse an origin whose fields have other types."""
     _is(found["sha256"], str), _is(found.get("name", ""), str), _is(found.get("options", {}), dict)
     count(found.get("bytes", 0))
 
 
 def _writable(content: dict[str, Any]) -> None:
-    """Refuses texts that no table and no other file can hold; a file's name may have bytes that are not UTF-8."""
+    """Refuse texts that no table and no other file can hold; a file's name may have bytes that are not UTF-8."""
     origin = {name: value for name, value in content["origin"].items() if name != "name"}
     held = {name: value for name, value in content.items() if name != "source"} | {"origin": origin}
     json.dumps(held, ensure_ascii=False, default=str).encode()
 
 
 def _beside(file: str) -> None:
-    """Refuses a table's file in another directory."""
+    """Refuse a table's file in another directory."""
     if PurePath(file).name != file or "\\" in file:
         raise ValueError(f"a table may not be in another directory, as {file!r} is")
 
@@ -132,12 +132,12 @@ def encoded(content: Mapping[str, Any], notes: tuple[Note, ...]) -> bytes:
 
 
 def write(folder: Path, content: Mapping[str, Any], notes: tuple[Note, ...]) -> None:
-    """Writes `content` and the notes beside the tables."""
+    """Write `content` and the notes beside the tables."""
     (folder / NAME).write_bytes(encoded(content, notes))
 
 
 def is_of_now(content: Mapping[str, Any]) -> bool:
-    """Whether the tables hold what readers give now."""
+    """Return whether the tables hold what readers give now."""
     return content.get("layout") == LAYOUT
 
 

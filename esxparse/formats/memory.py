@@ -30,7 +30,7 @@ _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
 def limit(asked: str | int, name: str = "memory_limit") -> int:
-    """Bytes of a limit: a number, or text such as `8GiB` (prefixes are powers of 1024).
+    """Return bytes of a limit: a number, or text such as `8GiB` (prefixes are powers of 1024).
 
     >>> limit("8GiB") == limit(8 << 30) == limit("8G")
     True
@@ -46,7 +46,7 @@ def limit(asked: str | int, name: str = "memory_limit") -> int:
 
 
 def shown(size: int) -> str:
-    """A size for people.
+    """Return a size for people.
 
     >>> shown(4 << 30), shown(1_500_000)
     ('4 GiB', '1.4 MiB')
@@ -56,7 +56,7 @@ def shown(size: int) -> str:
 
 
 def bounded(pieces: Iterable[_Piece], allowed: int) -> list[_Piece]:
-    """The pieces of a content that is read whole.
+    """Return the pieces of a content that is read whole.
 
     A long text is one value, and many empty objects are many:
 
@@ -85,7 +85,7 @@ def bounded(pieces: Iterable[_Piece], allowed: int) -> list[_Piece]:
 
 
 def _weight(json: bytes | memoryview) -> int:
-    """Bytes that a piece of JSON takes at most when it is objects: text, and lists, objects and values."""
+    """Return bytes that a piece of JSON takes at most when it is objects: text, and lists, objects and values."""
     # Imported where a large file needs it: the help of the command line does not. It counts in a tenth of the time.
     import numpy as np  # noqa: PLC0415
 
@@ -94,7 +94,7 @@ def _weight(json: bytes | memoryview) -> int:
 
 
 def refusal(what: str, allowed: int, instead: str = "") -> TooLargeError:
-    """The error for anything that would take more than the limit."""
+    """Return the error for anything that would take more than the limit."""
     return TooLargeError(
         f"{what}, more than the memory limit of {shown(allowed)} allows: {instead}"
         "set memory_limit higher if the file is sound and the machine has the memory"

@@ -19,7 +19,7 @@ _UNFIT: Final = re.compile(r"[^\w .@+=-]+")
 
 
 def recording_name(source: str) -> str:
-    """The name that a recording of `source` gets: that of its file, without folders and endings.
+    """Return the name that a recording of `source` gets: that of its file, without folders and endings.
 
     >>> recording_name("vm-support.tgz:var/log/night shift.csv.gz"), recording_name("con.csv")
     ('night shift', '_con')
@@ -45,7 +45,7 @@ def natural(name: str) -> list[str | int]:
 
 
 def told_apart(paths: Sequence[str]) -> list[str]:
-    """The names of files, each with as many of its folders as tell them apart.
+    """Return the names of files, each with as many of its folders as tell them apart.
 
     >>> told_apart(["/home/me/a/day.csv", "/home/me/b/day.csv"]), told_apart(["/home/me/day.csv"])
     (['a/day.csv', 'b/day.csv'], ['day.csv'])

@@ -45,7 +45,7 @@ class Window:
     every: timedelta | None = None
 
     def __str__(self) -> str:
-        """The window in words."""
+        """Return the window in words."""
         parts = [
             f"from {self.start:%Y-%m-%dT%H:%M:%S}" if self.start else "",
             f"to {self.end:%Y-%m-%dT%H:%M:%S}" if self.end else "",
@@ -77,7 +77,7 @@ def moment(given: str | date | None, name: str) -> datetime | None:
 
 
 def day(given: str | date | None, name: str = "date") -> date | None:
-    """A day: a date, the day of a datetime, or text such as `2026-03-11`.
+    """Return a day: a date, the day of a datetime, or text such as `2026-03-11`.
 
     Raises:
         EsxparseError: It is not a day.
@@ -95,7 +95,7 @@ def day(given: str | date | None, name: str = "date") -> date | None:
 
 
 def period(given: str | timedelta | None, name: str) -> timedelta | None:
-    """A length of time: a timedelta, or text such as `30s`, `5m`, `1h`.
+    """Return a length of time: a timedelta, or text such as `30s`, `5m`, `1h`.
 
     Raises:
         EsxparseError: It is not a length of time, or it is not above zero.
@@ -125,7 +125,7 @@ def _seconds(given: str | float | timedelta | None, name: str) -> float | None:
 
 
 def _number(given: str | int | None, name: str) -> int | None:
-    """A place that is counted from 1."""
+    """Return a place that is counted from 1."""
     text = str(given).strip()
     # Longer numbers than any file has captures are refused before they are computed.
     if isinstance(given, bool) or not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < 1:
@@ -135,7 +135,7 @@ def _number(given: str | int | None, name: str) -> int | None:
 
 
 def _one_of(choices: tuple[str, ...]) -> Callable[[str | None, str], str | None]:
-    """The check of an option with a few choices."""
+    """Return the check of an option with a few choices."""
 
     def check(value: str | None, name: str) -> str | None:
         if value not in choices:
@@ -224,7 +224,7 @@ class Opening:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Opening:
-        """The options, each read and checked; None and empty text are as good as nothing said.
+        """Return the options, each read and checked; None and empty text are as good as nothing said.
 
         Raises:
             EsxparseError: One is not known, or nobody can use what it says.
@@ -245,11 +245,11 @@ class Opening:
         return Window(self.start, self.end, self.every)
 
     def said(self) -> dict[str, Any]:
-        """The options that are set, by name."""
+        """Return the options that are set, by name."""
         return {name: value for name in NAMES if (value := getattr(self, name)) is not None}
 
     def texts(self) -> dict[str, Any]:
-        """The options that say something, as text, numbers and truths, which `of` reads back."""
+        """Return the options that say something, as text, numbers and truths, which `of` reads back."""
         return {name: _written(value) for name, value in self.said().items()}
 
 

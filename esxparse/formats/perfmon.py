@@ -47,13 +47,13 @@ _PIECE = 1 << 20
 
 
 def recognise(head: Head) -> bool:
-    """Whether a file that begins so has counters of Windows."""
+    """Return whether a file that begins so has counters of Windows."""
     # What only quotes such a header has it further down, or within a line.
     return _HEADER.match(head.text) is not None and of_windows(head.text)
 
 
 def read(source: Source, zone: str | None = None, **options: Any) -> Recording:
-    """Reads a file; other options are those of `esxparse.formats.esxtop.read`."""
+    """Read a file; other options are those of `esxparse.formats.esxtop.read`."""
     if esxtop.grammar.has_zone(source.head.text):
         if zone:
             raise EsxparseError("the header of the file states its zone: leave zone out")
@@ -92,7 +92,7 @@ def _bias(start: datetime, end: datetime, zone: str) -> int:
 
 
 def _with_zone(source: Source, copy: Path, bias: int) -> None:
-    """Writes the file with a header as esxtop's reader wants it, with a zone."""
+    """Write the file with a header as esxtop's reader wants it, with a zone."""
     with source.open() as stream, copy.open("wb") as file:
         text = stream.read(_PIECE)
         wide = text[:2] in {b"\xff\xfe", b"\xfe\xff"}
@@ -104,6 +104,6 @@ def _with_zone(source: Source, copy: Path, bias: int) -> None:
 
 
 def _measured(frame: pl.LazyFrame) -> list[pl.Expr]:
-    """The counters, without the -1 that stands for no value."""
+    """Return the counters, without the -1 that stands for no value."""
     counters = [name for name, kind in frame.collect_schema().items() if kind == pl.Float64()]
     return [pl.when(pl.col(name) != -1).then(pl.col(name)).alias(name) for name in counters]

@@ -42,7 +42,7 @@ def _without_free_text(text: str, rec: Recording) -> str:
 
 
 def refuse(rec: Recording, source: Source, title: str, *, recognised: bool) -> None:
-    """Refuses a file that quotes a recording.
+    """Refuse a file that quotes a recording.
 
     `recognised`: whether its beginning is one of the format. If not, even a format that is set does not make it one.
 

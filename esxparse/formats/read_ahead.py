@@ -29,7 +29,7 @@ class _Handover:
 
 
 def _read_ahead(layer: Layer, to: _Handover) -> None:
-    """Fills the queue until the layer ends or nobody wants more; an empty chunk is the end."""
+    """Fill the queue until the layer ends or nobody wants more; an empty chunk is the end."""
     try:
         at_end = False
         while not (at_end or to.stop.is_set()):
@@ -73,7 +73,7 @@ class ReadAhead(io.RawIOBase):
         return self._layer.problem if self._ended else None
 
     def readable(self) -> bool:
-        """A stream is there to be read."""
+        """Return a stream is there to be read."""
         return True
 
     def _next_chunk(self) -> bool:
@@ -88,7 +88,7 @@ class ReadAhead(io.RawIOBase):
         return False
 
     def readinto(self, buffer: Buffer, /) -> int:
-        """Fills the buffer; fewer bytes than it takes are the last ones."""
+        """Fill the buffer; fewer bytes than it takes are the last ones."""
         if self.closed:
             raise ValueError("read of a closed stream")
         done = 0
@@ -101,7 +101,7 @@ class ReadAhead(io.RawIOBase):
         return done
 
     def readall(self) -> bytes:
-        """The rest of the content."""
+        """Return the rest of the content."""
         pieces = [bytes(self._chunk)]
         self._chunk = memoryview(b"")
         while self._next_chunk():
@@ -110,7 +110,7 @@ class ReadAhead(io.RawIOBase):
         return b"".join(pieces)
 
     def close(self) -> None:
-        """Ends the thread. One that waits for a pipe nobody writes to is left waiting; it holds up nothing."""
+        """End the thread. One that waits for a pipe nobody writes to is left waiting; it holds up nothing."""
         if not self.closed:
             self._handover.stop.set()
             while True:

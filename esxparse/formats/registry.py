@@ -58,16 +58,16 @@ class _Reading(Protocol):
     FORMAT: str
 
     def recognise(self, head: Head) -> bool:
-        """Whether a file that begins so is of the format; asked where the data leaves it open."""
+        """Return whether a file that begins so is of the format; asked where the data leaves it open."""
 
     def read(self, source: Source, **options: Any) -> Recording:
-        """The recording."""
+        """Return the recording."""
 
     def recognise_directory(self, path: Path) -> bool:
-        """Whether a directory is a recording of the format."""
+        """Return whether a directory is a recording of the format."""
 
     def read_directory(self, path: Path) -> Recording:
-        """The recording that a directory is."""
+        """Return the recording that a directory is."""
 
 
 class _Named(Protocol):
@@ -86,7 +86,7 @@ class _Sign:
     """Whether the patterns are of lines with a word."""
 
     def shows(self, head: Head) -> bool:
-        """Whether a head has it."""
+        """Return whether a head has it."""
         if self.words and not head.holds(*self.words):
             return False
         text = head.near(self.words) if self.near else head.text
@@ -119,7 +119,7 @@ class Reader:
 
     @classmethod
     def of(cls, name: str, told: Mapping[str, Any]) -> Reader:
-        """The reader that an entry describes."""
+        """Return the reader that an entry describes."""
         with _CONVERTING:
             made = msgspec.convert({"name": name, "module": name, **told}, cls)
         if made.words or not all(sign.words for sign in made.sign):
@@ -133,13 +133,13 @@ class Reader:
         return cast("_Reading", getattr(module, "TOOLS", {}).get(self.name, module))
 
     def recognise(self, head: Head) -> bool:
-        """Whether a file that begins so is of the format."""
+        """Return whether a file that begins so is of the format."""
         if self.words and not head.holds(*self.words):
             return False
         return any(sign.shows(head) for sign in self.sign) if self.sign else self.reading.recognise(head)
 
     def chosen(self, opening: Opening, name: str, left_out: set[str] | None = None) -> dict[str, Any]:
-        """The options that the reader takes; others are refused, or added to `left_out`.
+        """Return the options that the reader takes; others are refused, or added to `left_out`.
 
         Raises:
             EsxparseError: The reader does not take one, or the file is not in the format asked for.
@@ -157,14 +157,14 @@ class Reader:
 
 @cache
 def readers() -> tuple[Reader, ...]:
-    """All readers, in the order in which they are asked."""
+    """Return all readers, in the order in which they are asked."""
     with _DATA.open("rb") as file:
         return tuple(Reader.of(name, told) for name, told in tomllib.load(file).items())
 
 
 @cache
 def _words() -> tuple[str, ...]:
-    """All words of all readers."""
+    """Return all words of all readers."""
     every = (
         (*reader.words, *reader.asks, *(word for sign in reader.sign for word in sign.words)) for reader in readers()
     )
@@ -172,7 +172,7 @@ def _words() -> tuple[str, ...]:
 
 
 def recognising(head: Head) -> Reader | None:
-    """The reader of what begins so."""
+    """Return the reader of what begins so."""
     first, *others = readers()
     # A capture of esxtop is told in less time than words are looked for.
     if first.recognise(head):
@@ -186,7 +186,7 @@ def _known(head: Head) -> bool:
 
 
 def recognised(path: Path) -> bool:
-    """Whether a file is of a format that is read, or a bundle that holds such files, as far as beginnings tell.
+    """Return whether a file is of a format that is read, or a bundle that holds such files, as far as beginnings tell.
 
     Raises:
         EsxparseError: It cannot be read.
@@ -205,7 +205,7 @@ def _unknown(name: str, head: Head) -> UnknownFormatError:
 
 
 def reader_of(name: str) -> Reader:
-    """The reader of the format of that name.
+    """Return the reader of the format of that name.
 
     Raises:
         EsxparseError: There is none.
@@ -223,7 +223,7 @@ def open_recording(
     numbers: Collection[str] | None = None,
     left_out: set[str] | None = None,
 ) -> Recording:
-    """Reads a raw recording, whatever its format: see `esxparse.open`.
+    """Read a raw recording, whatever its format: see `esxparse.open`.
 
     Args:
         where: What `esxparse.open` takes.
@@ -247,7 +247,7 @@ def open_recording(
 
 
 def reader_of_directory(folder: Path, asked: str | None = None) -> Reader | None:
-    """The reader of a directory that is a recording as a whole, which is of the format `asked` if one is."""
+    """Return the reader of a directory that is a recording as a whole, which is of the format `asked` if one is."""
     converts = Reader("converted", converted.TITLE, "converted")
     every = (converts, *map(reader_of, ("hcibench", "vdbench", "fio")))
     fitting = (one for one in every if asked in {None, one.name})
@@ -267,7 +267,7 @@ def _directory(folder: Path, opening: Opening, left_out: set[str] | None) -> Rec
 
 
 def _bundle(name: str, files: Sequence[directory.File], opening: Opening, left_out: set[str] | None) -> Recording:
-    """The recording that the members of a bundle are, as those of a directory."""
+    """Return the recording that the members of a bundle are, as those of a directory."""
     paths = [one.source.path for one in files if one.source and one.source.path]
     above = Path(os.path.commonpath([path.parent for path in paths]))
     if {one.format for one in files if one.format} == {"fio"} and all(path.parent == above for path in paths):
@@ -281,7 +281,7 @@ def _format_of(head: Head) -> str | None:
 
 
 def _together(name: str, files: Sequence[directory.File], opening: Opening, left_out: set[str] | None) -> Recording:
-    """The recording that files of one format are."""
+    """Return the recording that files of one format are."""
     used = directory.chosen(name, files, opening.format)
     # A window is of all files: one that is outside it is not wrong.
     whole = replace(opening, start=None, end=None, every=None)
@@ -297,7 +297,7 @@ def _together(name: str, files: Sequence[directory.File], opening: Opening, left
 
 
 def refuse_foreign(reading: _Named, opening: Opening, name: str) -> None:
-    """Refuses options that a reader does not take.
+    """Refuse options that a reader does not take.
 
     Raises:
         EsxparseError: One was given.
@@ -311,7 +311,7 @@ def open_source(
     numbers: Collection[str] | None = None,
     left_out: set[str] | None = None,
 ) -> Recording:
-    """Reads a source."""
+    """Read a source."""
     if not source.head.content:
         raise DamagedError(f"{source.name} is empty: nothing was captured, or the copy failed")
     with own_errors(source.name, "any format"):
@@ -330,7 +330,7 @@ def open_source(
 
 
 def refuse_quoted(rec: Recording, source: Source, opening: Opening) -> None:
-    """Refuses a recording that is quoted in a text or program, unless its format was set.
+    """Refuse a recording that is quoted in a text or program, unless its format was set.
 
     Raises:
         UnknownFormatError: It is.

@@ -51,7 +51,7 @@ class UnansweredError(UnreadableError):
 
 
 def opened(url: str, timeout: float | None = None) -> BinaryIO:
-    """A stream of what is behind a URL.
+    """Return a stream of what is behind a URL.
 
     Args:
         url: The URL, or its public text (`esxparse.locations`).
@@ -87,7 +87,7 @@ def _unreadable(url: str, why: object) -> UnreadableError:
 
 
 def _of_store(url: str, error: Exception) -> UnreadableError:
-    """The error of a file system, in one line; the words of a library only if nothing better is known."""
+    """Return the error of a file system, in one line; the words of a library only if nothing better is known."""
     kind, text = type(error).__name__, " ".join(str(error).split())
     for sign, why in _OF_STORES:
         if re.search(sign, f"{kind} {text}"):
@@ -151,19 +151,19 @@ class _Waited(io.RawIOBase):
         return True
 
     def seekable(self) -> bool:
-        """Whether its file system can seek."""
+        """Return whether its file system can seek."""
         return bool(self._file.seekable())
 
     def tell(self) -> int:
-        """The byte that is read next."""
+        """Return the byte that is read next."""
         return int(self._file.tell())
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Goes to another place."""
+        """Go to another place."""
         return int(self._file.seek(offset, whence))
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        """Reads what is there, up to the size of the buffer."""
+        """Read what is there, up to the size of the buffer."""
         view = memoryview(buffer).cast("B")
         try:
             piece = self._within(lambda: self._file.read(len(view)))
@@ -175,7 +175,7 @@ class _Waited(io.RawIOBase):
         return len(piece)
 
     def close(self) -> None:
-        """Ends the connection."""
+        """End the connection."""
         if not self.closed:
             with suppress(Exception):
                 self._within(self._file.close)
@@ -265,11 +265,11 @@ class _Answer(io.RawIOBase):
         return self.size is not None
 
     def tell(self) -> int:
-        """The byte that is read next."""
+        """Return the byte that is read next."""
         return self._wanted
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Goes to another place; the server is asked for it when something is read there."""
+        """Go to another place; the server is asked for it when something is read there."""
         if whence == io.SEEK_END and self.size is None:
             raise OSError("the server does not say how long the file is, which this bundle needs: download it")
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._wanted, io.SEEK_END: self.size or 0}[whence]
@@ -277,7 +277,7 @@ class _Answer(io.RawIOBase):
         return self._wanted
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        """Reads what is there, up to the size of the buffer."""
+        """Read what is there, up to the size of the buffer."""
         import aiohttp  # noqa: PLC0415  an extra
 
         view = memoryview(buffer).cast("B")
@@ -296,7 +296,7 @@ class _Answer(io.RawIOBase):
         return len(piece)
 
     def _watch(self, came: int) -> None:
-        """Refuses answers that never end, and those that would take for ever."""
+        """Refuse answers that never end, and those that would take for ever."""
         if self.size is None and self._at > MOST_UNSAID:
             why = f"the server does not say how long it is, and it goes on after {MOST_UNSAID:,} bytes: download it"
             raise _unreadable(self._url, why)
@@ -314,7 +314,7 @@ class _Answer(io.RawIOBase):
             self._answer = None
 
     def close(self) -> None:
-        """Ends the connection."""
+        """End the connection."""
         if not self.closed and self._session is not None:
 
             async def end() -> None:
@@ -331,7 +331,7 @@ def _too_slow(url: str, what: str, timeout: float) -> UnansweredError:
 
 
 def _refused(url: str, status: int, reason: str) -> UnreadableError:
-    """The error for an answer that cannot be used."""
+    """Return the error for an answer that cannot be used."""
     name, answer = public(url), f"the server answers {status} {reason}".rstrip()
     if status in {404, 410}:
         return UnreadableError(f"{name} does not exist ({answer})")
@@ -343,7 +343,7 @@ def _refused(url: str, status: int, reason: str) -> UnreadableError:
 
 
 def _told(url: str, error: Exception) -> UnreadableError:
-    """The error of a server that cannot be talked to."""
+    """Return the error of a server that cannot be talked to."""
     import aiohttp  # noqa: PLC0415  an extra
 
     cause = getattr(error, "os_error", None) or error

@@ -101,7 +101,7 @@ class Source:
             return Head(read_up_to(stream, HEAD), self.name)
 
     def text(self) -> Text:
-        """The whole text; a note says where its content ended before its time.
+        """Return the whole text; a note says where its content ended before its time.
 
         Raises:
             TooLargeError: It is too long for the memory limit.
@@ -112,7 +112,7 @@ class Source:
         return Text(plain, (*notes, *text.notes, *left))
 
     def content(self) -> tuple[bytes, list[Note]]:
-        """The whole content, and a note where it ended before its time.
+        """Return the whole content, and a note where it ended before its time.
 
         Raises:
             TooLargeError: It is too long for the memory limit.
@@ -131,12 +131,12 @@ class Source:
             return room[:length], self.ended(stream)
 
     def ended(self, stream: BinaryIO) -> list[Note]:
-        """A note where the content of a stream of it, read to its end, ended before its time."""
+        """Return a note where the content of a stream of it, read to its end, ended before its time."""
         cut = problem(stream) or self.problem
         return [Note(f"{cut}: what comes before is read", severity="warning")] if cut else []
 
     def open(self) -> BinaryIO:
-        """A new stream from the first byte of the content, with `readinto`; `problem` tells how it ended.
+        """Return a new stream from the first byte of the content, with `readinto`; `problem` tells how it ended.
 
         A plain local file is opened unbuffered; all else is read ahead by a thread, which ends with the stream.
 
@@ -223,7 +223,7 @@ def _raw(where: str, timeout: float | None = None) -> tuple[BinaryIO, Raw]:
 
 
 def _only(name: str, met: list[Found], member: str | None) -> Found:
-    """The one capture that is meant, or an error that says why there is none."""
+    """Return the one capture that is meant, or an error that says why there is none."""
     found = [one for one in met if one.kind == "capture"] or [one for one in met if one.kind == "other"]
     if len(found) == 1:
         return found[0]
@@ -269,7 +269,7 @@ def _inside(file: BinaryIO, raw: Raw, source: Source) -> Layer:
 
 
 def _content(source: Source) -> Layer:
-    """The content of a source, from its first byte."""
+    """Return the content of a source, from its first byte."""
     file, raw = _raw(source.where, source.timeout)
     try:
         return _inside(file, raw, source)
@@ -302,7 +302,7 @@ def resolve(
     timeout: float | None = None,
     memory_limit: int | None = None,
 ) -> Source:
-    """Finds the capture in `where`: a path, a URL, or `-`, standard input; or in `bundle:member`.
+    """Find the capture in `where`: a path, a URL, or `-`, standard input; or in `bundle:member`.
 
     A bundle with one capture means that capture; of several, `member` names one, or the name after a colon. Where none
     of its members is an esxtop capture, those count that are `known` by their beginning. `timeout` is the number of
@@ -357,7 +357,7 @@ def each_known(where: str, known: Callable[[Head], bool], timeout: float | None)
 
 
 def members(where: str | os.PathLike[str]) -> list[str]:
-    """Names of the captures inside a bundle, in its order; empty for a plain file or standard input.
+    """Return names of the captures inside a bundle, in its order; empty for a plain file or standard input.
 
     Raises:
         EsxparseError: It cannot be read.

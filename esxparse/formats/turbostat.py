@@ -40,7 +40,7 @@ def _titles() -> tuple[tuple[re.Pattern[str], str, str], ...]:
 
 
 def column(title: str) -> tuple[str, str]:
-    """The name of a column, and what it is of: `package`, `core` or `cpu`.
+    """Return the name of a column, and what it is of: `package`, `core` or `cpu`.
 
     >>> column("PkgWatt"), column("CPU%c6"), column("C1E%"), column("C1E")
     (('package_watts', 'package'), ('cpu_c6_pct', 'core'), ('c1e_time_pct', 'cpu'), ('c1e_entries', 'cpu'))
@@ -53,12 +53,12 @@ def column(title: str) -> tuple[str, str]:
 
 
 def _cells(line: str) -> list[str]:
-    """Cells of a line: newer releases put tabs between them, older ones blanks."""
+    """Return cells of a line: newer releases put tabs between them, older ones blanks."""
     return [cell.strip() for cell in line.rstrip("\n").split("\t")] if "\t" in line else line.split()
 
 
 def read_samples(lines: Sequence[str]) -> tuple[list[Row], list[str], Row, Notes]:
-    """The rows of all samples; the titles of columns; facts; notes."""
+    """Return the rows of all samples; the titles of columns; facts; notes."""
     rows: list[Row] = []
     titles: list[str] = []
     every: dict[str, None] = {}
@@ -93,7 +93,7 @@ def read_samples(lines: Sequence[str]) -> tuple[list[Row], list[str], Row, Notes
 
 
 def _read_row(row: Row, odd: Counted) -> Row:
-    """A row with its figures by the names of columns."""
+    """Return a row with its figures by the names of columns."""
     found: Row = {"sample": row["sample"], "seconds": row["seconds"]}
     for title, cell in row["cells"].items():
         low = title.lower()
@@ -127,7 +127,7 @@ def _levels(titles: Sequence[str], each: Sequence[Row]) -> dict[str, str]:
 
 
 def _of(level: str, each: Sequence[Row], levels: dict[str, str]) -> tuple[list[Row], Schema]:
-    """Rows of packages or cores: the first of each that has their figures."""
+    """Return rows of packages or cores: the first of each that has their figures."""
     names = [name for name, of in levels.items() if of == level]
     places = _PER_ROW[level]
     rows: dict[tuple[Any, ...], Row] = {}
@@ -139,12 +139,12 @@ def _of(level: str, each: Sequence[Row], levels: dict[str, str]) -> tuple[list[R
 
 
 def _columns(table: str, names: Sequence[str]) -> Schema:
-    """The columns of a table; those that are not declared are figures."""
+    """Return the columns of a table; those that are not declared are figures."""
     return {name: _SCHEMAS[table].get(name, pl.Float64()) for name in names}
 
 
 def read(source: Source) -> Recording:
-    """Reads the output of one or many runs."""
+    """Read the output of one or many runs."""
     text = source.text().without_cut_line()
     raw, titles, facts, notes = read_samples(text.lines())
     notes[:0] = text.notes

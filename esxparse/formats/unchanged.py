@@ -28,19 +28,19 @@ class Opened:
 
     @classmethod
     def of(cls, path: Path, found: os.stat_result) -> Opened:
-        """The file with this status."""
+        """Return the file with this status."""
         return cls(path, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
 
     def error(self, why: str) -> UnreadableError:
-        """The error that a file is not what it was."""
+        """Return the error that a file is not what it was."""
         return UnreadableError(f"{self.path} {why} since it was opened: open it again")
 
     def open(self) -> FileIO:
-        """Opens the file at the path, whatever it is now; a named pipe in its place is not waited for."""
+        """Open the file at the path, whatever it is now; a named pipe in its place is not waited for."""
         return FileIO(os.open(self.path, os.O_RDONLY | _NOT_WAITING))
 
     def has_grown(self, descriptor: int) -> bool:
-        """Whether the open file has become longer; what was there may be there still.
+        """Return whether the open file has become longer; what was there may be there still.
 
         Raises:
             UnreadableError: It is another file, or was changed otherwise.
@@ -59,7 +59,7 @@ class Opened:
         raise self.error(why)
 
     def check(self) -> None:
-        """Makes sure that the file at the path is this one, unchanged.
+        """Make sure that the file at the path is this one, unchanged.
 
         Raises:
             UnreadableError: It is not there, or not what it was.
@@ -74,7 +74,7 @@ class Opened:
             raise self.error(why)
 
     def unreadable(self, error: OSError) -> UnreadableError:
-        """The error that the file cannot be opened any more."""
+        """Return the error that the file cannot be opened any more."""
         if isinstance(error, FileNotFoundError):
             return self.error("was removed or renamed")
         return UnreadableError(f"{self.path} cannot be read: {error.strerror or error}")

@@ -27,7 +27,7 @@ def _no_room(source: Source, scratch: Scratch, why: object) -> UnreadableError:
 def members_unpacked(
     where: str, known: Callable[[Head], bool], timeout: float | None, limit: int
 ) -> list[tuple[str, Source | str]]:
-    """The known members of a bundle as plain files, by name; for a member that is refused the reason.
+    """Return the known members of a bundle as plain files, by name; for a member that is refused the reason.
 
     Raises:
         TooLargeError: They have more than `memory.DISK` bytes for each byte of the limit.

@@ -54,7 +54,7 @@ class Block(NamedTuple):
 
 
 def read(source: Source) -> Recording:
-    """Reads one file of vmkperf output, of one event or many."""
+    """Read one file of vmkperf output, of one event or many."""
     whole = source.text().without_cut_line()
     blocks, notes = read_blocks(whole.lines())
     polls = []
@@ -90,7 +90,7 @@ def _rows(run: int, block: Block, polls: Sequence[tuple[int, Sequence[str]]]) ->
 
 
 def read_blocks(lines: Sequence[str]) -> tuple[list[Block], list[Note]]:
-    """The runs of vmkperf in a file, each with its lines of numbers."""
+    """Return the runs of vmkperf in a file, each with its lines of numbers."""
     blocks: list[Block] = []
     notes = Notes()
     title: tuple[int, str] | None = None
@@ -126,7 +126,7 @@ def _no_title(title: tuple[int, str] | None) -> list[Note]:
 
 
 def _wider(block: Block, names: str) -> Block:
-    """The block with the PCPUs of one more line of names."""
+    """Return the block with the PCPUs of one more line of names."""
     numbers = [int(name) for name in _LINES["name"].findall(names)]
     block.pcpus.extend(numbers)
     block.widths.append(len(numbers))
@@ -134,7 +134,7 @@ def _wider(block: Block, names: str) -> Block:
 
 
 def read_polls(block: Block) -> tuple[list[tuple[int, list[str]]], list[Note]]:
-    """Number and cells of each poll that is whole, and a note for each that is not.
+    """Return number and cells of each poll that is whole, and a note for each that is not.
 
     A terminal wraps long lines, and those are put together again where the parts are told apart from damaged polls.
     """

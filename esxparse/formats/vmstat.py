@@ -64,7 +64,7 @@ def recognise(head: Head) -> bool:
 
 
 def _counter(line: str) -> re.Match[str] | None:
-    """A counter of -s, with the label before or after its number."""
+    """Return a counter of -s, with the label before or after its number."""
     return _COUNTER.fullmatch(line) or _LABELLED.fullmatch(line)
 
 
@@ -78,17 +78,17 @@ def _kind(titles: Sequence[str]) -> str:
 
 
 def _known(titles: Sequence[str], layout: Mapping[str, frozenset[str]]) -> int:
-    """How many titles are those of the columns in their places."""
+    """Return how many titles are those of the columns in their places."""
     return sum(title in known for title, known in zip(_without_waiting(titles), layout.values(), strict=False))
 
 
 def _without_waiting(titles: Sequence[str]) -> list[str]:
-    """The titles without the `w` of old kernels: processes that are swapped out."""
+    """Return the titles without the `w` of old kernels: processes that are swapped out."""
     return [title for at, title in enumerate(titles) if (at, title) != (2, "w")]
 
 
 def _columns(titles: Sequence[str]) -> tuple[str, ...]:
-    """The columns of samples below titles; what the memory is split into is left open if no title says it."""
+    """Return the columns of samples below titles; what the memory is split into is left open if no title says it."""
     layout = max(_LAYOUTS, key=lambda one: _known(titles, one))
     bare = _without_waiting(titles)
     open_split = not any(title in layout[name] for title, name in zip(bare, layout, strict=False) if name in _SPLIT)
@@ -111,7 +111,7 @@ class _Reader:
         self.longest = 0
 
     def line(self, at: int, line: str) -> None:
-        """Takes in a line."""
+        """Take in a line."""
         titles = line.split()
         kind = _kind(titles)
         if kind == "vmstat":
@@ -169,7 +169,7 @@ class _Reader:
 
 
 def read(source: Source, zone: str | None = None) -> Recording:
-    """Reads the output of one or several runs of vmstat."""
+    """Read the output of one or several runs of vmstat."""
     text = source.text().without_cut_line()
     reader = _Reader(zone)
     for at, line in enumerate(text.lines(), 1):
@@ -205,7 +205,7 @@ def read(source: Source, zone: str | None = None) -> Recording:
 
 
 def _there(name: str, rows: Sequence[Row]) -> dict[str, Any]:
-    """The columns that any row has."""
+    """Return the columns that any row has."""
     there = {column for row in rows for column, value in row.items() if value is not None}
     # A title of a release to come is a number too.
     return {column: kind for column, kind in _SCHEMAS[name].items() if column in there} | dict.fromkeys(

@@ -43,7 +43,7 @@ _SCHEMAS, _LINES, _KINDS = schemas(__file__), kinds(__file__), data(__file__)["k
 
 
 def read(source: Source) -> Recording:
-    """Reads histograms."""
+    """Read histograms."""
     text = source.text()
     lines = text.lines()
     vms = _names(lines)
@@ -79,7 +79,7 @@ def read(source: Source) -> Recording:
 
 
 def _blocks(lines: list[str]) -> tuple[list[tuple[int, str]], list[tuple[tuple[int, str], list[tuple[int, str]]]]]:
-    """The lines before the first title, and each title with the lines below it."""
+    """Return the lines before the first title, and each title with the lines below it."""
     before: list[tuple[int, str]] = []
     blocks: list[tuple[tuple[int, str], list[tuple[int, str]]]] = []
     for number, line in enumerate(lines, 1):
@@ -201,7 +201,7 @@ def _as_usual(bins: Sequence[_Bin], usual: Sequence[_Limit], line: int) -> tuple
 
 
 def _check(summary: Row, bins: Sequence[_Bin], line: int) -> Iterator[Note]:
-    """Notes on a histogram that does not agree with itself."""
+    """Yield notes on a histogram that does not agree with itself."""
     limits = [limit for _, limit, _ in bins]
     if any(low >= high for low, high in pairwise(limits[:-1])):
         yield Note("the limits of its bins do not rise: lines may be lost or repeated", line, severity="warning")

@@ -35,7 +35,7 @@ def filtered(tables: Mapping[str, pl.LazyFrame], wanted: pl.Expr) -> dict[str, p
 
 
 def cut(tables: Mapping[str, pl.LazyFrame], bounds: Window) -> dict[str, pl.LazyFrame]:
-    """The tables with the rows in the window; those without a time stay whole.
+    """Return the tables with the rows in the window; those without a time stay whole.
 
     Of each period of `every`, counted from the first time in the window, the rows of the first time are kept.
 

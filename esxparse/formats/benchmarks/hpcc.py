@@ -92,7 +92,7 @@ def _passed(report: Report, _: Match[str]) -> None:
 
 
 def runs_of(run: Part) -> list[Run]:
-    """The summary of a run as the common table has it."""
+    """Return the summary of a run as the common table has it."""
     facts = {row["name"]: number(row["value"]) for row in run.rows["summary"]}
     processes = whole(facts.get("CommWorldProcs"))
     found: dict[str, list[Figure]] = {}
@@ -108,7 +108,7 @@ def runs_of(run: Part) -> list[Run]:
 
 
 def about(runs: Sequence[Part]) -> Notes:
-    """Notes on parts that failed or did not end, and on runs without a summary."""
+    """Return notes on parts that failed or did not end, and on runs without a summary."""
     notes = Notes()
     for place, run in enumerate(runs, 1):
         for part, state in run.facts["parts"].items():
@@ -122,7 +122,7 @@ def about(runs: Sequence[Part]) -> Notes:
 
 
 def read(source: Source) -> Recording:
-    """Reads one or many runs of HPCC."""
+    """Read one or many runs of HPCC."""
     text = source.text().without_cut_line()
     report = _LINES.read(text.lines())
     notes = Notes([*text.notes, *about(report.runs)])

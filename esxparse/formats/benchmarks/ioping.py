@@ -33,7 +33,7 @@ _LONGEST = 2000
 
 
 def _told(line: str) -> bool:
-    """Whether the numbers of a raw line are those of ioping: rate, extremes and mean are of one kind."""
+    """Return whether the numbers of a raw line are those of ioping: rate, extremes and mean are of one kind."""
     values = [int(cell) for cell in line.split()] if _LINES["raw"].match(line) and len(line) < 400 else []  # noqa: PLR2004
     if not values or not values[0] or not values[1]:
         return False
@@ -42,7 +42,7 @@ def _told(line: str) -> bool:
 
 
 def recognise(head: Head) -> bool:
-    """A request, the title of statistics, raw statistics from the first line on, or objects of `-J`."""
+    """Return a request, the title of statistics, raw statistics from the first line on, or objects of `-J`."""
     if not head.holds("request=", "ioping statistics", '"ignored"', '"mdev"'):
         return _told(head.text.partition("\n")[0].strip())
     if head.text.lstrip().startswith("["):
@@ -52,19 +52,19 @@ def recognise(head: Head) -> bool:
 
 
 def duration_ms(text: str) -> float | None:
-    """The milliseconds of a text such as `1.5 us`."""
+    """Return the milliseconds of a text such as `1.5 us`."""
     value, unit = text.split(" ")
     return scaled(value, _MS[unit])
 
 
 def _many(text: str, base: int) -> float | None:
-    """A number that may end in `k`, `M` ..., powers of `base`."""
+    """Return a number that may end in `k`, `M` ..., powers of `base`."""
     letter = text[-1:].strip("0123456789. ").lower()
     return times(number(text.rstrip("kKmMgGtTpP ")), base ** POWERS[letter])
 
 
 def _counted(count: object) -> int | None:
-    """A number of requests, which is rounded where it has a `k`."""
+    """Return a number of requests, which is rounded where it has a `k`."""
     return whole(round(count)) if isinstance(count, float) else None
 
 
@@ -89,7 +89,7 @@ _STATISTICS: Mapping[str, Callable[[object], float | None]] = {
 
 
 def statistics(cells: Iterable[object]) -> Fields:
-    """A row of `intervals` from raw statistics."""
+    """Return a row of `intervals` from raw statistics."""
     return {name: read_cell(cell) for (name, read_cell), cell in zip(_STATISTICS.items(), cells, strict=False)}
 
 
@@ -155,7 +155,7 @@ def _sides(report: Report, found: Match[str]) -> None:
 
 
 def read_objects(text: str) -> Report:
-    """The run that the objects of `-J` are of; the end may be missing."""
+    """Return the run that the objects of `-J` are of; the end may be missing."""
     report = Report()
     run = report.begin(target=None)
     for line, one in each_object(text, report.remarks):
@@ -181,7 +181,7 @@ def read_objects(text: str) -> Report:
 
 
 def run_of(run: Part) -> Run:
-    """A run as the common table has it: its last statistics are of the whole, below a title if it has one."""
+    """Return a run as the common table has it: its last statistics are of the whole, below a title if it has one."""
     requests, intervals = run.rows["requests"], run.rows["intervals"]
     operations = {row["operation"] for row in requests} - {None}
     test = "read-write" if len(operations) > 1 else next(iter(operations), run.facts.get("operation")) or "unknown"
@@ -195,7 +195,7 @@ def run_of(run: Part) -> Run:
 
 
 def read(source: Source) -> Recording:
-    """Reads the output of one or many runs."""
+    """Read the output of one or many runs."""
     text = source.text().without_cut_line()
     if text.text.lstrip().startswith(("[", "{")):
         report = read_objects(text.text)

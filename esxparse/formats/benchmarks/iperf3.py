@@ -44,7 +44,7 @@ def recognise(head: Head) -> bool:
 
 
 def _size(text: str | None) -> float | None:
-    """Bytes by 1024, bits by 1000, of a text such as `1.10 GBytes`."""
+    """Return bytes by 1024, bits by 1000, of a text such as `1.10 GBytes`."""
     cell, _, unit = (text or "").partition(" ")
     power = _POWERS[unit.removesuffix("Bytes").removesuffix("bits")]
     return times(number(cell), (1024.0 if unit.endswith("Bytes") else 1000.0) ** power)
@@ -104,7 +104,7 @@ def _failed(report: Report, found: Match[str]) -> None:
 
 
 def _figures(summary: Sequence[Fields]) -> list[Figure]:
-    """The summary of a test, from its sums, or from its only stream."""
+    """Return the summary of a test, from its sums, or from its only stream."""
     figures = []
     for row in [row for row in summary if row["stream"] == "sum"] or summary:
         tail = "_reverse" if row["direction"] == "reverse" else ""
@@ -138,7 +138,7 @@ def _settle(test: Part) -> None:
 
 
 def read_text(lines: Sequence[str]) -> Report:
-    """The tests of a text."""
+    """Return the tests of a text."""
     report = _LINES.read(lines)
     for test in report.runs:
         _settle(test)
@@ -147,7 +147,7 @@ def read_text(lines: Sequence[str]) -> Report:
 
 
 def read(source: Source) -> Recording:
-    """Reads one or many tests of iperf3, whatever the mix of their forms."""
+    """Read one or many tests of iperf3, whatever the mix of their forms."""
     content = source.text()
     report = iperf3_json.read(content.text)
     if not report.runs and not report.remarks:

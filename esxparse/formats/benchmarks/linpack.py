@@ -100,7 +100,7 @@ def _progress(report: Report, found: Match[str]) -> None:
 
 
 def unfinished(report: Report, last: int) -> list[Note]:
-    """A note where HPL began and did not end."""
+    """Return a note where HPL began and did not end."""
     begun, solves = report.kept["hpl_banner"], len(report.rows["hpl"])
     if not begun or not solves or report.kept["hpl_end"]:
         return []
@@ -119,7 +119,7 @@ def run_of(solve: Fields) -> Run:
 
 
 def about(report: Report, last: int) -> list[Note]:
-    """Notes on the solves."""
+    """Return notes on the solves."""
     notes = Notes()
     solves, progress = [*report.rows["linpack"], *report.rows["hpl"]], report.rows["progress"]
     for solve in [solve for solve in solves if solve["passed"] is False]:
@@ -138,13 +138,13 @@ def about(report: Report, last: int) -> list[Note]:
 
 
 def repeated(solves: Sequence[Fields]) -> list[Fields]:
-    """Number the repetitions of solves."""
+    """Return number the repetitions of solves."""
     again = repetitions(map(run_of, solves))
     return [{**solve, "repetition": repetition} for solve, repetition in zip(solves, again, strict=True)]
 
 
 def read(source: Source) -> Recording:
-    """Reads the output of one or many runs of MKL's LINPACK or of HPL."""
+    """Read the output of one or many runs of MKL's LINPACK or of HPL."""
     text = source.text().without_cut_number("nan")
     lines = text.lines()
     report = LINES.read(lines)

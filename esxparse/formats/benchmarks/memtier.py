@@ -29,7 +29,7 @@ _NOT_TESTS = frozenset({"Runtime", "configuration", "run information", "CPU"})
 
 
 def figures_named(values: Mapping[str, Any]) -> list[Figure]:
-    """Numbers by the names that the program prints, as the common table has them; without unknown names."""
+    """Return numbers by the names that the program prints, as the common table has them; without unknown names."""
     figures = []
     for name, value in values.items():
         if match := _PERCENTILE.match(name.strip()):
@@ -40,7 +40,7 @@ def figures_named(values: Mapping[str, Any]) -> list[Figure]:
 
 
 def configured(settings: Mapping[str, Any], section: str) -> str:
-    """The settings as text, and which run of several it is."""
+    """Return the settings as text, and which run of several it is."""
     parts = [f"{count} {what}" for what, count in settings.items() if count is not None]
     name = section.upper()
     if "RUN RESULTS" in name or "AVERAGE" in name:
@@ -97,7 +97,7 @@ def _add(report: Report, test: str, section: str, figures: Sequence[Figure]) -> 
 
 
 def read_kind(report: Report, test: str, section: str, kind: Mapping[str, Any]) -> None:
-    """Adds one kind of command in a section of the document: figures, percentiles, seconds."""
+    """Add one kind of command in a section of the document: figures, percentiles, seconds."""
     shared = {"section": section, "test": test}
     figures = figures_named({name: value for name, value in kind.items() if not isinstance(value, dict | list)})
     metrics = {one.metric for one in figures}
@@ -117,7 +117,7 @@ def read_kind(report: Report, test: str, section: str, kind: Mapping[str, Any]) 
 
 
 def read_document(document: Mapping[str, Any]) -> Report:
-    """The JSON document: runs, percentiles, distributions, series, when it ran."""
+    """Return the JSON document: runs, percentiles, distributions, series, when it ran."""
     report = Report()
     about = {name.lower(): value for name, value in mapping(document.get("run information")).items()}
     settings = {name: value for name, value in about.items() if _LINES["setting"].match(f"{value} {name}")}
@@ -142,7 +142,7 @@ def read_document(document: Mapping[str, Any]) -> Report:
 
 
 def parse(text: str) -> tuple[Mapping[str, Any], list[Note]]:
-    """The document, repaired if it holds `nan` (not JSON) or was cut."""
+    """Return the document, repaired if it holds `nan` (not JSON) or was cut."""
     mended, many = NOT_A_NUMBER.subn("null", text[text.index("{") :])
     notes = Notes([Note(f"{many} numbers are nan or inf: left out")] if many else [])
     try:
@@ -169,7 +169,7 @@ def parse(text: str) -> tuple[Mapping[str, Any], list[Note]]:
 
 
 def read(source: Source) -> Recording:
-    """Reads memtier_benchmark's report, or its JSON document."""
+    """Read memtier_benchmark's report, or its JSON document."""
     text = source.text()
     if text.text.lstrip().startswith("{"):
         document, repairs = parse(text.text)

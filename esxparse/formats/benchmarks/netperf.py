@@ -286,7 +286,7 @@ def recognise(head: Head) -> bool:
 
 
 def read(source: Source) -> Recording:
-    """Reads one or many results of netperf, whatever the mix of their forms."""
+    """Read one or many results of netperf, whatever the mix of their forms."""
     content = source.text()
     # Numbers in columns are told by their place: a cut one leaves a mark there. Others leave nothing.
     content = content.without_cut_number("nan" if text.is_in_columns(content.lines()[-1]) else "")

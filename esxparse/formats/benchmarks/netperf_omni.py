@@ -29,24 +29,24 @@ def unit_of(text: str) -> tuple[float, str] | None:
 
 
 def is_key_value(lines: Sequence[str]) -> bool:
-    """Whether there are key=value lines that netperf alone prints."""
+    """Return whether there are key=value lines that netperf alone prints."""
     keys = sum(bool(_LINES["own_key"].match(line)) for line in lines)
     rate = any(re.match(r"THROUGHPUT=-?[\d.]", line) for line in lines)
     return any(_LINES["interim"].match(line) for line in lines) or (keys > 0 and (rate or keys > 1))
 
 
 def is_csv(lines: Sequence[str]) -> bool:
-    """Whether the first line is omni's CSV titles."""
+    """Return whether the first line is omni's CSV titles."""
     return bool(lines) and is_csv_titles(lines[0])
 
 
 def separator_of(titles: str) -> str:
-    """The separator of the cells: a comma, or that of a spreadsheet which saved the file."""
+    """Return the separator of the cells: a comma, or that of a spreadsheet which saved the file."""
     return max(",;\t", key=titles.count)
 
 
 def is_csv_titles(line: str) -> bool:
-    """Whether a line is (the beginning of) omni's CSV titles: several of its labels, and nothing but labels."""
+    """Return whether a line is (the beginning of) omni's CSV titles: several of its labels, and nothing but labels."""
     if len(line) > _MOST_TITLES * _LONGEST_TITLE:
         return False
     separator = separator_of(line)
@@ -75,7 +75,7 @@ _LONGEST_RESULT = 20_000
 
 
 def read_csv(block: Sequence[str]) -> tuple[list[dict[str, str]], list[str]]:
-    """The results of a CSV block (titles, then one line per result), and the lines that fit no titles.
+    """Return the results of a CSV block (titles, then one line per result), and the lines that fit no titles.
 
     Mail programs wrap both: lines are joined until there are as many cells as titles, the last of which is whole.
     """
@@ -134,6 +134,6 @@ def figures(fields: Mapping[str, str], unit: tuple[float, str]) -> list[Figure]:
 
 
 def configuration(fields: Mapping[str, str]) -> str:
-    """The settings of a result, as text."""
+    """Return the settings of a result, as text."""
     told = {name: _first(fields, names) for name, names in _FIELDS["configuration"].items()}
     return listing(*(f"{name} {value}" for name, value in told.items() if value))

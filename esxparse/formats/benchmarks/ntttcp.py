@@ -112,7 +112,7 @@ def _row(report: Report, _: Match[str]) -> None:
 
 
 def read_text(lines: Sequence[str]) -> Report:
-    """The runs of text, of Windows or Linux."""
+    """Return the runs of text, of Windows or Linux."""
     report = _LINES.read([line[:_LONGEST] for line in lines])
     odd = Counted()
     for place, _ in report.kept["odd"]:
@@ -122,14 +122,14 @@ def read_text(lines: Sequence[str]) -> Report:
 
 
 def _leaf(tag: str, metric: str | None, text: str | None, into: Fields) -> None:
-    """Adds an element with its metric to totals or a thread."""
+    """Add an element with its metric to totals or a thread."""
     if told := _DATA["xml"].get(f"{tag} {metric}" if metric else tag):
         value = number((text or "").replace(" us", "").replace(" bps", "").strip())
         into[told["column"]] = times(value, told.get("factor", 1))
 
 
 def read_xml(text: str) -> Report:
-    """The runs of XML documents, one after another; the last may have no end."""
+    """Return the runs of XML documents, one after another; the last may have no end."""
     report, line = Report(), 1
     begins = [*_ROOT.finditer(text)]
     for place, begin in enumerate(begins):
@@ -174,7 +174,7 @@ def _of_document(text: str, run: Part) -> None:
 
 
 def read_json(text: str) -> Report:
-    """The runs of JSON documents, which hold what the XML does."""
+    """Return the runs of JSON documents, which hold what the XML does."""
     report = Report()
     for line, one in each_object(text, report.remarks):
         report.place = line
@@ -192,7 +192,7 @@ def read_json(text: str) -> Report:
 
 
 def _of_linux(run: Part) -> None:
-    """Takes from a run what the XML and JSON of Linux do not measure; its CPU is the sum over CPUs."""
+    """Take from a run what the XML and JSON of Linux do not measure; its CPU is the sum over CPUs."""
     if not str(run.facts.get("release")).endswith("linux"):
         return
     totals = run.facts.get("totals", {})
@@ -215,7 +215,7 @@ def _leaves(document: Fields) -> Fields:
 
 
 def run_of(run: Part) -> Run:
-    """A run as the common table has it."""
+    """Return a run as the common table has it."""
     facts, threads = run.facts, len(run.rows["threads"])
     udp = facts.get("udp") or facts.get("parameters", {}).get("udp") == "True"
     figures = figures_of(facts.get("totals", {}), _DATA["figures"])
@@ -224,7 +224,7 @@ def run_of(run: Part) -> Run:
 
 
 def read(source: Source) -> Recording:
-    """Reads one or many runs of NTttcp."""
+    """Read one or many runs of NTttcp."""
     text = source.text().without_cut_line()
     if _ROOT.search(text.text):
         report = read_xml(text.text)

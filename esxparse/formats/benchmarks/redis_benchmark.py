@@ -93,7 +93,7 @@ def run_of(test: Part) -> Run:
 
 
 def read(source: Source) -> Recording:
-    """Reads one or many runs of redis-benchmark."""
+    """Read one or many runs of redis-benchmark."""
     text = source.text()
     # A cell of a row of CSV is not whole without its quotation mark: there is no place to keep.
     text = text.without_cut_number("" if _LINES["damaged"].match(text.lines()[-1]) else "nan")

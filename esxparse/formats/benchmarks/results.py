@@ -48,7 +48,7 @@ _SECONDS = 1 << 33
 
 
 def is_number(text: str) -> bool:
-    """Whether a cell holds a number, in any locale.
+    """Return whether a cell holds a number, in any locale.
 
     >>> is_number("1.234,5"), is_number("1,234.5"), is_number("fast")
     (True, True, False)
@@ -73,7 +73,7 @@ def separator_of(lines: Sequence[str]) -> str:
 
 
 def unit_of(title: str) -> tuple[str, str]:
-    """The name and the unit that a title says.
+    """Return the name and the unit that a title says.
 
     >>> unit_of("response time [ms]"), unit_of("latency_ms"), unit_of("opm")
     (('response time', 'ms'), ('latency', 'ms'), ('opm', ''))
@@ -86,7 +86,7 @@ def unit_of(title: str) -> tuple[str, str]:
 
 
 def better(metric: str, unit: str) -> bool | None:
-    """Whether higher is better, as far as the unit or the name tells."""
+    """Return whether higher is better, as far as the unit or the name tells."""
     if unit.lower() in _DATA["units"]["times"]:
         return False
     # A score is in points, if its unit is written at all.
@@ -95,7 +95,7 @@ def better(metric: str, unit: str) -> bool | None:
 
 
 def read_time(text: str) -> datetime | None:
-    """A time: ISO 8601, or seconds (or milliseconds) since 1970."""
+    """Return a time: ISO 8601, or seconds (or milliseconds) since 1970."""
     if (seconds := number(text)) is not None:
         seconds = seconds / 1e3 if seconds > _SECONDS else seconds
         return datetime.fromtimestamp(seconds, UTC) if 0 < seconds < _SECONDS else None
@@ -126,7 +126,7 @@ def _column(titles: Sequence[str], wanted: str | None, what: str) -> int | None:
 
 
 def read_rows(lines: Sequence[str]) -> tuple[list[tuple[int, list[str]]], dict[str, str]]:
-    """The rows with their lines, and the values that comments set."""
+    """Return the rows with their lines, and the values that comments set."""
     kept = [(place, line) for place, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")]
     said = {match["name"]: match["value"] for line in lines if (match := _PATTERNS["comment"].match(line))}
     separator = separator_of([line for _, line in kept])
@@ -135,7 +135,7 @@ def read_rows(lines: Sequence[str]) -> tuple[list[tuple[int, list[str]]], dict[s
 
 
 def _titled(rows: Sequence[tuple[int, list[str]]]) -> tuple[list[str], Sequence[tuple[int, list[str]]]]:
-    """The titles, printed or made up, and the rows below them."""
+    """Return the titles, printed or made up, and the rows below them."""
     first = rows[0][1]
     if not any(is_number(cell) for cell in first):
         last = max((place for place, title in enumerate(first, 1) if title), default=len(first))
@@ -176,7 +176,7 @@ def _is_numeric(place: int, rows: Sequence[tuple[int, list[str]]]) -> bool:
 def _whole_rows(
     titles: Sequence[str], rows: Sequence[tuple[int, list[str]]]
 ) -> tuple[list[tuple[int, list[str]]], list[Note]]:
-    """The rows in which no cell was lost or gained: in the others none is known to stand under its own title."""
+    """Return the rows in which no cell was lost or gained: in the others none is known to stand under its own title."""
     counts = Counter(len(cells) for _, cells in rows)
     width = max(counts, key=lambda count: counts[count], default=len(titles))
     # A separator at the end of each row makes one more cell, which is empty.
@@ -192,7 +192,7 @@ def _whole_rows(
 def _without_cut(
     rows: Sequence[tuple[int, list[str]]], role: Fields, text: Text
 ) -> tuple[list[tuple[int, list[str]]], list[Note]]:
-    """The rows without a number that touches the end of the file; the row goes with it where it is a label."""
+    """Return the rows without a number that touches the end of the file; the row goes with it where it is a label."""
     if not rows or rows[-1][0] != len(text.lines()) or not may_be_cut(text.lines()[-1]):
         return list(rows), []
     line, cells = rows[-1]
@@ -228,7 +228,7 @@ def read(
     time_column: str | None = None,
     decimal: Decimal | None = None,
 ) -> Recording:
-    """Reads a table of results; `decimal` is its decimal mark, if the file does not show it."""
+    """Read a table of results; `decimal` is its decimal mark, if the file does not show it."""
     text = source.text()
     every, said = read_rows(text.lines())
     if not every:

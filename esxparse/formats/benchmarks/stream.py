@@ -44,7 +44,7 @@ def _time_column(word: str) -> str:
 
 
 def bar_column(title: str) -> tuple[str, float]:
-    """The column below a title between bars; one without a name is not read."""
+    """Return the column below a title between bars; one without a name is not read."""
     rate, time, scale = _RATE.search(title), _TIME.search(title), _SCALE.search(title)
     if rate:
         is_mean = re.search("avg|average|mean", title, re.IGNORECASE)
@@ -137,7 +137,7 @@ def _in_table(report: Report, _: Match[str]) -> bool:
 
 
 def about(run: Part, place: int) -> list[Note]:
-    """Notes on a run."""
+    """Return notes on a run."""
     notes = Notes()
     valid = run.facts.get("valid")
     if valid is False:
@@ -152,7 +152,7 @@ def about(run: Part, place: int) -> list[Note]:
 
 
 def read(source: Source) -> Recording:
-    """Reads the output of one or many runs of STREAM."""
+    """Read the output of one or many runs of STREAM."""
     text = source.text().without_cut_number("nan")
     report = LINES.read(text.lines())
     notes = Notes([*text.notes, *(note for place, run in enumerate(report.runs, 1) for note in about(run, place))])

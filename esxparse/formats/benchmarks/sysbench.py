@@ -101,7 +101,7 @@ def run_of(run: Part) -> Run:
 
 
 def read(source: Source) -> Recording:
-    """Reads one or many runs of sysbench."""
+    """Read one or many runs of sysbench."""
     text = source.text().without_cut_number()
     report = _LINES.read(text.lines())
     notes = Notes([*text.notes, *report.notes("sysbench")])

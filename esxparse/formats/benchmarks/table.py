@@ -54,17 +54,17 @@ class Run:
 
 
 def higher(metric: str, value: float | None, unit: str) -> Figure:
-    """A figure of which higher is better."""
+    """Return a figure of which higher is better."""
     return Figure(metric, value, unit, higher_is_better=True)
 
 
 def lower(metric: str, value: float | None, unit: str) -> Figure:
-    """A figure of which lower is better."""
+    """Return a figure of which lower is better."""
     return Figure(metric, value, unit, higher_is_better=False)
 
 
 def listing(*parts: str | None) -> str:
-    """The parts that hold anything, as one text."""
+    """Return the parts that hold anything, as one text."""
     return ", ".join(filter(None, parts))
 
 
@@ -87,7 +87,7 @@ def dated(rows: list[Fields], columns: Schema, time: str = "time") -> tuple[list
 
 
 def whose(runs: Iterable[Mapping[str, Any]]) -> Fields:
-    """The release of runs, the first that is told, and their host, where there is one only."""
+    """Return the release of runs, the first that is told, and their host, where there is one only."""
     kept = list(runs)
     hosts = {run["host"] for run in kept if run.get("host")}
     release = next((run["release"] for run in kept if run.get("release")), None)
@@ -95,7 +95,7 @@ def whose(runs: Iterable[Mapping[str, Any]]) -> Fields:
 
 
 def repetitions(runs: Iterable[Run]) -> list[int]:
-    """The repetition of each run, from 1, among those with its test and configuration."""
+    """Return the repetition of each run, from 1, among those with its test and configuration."""
     seen: Counter[tuple[str, str]] = Counter()
     numbers = []
     for run in runs:
@@ -127,7 +127,7 @@ def recording(
     *,
     enough: object = True,
 ) -> Recording:
-    """The recording of a file of a program, by its reader; an error if there is no table, or not `enough`."""
+    """Return the recording of a file of a program, by its reader; an error if there is no table, or not `enough`."""
     found = tables(reader.replace("_", "-"), runs, details)
     if not (found and enough):
         raise nothing(notes, program)
@@ -135,7 +135,7 @@ def recording(
 
 
 def errors(lines: Sequence[tuple[int, str]], program: str) -> list[Note]:
-    """A warning for each of the program's own error messages, up to a few, and one that counts the rest."""
+    """Return a warning for each of the program's own error messages, up to a few, and one that counts the rest."""
     notes = Notes(
         Note(f"{program} says: {excerpt(text)}", line=place, severity="warning") for place, text in lines[:_LINES_SHOWN]
     )
@@ -146,7 +146,7 @@ def errors(lines: Sequence[tuple[int, str]], program: str) -> list[Note]:
 
 
 def nothing(notes: Sequence[Note], program: str) -> DamagedError:
-    """The error for a file that holds no result of the program: it names what the program said, if it did."""
+    """Return the error for a file that holds no result of the program: it names what the program said, if it did."""
     said = next((note.message for note in notes if note.severity == "warning"), None)
     why = f" ({said})" if said else ""
     return DamagedError(f"this is {program} output without a result{why}: run it again, and let it finish")

@@ -69,7 +69,7 @@ def _run(row: dict[str, Any]) -> Run:
 
 
 def read(source: Source) -> Recording:
-    """Reads the vMotions of a log; a log of a VM that was never moved raises."""
+    """Read the vMotions of a log; a log of a VM that was never moved raises."""
     text = source.text().without_cut_line()
     rows, others = _vmotions(text.lines())
     notes = Notes(text.notes)

@@ -41,7 +41,7 @@ _SETTINGS = [(re.compile(one["pattern"]), one["set"]) for one in data(__file__)[
 
 
 def runs(lines: list[str]) -> Iterator[Lines]:
-    """The numbered lines of each run of the program: several may be in one file."""
+    """Yield the numbered lines of each run of the program: several may be in one file."""
     current: Lines = []
     for number_of_line, line in enumerate(lines, 1):
         if _LINES["run"].match(line) and any(
@@ -54,7 +54,7 @@ def runs(lines: list[str]) -> Iterator[Lines]:
 
 
 def read_run(lines: Lines, run: int, *, cut: int | None) -> tuple[dict[str, list[Row]], Row, list[Note]]:
-    """Rows of the tables, what is known of the run, notes; `cut` is a line that has no end."""
+    """Return rows of the tables, what is known of the run, notes; `cut` is a line that has no end."""
     rows = empty()
     notes = Notes()
     before, spans = _spans(lines)
@@ -68,7 +68,7 @@ def read_run(lines: Lines, run: int, *, cut: int | None) -> tuple[dict[str, list
 
 
 def _spans(lines: Lines) -> tuple[Lines, list[tuple[int, Lines]]]:
-    """The lines before the results, and those of each time span."""
+    """Return the lines before the results, and those of each time span."""
     before: Lines = []
     spans: list[tuple[int, Lines]] = []
     for numbered in lines:
@@ -83,7 +83,7 @@ def _spans(lines: Lines) -> tuple[Lines, list[tuple[int, Lines]]]:
 
 
 def _parameters(lines: Lines, run: int) -> tuple[list[Row], Row, Lines]:
-    """Rows of `targets`, what is known of the run, and lines that are not DiskSpd's."""
+    """Return rows of `targets`, what is known of the run, and lines that are not DiskSpd's."""
     unknown: Lines = []
     targets: list[Row] = []
     facts: Row = {}
@@ -119,7 +119,7 @@ def _set(found: re.Match[str], columns: Row) -> Row:
 
 
 def _kind(cells: list[str]) -> str | None:
-    """The table that a header line begins; None for any other line."""
+    """Return the table that a header line begins; None for any other line."""
     if {"cpu", "usage"} <= set(cells):
         return "cpu"
     if cells[:2] == ["thread", "bytes"]:
@@ -130,7 +130,7 @@ def _kind(cells: list[str]) -> str | None:
 
 
 def _printed(lines: Lines) -> tuple[list[_Printed], Lines]:
-    """The tables of a time span, and the lines that are in none."""
+    """Return the tables of a time span, and the lines that are in none."""
     tables: list[_Printed] = []
     plain: Lines = []
     for line, text in lines:
@@ -151,7 +151,7 @@ def _printed(lines: Lines) -> tuple[list[_Printed], Lines]:
 def _read_span(
     which: Row, lines: Lines, settings: list[Row], rows: dict[str, list[Row]], cut: int | None
 ) -> list[Note]:
-    """Adds the rows of one time span to the tables."""
+    """Add the rows of one time span to the tables."""
     notes = Notes()
     if lines and lines[-1][0] == cut and not _LINES["whole"].fullmatch(lines[-1][1]):
         *lines, (line, text) = lines
@@ -192,18 +192,18 @@ def _read_span(
 
 
 def _numbers(named: Row) -> Row:
-    """The numbers of a line of jobs, by column; None if a cell holds something else."""
+    """Return the numbers of a line of jobs, by column; None if a cell holds something else."""
     return typed({column: named[title] for title, column in _IO.items() if title in named}, SCHEMAS["jobs"])
 
 
 def _has_odd_cells(named: Row) -> bool:
-    """Whether cells of a line of jobs hold something else than numbers."""
+    """Return whether cells of a line of jobs hold something else than numbers."""
     numbers = _numbers(named)
     return any(numbers.get(column, 0.0) is None and named[title] not in {"", "N/A"} for title, column in _IO.items())
 
 
 def _counted(table: _Printed, written: list[str]) -> list[Row]:
-    """The cells of a thread or of the total by the names in the header; none if the line is of neither."""
+    """Return the cells of a thread or of the total by the names in the header; none if the line is of neither."""
     total = written[0].lower().startswith("total:")
     if not (total or whole(written[0]) is not None) or table.label.lower() not in _SECTION:
         return []
@@ -246,7 +246,7 @@ def _extremes(which: Row, direction: str, percentiles: list[Row]) -> Row:
 
 
 def _percentile(title: str) -> float | None:
-    """The percentile that a title names.
+    """Return the percentile that a title names.
 
     >>> _percentile("25th"), _percentile("3-nines"), _percentile("5-nines"), _percentile("max")
     (25.0, 99.9, 99.999, 100.0)

@@ -70,7 +70,7 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _parsed(text: str, line: int) -> tuple[Element | None, Element | None, Notes]:
-    """The document; the part of it that is incomplete; notes. What it ends inside of is cut away."""
+    """Return the document; the part of it that is incomplete; notes. What it ends inside of is cut away."""
     notes = Notes()
     mended, loose = _LOOSE.subn("&amp;", text)
     if loose:
@@ -99,7 +99,7 @@ def _parsed(text: str, line: int) -> tuple[Element | None, Element | None, Notes
 
 
 def read_document(text: str, line: int, run: int) -> tuple[dict[str, list[Row]], Row, list[Note]]:
-    """Rows of the tables, what is known of the run, notes, from one `<Results>`."""
+    """Return rows of the tables, what is known of the run, notes, from one `<Results>`."""
     rows = empty()
     root, incomplete, notes = _parsed(text, line)
     if root is None:
@@ -127,7 +127,7 @@ def read_document(text: str, line: int, run: int) -> tuple[dict[str, list[Row]],
 
 
 def _no_numbers(root: Element, line: int) -> Iterator[Note]:
-    """A note on elements that should hold numbers but do not."""
+    """Yield a note on elements that should hold numbers but do not."""
     odd = [
         f"{element.tag} {(element.text or '').strip()[:30]!r}"
         for element in root.iter()
@@ -199,7 +199,7 @@ def _jobs(which: Row, span: Element, settings: list[Row], *, totals: bool) -> It
 
 
 def _sum(values: Iterator[int | None]) -> int | None:
-    """The sum; None if one value is unknown."""
+    """Return the sum; None if one value is unknown."""
     there = list(values)
     total = sum(value for value in there if value is not None)
     return None if None in there or total >= 1 << 63 else total

@@ -83,7 +83,7 @@ _SIDE_BY_SIDE = 0.1
 
 
 def recognise(head: Head) -> bool:
-    """Whether a file that begins so is a capture."""
+    """Return whether a file that begins so is a capture."""
     mark = grammar.MARK
     if (at := head.content.find(mark)) >= 0:
         return not grammar.of_windows(head.content[at : at + grammar.LOOKED_AT].decode(errors="replace"))
@@ -103,7 +103,7 @@ class _Judged:
     notes: tuple[Note, ...]
 
     def recording(self, source: Source, built: Mapping[str, pl.LazyFrame]) -> Recording:
-        """The recording with these tables."""
+        """Return the recording with these tables."""
         parsed, clock = self.segment.header, self.samples.times
         shapes = {table.shape.name: table.shape for table in self.tables}
         guessed, evidence = release.guess(parsed, shapes)
@@ -125,7 +125,7 @@ class _Judged:
         return Recording(format=FORMAT, source=source.name, tables=built, meta=meta, notes=self.notes)
 
     def _vms(self) -> tuple[str, ...]:
-        """Names of the VMs: of the groups that have a vCPU world, in the order of the header."""
+        """Return names of the VMs: of the groups that have a vCPU world, in the order of the header."""
         worlds = [table.parts for table in self.tables if table.shape.name == "vcpu"]
         vms = [frame.filter(pl.col("world").str.contains(VCPU_WORLD)) for frame in worlds]
         return tuple(vm for frame in vms for vm in frame.unique("group_id", maintain_order=True)["group"])
@@ -142,7 +142,7 @@ def read(
     decimal: Decimal | None = None,
     numbers: Collection[str] | None = None,
 ) -> Recording:
-    """Reads a capture: all its tables, its facts and its notes.
+    """Read a capture: all its tables, its facts and its notes.
 
     `meta`: host; start, end (aware, UTC); interval (seconds, the median step); samples; columns (the time stamp's
     included); objects (instances of each table); vms (names); pcpus (logical processors); next_segment (the number
@@ -181,7 +181,7 @@ def read(
 def _as_written(
     source: Source, window: Window, *, lazy: bool | None, segment: int, keep: Keep, dates: times.Dates
 ) -> Recording:
-    """The recording of a capture in esxtop's own form."""
+    """Return the recording of a capture in esxtop's own form."""
     packed = Path(source.where)
     size = packed.stat().st_size if packed.is_file() else source.size
     if lazy is not False and source.path is None and size is not None and size > UNPACK_FROM:
@@ -194,7 +194,7 @@ def _as_written(
 
 
 def _resaved_content(source: Source) -> bytes | None:
-    """The content of a capture that another program saved; None for one as esxtop writes it."""
+    """Return the content of a capture that another program saved; None for one as esxtop writes it."""
     with source.open() as stream:
         head = grammar.read_head(stream, source.memory_limit)
         return resaved.whole(stream, head, source.memory_limit) if resaved.is_resaved(head) else None
@@ -253,7 +253,7 @@ def read_by_instance(
 
 
 def has_segment(source: Source, number: int, opening: Opening) -> bool:
-    """Whether a file holds a capture of that number, as far as its captures can be read."""
+    """Return whether a file holds a capture of that number, as far as its captures can be read."""
     try:
         content = _content(source) if opening.decimal else _resaved_content(source)
         if content is None:
@@ -317,7 +317,7 @@ def _samples(found: segments.Segment, dates: times.Dates) -> tuple[rows.Samples,
 
 
 def _refuse_several_hosts(hosts: Sequence[str], repeated: float) -> None:
-    """Refuses captures of several hosts side by side: tables would mix them; `repeated` is the share of columns."""
+    """Refuse captures of several hosts side by side: tables would mix them; `repeated` is the share of columns."""
     if len(hosts) > 1 and repeated >= _SIDE_BY_SIDE:
         msg = (
             f"captures of {len(hosts)} hosts are side by side ({', '.join(hosts[:5])}): save the columns of each "

@@ -64,11 +64,11 @@ class Texts:
     words: Sequence[bytes]
 
     def where(self, mine: Flags) -> Texts:
-        """Some of them."""
+        """Return some of them."""
         return Texts(self.sample[mine], self.cell[mine], self.word[mine], self.words)
 
     def of(self, sample_of: Integers) -> Texts:
-        """The same for samples; `sample` gives the sample of each row, -1 for a row that is not a sample."""
+        """Return the same for samples; `sample` gives the sample of each row, -1 for a row that is not a sample."""
         mine = sample_of[self.sample] >= 0
         return Texts(sample_of[self.sample[mine]], self.cell[mine], self.word[mine], self.words)
 
@@ -163,7 +163,7 @@ class _Reader:
         return len(self.blocks) - 1, row
 
     def take(self, buffer: bytearray) -> tuple[int, Place] | None:
-        """Fills `buffer` with the next piece; gives its length and place, None at the end."""
+        """Fill `buffer` with the next piece; gives its length and place, None at the end."""
         with self.lock:
             if self.content.ended and not self.content.rest:
                 return None
@@ -184,7 +184,7 @@ class _Reader:
             return length, place
 
     def scan(self, buffer: bytearray, taken: tuple[int, Place] | None) -> list[Piece]:
-        """Scans the piece in `buffer`, and more pieces until there are none left."""
+        """Scan the piece in `buffer`, and more pieces until there are none left."""
         pieces = []
         while taken is not None:
             length, place = taken
@@ -196,7 +196,7 @@ class _Reader:
         return pieces
 
     def put_aside(self, *, ended: bool = False) -> None:
-        """Puts aside the blocks that are complete: at the end all, before it those that are followed by another."""
+        """Put aside the blocks that are complete: at the end all, before it those that are followed by another."""
         if not self.put:
             return
         with self.lock:
@@ -209,7 +209,7 @@ class _Reader:
             self.blocks[number].numbers = np.empty(0)
 
     def _scan(self, buffer: bytearray, span: tuple[int, int], place: Place) -> Piece:
-        """Scans a span of the buffer."""
+        """Scan a span of the buffer."""
         if place.block < 0:
             return take(buffer, span, place, self.unkept, self.columns)
         (first, step), numbers = self.places[place.block], self.blocks[place.block].numbers
@@ -219,7 +219,7 @@ class _Reader:
         return found
 
     def _apart(self, buffer: bytearray, place: Place, bounds: list[int]) -> list[Piece]:
-        """The piece cut where lines are glued, each part with rows of its own."""
+        """Return the piece cut where lines are glued, each part with rows of its own."""
         pieces: list[Piece] = []
         line, after_header = place.first_line, place.after_header
         for begin, joint in pairwise(bounds):
@@ -289,7 +289,7 @@ def _put_together(pieces: list[Piece], reader: _Reader) -> Body:
 def read(
     stream: BinaryIO, start: Start, layout: Layout, *, keep: bool | Put = True, memory_limit: int = memory.DEFAULT
 ) -> Body:
-    """Reads the rows of a capture to the end of the stream.
+    """Read the rows of a capture to the end of the stream.
 
     One block as a rule: it is laid out for the rows that the first lines let expect, and when more come, the rest goes
     into another. With `keep=False` no number is kept: what is learnt is where the rows are and what is odd in them.

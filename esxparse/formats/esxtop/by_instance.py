@@ -43,7 +43,7 @@ class Turned:
         self._lock = threading.Lock()
 
     def put(self, number: int, block: Block, layout: Layout) -> None:
-        """Puts the block of that number aside."""
+        """Put the block of that number aside."""
         for place in range(len(layout.tables)):
             ends, numbers = _stretches(block, layout, place)
             with self._lock:
@@ -81,7 +81,7 @@ class Turned:
 
 
 def _stretches(block: Block, layout: Layout, place: int) -> tuple[Integers, Numbers]:
-    """The stretches of a table in a block: where each ends (and 0 before them), and their numbers."""
+    """Return the stretches of a table in a block: where each ends (and 0 before them), and their numbers."""
     shape, there = layout.tables[place], layout.cells(place) >= 0
     start, (columns, lanes) = block.capacity * shape.offset, there.shape
     numbers = block.numbers[start : start + block.capacity * columns * lanes].reshape(columns, -1, lanes)
@@ -105,7 +105,7 @@ def _everything(table: Table) -> Wanted:
 
 
 def frames(table: Table, turned: Turned, runs: Runs, budget: int) -> Iterator[pl.DataFrame]:
-    """The rows of a table, instance by instance, in frames of about `budget` bytes."""
+    """Yield the rows of a table, instance by instance, in frames of about `budget` bytes."""
     whole = _everything(table)
     row_bytes = 8 * len(table.shape.columns) + _KEY_BYTES * (1 + table.parts.width)
     count = max(1, budget // (row_bytes * max(1, len(whole.samples))))
@@ -116,7 +116,7 @@ def frames(table: Table, turned: Turned, runs: Runs, budget: int) -> Iterator[pl
 
 
 def scan(table: Table, turned: Turned, runs: Runs, budget: int) -> pl.LazyFrame:
-    """The table as a frame that is made piece by piece, instance by instance, when it is written."""
+    """Yield the table as a frame that is made piece by piece, instance by instance, when it is written."""
 
     def read(
         with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _batch_size: int | None

@@ -40,7 +40,7 @@ _MARKS_WITHIN = re.compile(r"^\ufeff", re.MULTILINE)
 
 
 def is_wide(head: bytes) -> bool:
-    """Whether the first bytes of a capture have a part in UTF-16."""
+    """Return whether the first bytes of a capture have a part in UTF-16."""
     wide = head.startswith((_BOMS[_LITTLE], _BOMS[_BIG]))
     return wide or (b"\0" in head and _WIDE_LINE.search(head) is not None)
 
@@ -76,7 +76,7 @@ class _Decoded:
 
 
 def _letters(line: bytes, encoding: str, *, cut: bool) -> tuple[str, bool]:
-    r"""The letters of a line, with a NUL where a byte is missing or added, and whether one is.
+    r"""Return the letters of a line, with a NUL where a byte is missing or added, and whether one is.
 
     `cut`: whether the file may end within its last letter.
 
@@ -146,7 +146,7 @@ def _parts(content: bytes) -> Iterator[tuple[str, int, int]]:
 
 
 def text_of_parts(content: bytes) -> tuple[str, list[Note]]:
-    """The text of a capture, each part of it decoded by its own encoding, and notes on what is not UTF-8."""
+    """Return the text of a capture, each part of it decoded by its own encoding, and notes on what is not UTF-8."""
     out, starts = _Decoded(), []
     marked = content.startswith((_BOMS[_LITTLE], _BOMS[_BIG]))
     for encoding, begin, end in _parts(content):

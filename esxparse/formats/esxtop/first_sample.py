@@ -28,7 +28,7 @@ _MEASURED = ("_per_sec", "_per_command", "_per_read", "_per_write")  # how the n
 
 
 def unmeasured_columns(shape: TableShape) -> frozenset[int]:
-    """Columns of a table that have no numbers in the first sample."""
+    """Return columns of a table that have no numbers in the first sample."""
     if not shape.object.startswith(_DISKS):
         return frozenset()
     return frozenset(place for place, name in enumerate(shape.columns) if not name.endswith(_GAUGES))
@@ -46,7 +46,7 @@ def rate_cells(layout: Layout) -> Integers:
 
 
 def all_zero(row: bytes, cells: Integers) -> bool:
-    """Whether a row (no line end) has rates of disks and none above 0; `cells` as `rate_cells` gives them."""
+    """Return whether a row (no line end) has rates of disks and none above 0; `cells` as `rate_cells` gives them."""
     rates = np.full(int(cells.max(initial=-1)) + 1, np.nan)
     if not len(rates):
         return False
@@ -55,12 +55,12 @@ def all_zero(row: bytes, cells: Integers) -> bool:
 
 
 def not_measured(numbers: Numbers) -> Numbers:
-    """The numbers of such samples: NaN for what was not measured."""
+    """Return the numbers of such samples: NaN for what was not measured."""
     return np.where(numbers == 0.0, np.nan, numbers)
 
 
 def notes(layout: Layout, lines: Integers) -> list[Note]:
-    """The note on samples, on these lines, whose disks were not measured."""
+    """Return the note on samples, on these lines, whose disks were not measured."""
     if not len(lines):
         return []
     tables = ", ".join(shape.name for shape in layout.tables if unmeasured_columns(shape))

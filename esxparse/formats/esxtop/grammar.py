@@ -75,13 +75,13 @@ class Beginning:
 
 
 def has_zone(head: str) -> bool:
-    """Whether the header states a zone: esxtop's and Perfmon's do, typeperf's does not."""
+    """Return whether the header states a zone: esxtop's and Perfmon's do, typeperf's does not."""
     found = _FIRST_CELL.search(head)
     return bool(found and found["zone"])
 
 
 def of_windows(head: str) -> bool:
-    r"""Whether a file that begins so has performance counters of Windows, which writes the same form.
+    r"""Return whether a file that begins so has performance counters of Windows, which writes the same form.
 
     esxtop has objects that are known, and says that its times are UTC. Windows names its zone, or none; its objects may
     be in any language.
@@ -111,7 +111,7 @@ def of_windows(head: str) -> bool:
 
 
 def read_head(stream: BinaryIO, memory_limit: int) -> bytes:
-    """A mebibyte of a stream, or more: up to the end of the header, and of two rows if 64 MiB hold them.
+    """Return a mebibyte of a stream, or more: up to the end of the header, and of two rows if 64 MiB hold them.
 
     A file that begins with a row is read up to its header.
 
@@ -143,7 +143,7 @@ def read_head(stream: BinaryIO, memory_limit: int) -> bytes:
 
 
 def _has_rows(head: bytes, mark: int) -> bool:
-    """Whether the header at `mark` and two rows end in the first bytes of a file."""
+    """Return whether the header at `mark` and two rows end in the first bytes of a file."""
     at = mark
     # Counting all line ends would take ten times as long.
     for _ in range(3):
@@ -159,7 +159,7 @@ def with_quote(text: bytes | bytearray, mark: int) -> int:
 
 
 def begin(head: bytes, first_line: int = 1) -> Beginning | None:
-    """The header in the first bytes of a file, which begin on `first_line`; None if there is none."""
+    """Return the header in the first bytes of a file, which begin on `first_line`; None if there is none."""
     mark = head.find(MARK)
     if mark < 0:
         return None
@@ -202,7 +202,7 @@ def _above_rows(head: bytes, first: int) -> tuple[int, list[int]]:
 
 
 def refuse_broken_header(header: bytes, following: bytes, line: int) -> None:
-    """Refuses a header that goes on in the next line: its names would be of other columns.
+    """Refuse a header that goes on in the next line: its names would be of other columns.
 
     Raises:
         DamagedError: It does.
@@ -216,25 +216,25 @@ def refuse_broken_header(header: bytes, following: bytes, line: int) -> None:
 
 
 def refuse_long_line(length: int, memory_limit: int) -> None:
-    """Refuses a line that is longer than the limit allows."""
+    """Refuse a line that is longer than the limit allows."""
     if length > memory_limit // memory.PER_BYTE:
         what = f"a line of it is longer than {memory.shown(length)}"
         raise memory.refusal(what, memory_limit)
 
 
 def lost_line_end(line: int) -> Note:
-    """The note on a header whose line the first row is on."""
+    """Return the note on a header whose line the first row is on."""
     message = "the header lost its line end: the first row is read from the rest of its line"
     return Note(message, line=line, column=1, severity="warning")
 
 
 def begins_with_row(head: bytes) -> bool:
-    """Whether a file begins with a row as esxtop writes it."""
+    """Return whether a file begins with a row as esxtop writes it."""
     return _FIRST_ROW.match(head) is not None
 
 
 def text_before(text: str) -> list[Note]:
-    """The notes on text before the header, rows apart: they may be of a capture with other columns."""
+    """Return the notes on text before the header, rows apart: they may be of a capture with other columns."""
     rows, others = Met(), []
     for number, line in enumerate(text.split("\n"), 1):
         if ROW.match(line) or line.count('","') > 1:
@@ -273,12 +273,12 @@ def decoded(text: bytes) -> tuple[str, int | None]:
 
 
 def text_of(cell: bytes) -> str:
-    """A cell's text for people."""
+    """Return a cell's text for people."""
     return cell.decode("utf-8", errors="replace").strip()
 
 
 def is_whole(cells: Any, commas: Any, expected: int, trailing: int) -> Any:
-    """Whether rows with so many cells, and commas at their ends, have all of them; for numbers and for arrays.
+    """Return whether rows with so many cells, and commas at their ends, have all of them; for numbers and for arrays.
 
     `trailing` are the commas that the header ends with: a row that lost a cell ends with them too.
     """
@@ -303,7 +303,7 @@ def kind_of(raw: bytes) -> Kind:
 
 
 def bounds(line: bytes) -> tuple[Integers, Integers]:
-    """Starts and ends of the texts of all cells of a line, by the rules of the scanner.
+    """Start and ends of the texts of all cells of a line, by the rules of the scanner.
 
     >>> starts, ends = bounds(b'"1.00",    73.1"8.93",')
     >>> list(zip(starts.tolist(), ends.tolist()))

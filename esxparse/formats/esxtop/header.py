@@ -43,7 +43,7 @@ class Header:
     continued: bool = False  # whether the header of a slice says that its first sample was measured, disks at rest
 
     def path(self, place: int) -> str:
-        """Name of a cell, without the host."""
+        """Return name of a cell, without the host."""
         return f"{self.owners[place]}\\{self.counters[place]}"
 
 
@@ -59,7 +59,7 @@ class _Cells:
     nameless: list[int] = field(default_factory=list)
 
     def insert_nameless(self) -> None:
-        """Puts the cells that have no name where they stand; that of a PCPU's power states is its A/MPERF."""
+        """Put the cells that have no name where they stand; that of a PCPU's power states is its A/MPERF."""
         over = {gap for gap in set(self.gaps) if gap and ("-" in gap or gap.count(",") > 1)}
         if not over:
             return
@@ -108,7 +108,7 @@ class _Cells:
 
 
 def _cut_at_backslashes(text: str) -> _Cells | None:
-    """Cuts the whole line at once; None if a name holds a backslash of its own."""
+    """Cut the whole line at once; None if a name holds a backslash of its own."""
     _, *pieces = text.split("\\")
     if len(pieces) % _PIECES or any(pieces[0::_PIECES]):
         return None
@@ -130,7 +130,7 @@ def _cut_at_backslashes(text: str) -> _Cells | None:
 
 
 def _from_paths(paths: list[str], gaps: list[str | None]) -> _Cells:
-    """Cells from whole paths: the host ends at the third backslash, the counter begins after the last."""
+    """Return cells from whole paths: the host ends at the third backslash, the counter begins after the last."""
     hosts: dict[str, None] = {}
     owners, counters = [], []
     for path in paths:
@@ -144,7 +144,7 @@ def _from_paths(paths: list[str], gaps: list[str | None]) -> _Cells:
 
 
 def _cut_at_quotes(text: str) -> _Cells:
-    """Cuts where a quote and a comma, or the bare cell of ESXi 6.5, lead to the two backslashes of a next path."""
+    """Cut where a quote and a comma, or the bare cell of ESXi 6.5, lead to the two backslashes of a next path."""
     _, *rest = _CUT.split(text)
     gaps: list[str | None] = [*rest[2::2], None]
     paths = rest[1::2]
@@ -154,7 +154,7 @@ def _cut_at_quotes(text: str) -> _Cells:
 
 
 def _cut_csv(text: str) -> _Cells:
-    """Cuts a line whose cells are not quoted, as spreadsheets save it."""
+    """Cut a line whose cells are not quoted, as spreadsheets save it."""
     try:
         _, *paths = next(csv.reader([text]))
     except csv.Error as error:
@@ -164,7 +164,7 @@ def _cut_csv(text: str) -> _Cells:
 
 
 def parse(line: bytes, number: int) -> Header:
-    """Parses the header line (no line end) that stands on line `number` of the file.
+    """Parse the header line (no line end) that stands on line `number` of the file.
 
     Raises:
         DamagedError: The first cell is not that of a capture, or no column follows it.

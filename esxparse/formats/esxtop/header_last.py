@@ -25,7 +25,7 @@ _FEW = 0.1
 
 
 def may_be(head: bytes) -> bool:
-    """Whether the first bytes of a file have rows before a header that no row of its own follows."""
+    """Return whether the first bytes of a file have rows before a header that no row of its own follows."""
     mark = head.find(MARK)
     if mark < 0 or not ROW.match(head[: grammar.STAMP_BYTES].removeprefix(grammar.BOM).decode("latin-1")):
         return False
@@ -40,7 +40,7 @@ def may_be(head: bytes) -> bool:
 
 
 def _seconds(line: str) -> int | None:
-    """The time of day in the time stamp that a line begins with."""
+    """Return the time of day in the time stamp that a line begins with."""
     found = _CLOCK.search(line[: grammar.STAMP_BYTES])
     if found is None:
         return None
@@ -51,14 +51,14 @@ def _seconds(line: str) -> int | None:
 
 
 def _descends(rows: Sequence[str]) -> bool:
-    """Whether time goes back from most rows to the next; at midnight it seems to go ahead."""
+    """Return whether time goes back from most rows to the next; at midnight it seems to go ahead."""
     times = [time for time in map(_seconds, rows) if time is not None]
     steps = [after - before for before, after in pairwise(times)]
     return sum(step < 0 for step in steps) > sum(step > 0 for step in steps)
 
 
 def _fits(rows: Sequence[str], line: str) -> bool:
-    """Whether there are rows, and nearly all have the cells that a header names."""
+    """Return whether there are rows, and nearly all have the cells that a header names."""
     if len(separator := line[line.find(")(") :].lstrip(')(-"0123456789')[:1]) and separator in ";\t":
         whole = [row.count(separator) == line.count(separator) for row in rows]
     else:
@@ -75,7 +75,7 @@ def _fits(rows: Sequence[str], line: str) -> bool:
 
 
 def header_first(text: str) -> tuple[str, list[Note]]:
-    """The text of a capture with each header above its rows, where it is certain that they are below them."""
+    """Return the text of a capture with each header above its rows, where it is certain that they are below them."""
     before = text.partition(_MARK)[0]
     if not ROW.match(before.lstrip()):
         return text, []

@@ -25,7 +25,7 @@ _WORLD = re.compile(r"(?P<group>.*?):(?P<world_id>\d+):(?P<world>.*)", re.DOTALL
 
 
 def _by_pattern(pattern: str, name: str = "") -> Parser:
-    """A parser by the groups of a pattern; the part of that name gets the whole text where it does not match."""
+    """Return a parser by the groups of a pattern; the part of that name gets the whole text where it does not match."""
     whole = re.compile(pattern, re.DOTALL)
 
     def parse(instances: Instances, _known: Known) -> Parts:
@@ -42,7 +42,7 @@ def _by_pattern(pattern: str, name: str = "") -> Parser:
 
 
 def _groups(known: Known) -> dict[str, str]:
-    """Names of groups by their ids."""
+    """Return names of groups by their ids."""
     texts = known.get("group_cpu", known.get("group_memory", ()))
     return {gid: name for gid, _, name in ((text or "").partition(":") for text in texts)}
 

@@ -75,12 +75,12 @@ class Layout:
         return found
 
     def parts(self) -> dict[str, pl.DataFrame]:
-        """The instances of each table with their parsed parts."""
+        """Return the instances of each table with their parsed parts."""
         known = {shape.name: shape.instances for shape in self.tables}
         return {name: instances.parts(name, texts, known) for name, texts in known.items()}
 
     def only(self, names: Collection[str]) -> Layout:
-        """The same, with the numbers of these tables alone."""
+        """Return the same, with the numbers of these tables alone."""
         shapes: list[TableShape] = []
         offset = 0
         for shape in self.tables:
@@ -91,7 +91,7 @@ class Layout:
 
 
 def split_owner(owner: str) -> tuple[str, str | None]:
-    """Object and instance (None if it has none) of what stands between host and counter.
+    """Return object and instance (None if it has none) of what stands between host and counter.
 
     >>> split_owner("Virtual Disk(db (old):scsi0:1)")
     ('Virtual Disk', 'db (old):scsi0:1')
@@ -105,14 +105,14 @@ def split_owner(owner: str) -> tuple[str, str | None]:
 
 
 def _numbered(values: Sequence[_Value]) -> tuple[list[_Value], Integers]:
-    """The distinct values in the order met, and for each value its place among them."""
+    """Return the distinct values in the order met, and for each value its place among them."""
     distinct = list(dict.fromkeys(values))
     place_of = {value: place for place, value in enumerate(distinct)}
     return distinct, np.fromiter(map(place_of.__getitem__, values), dtype=np.int64, count=len(values))
 
 
 def _unique_columns(table: str, counters: Sequence[str]) -> tuple[str, ...]:
-    """Column names of a table's counters: a name already taken gets `_2`, `_3` ..."""
+    """Return column names of a table's counters: a name already taken gets `_2`, `_3` ..."""
     taken = set(instances.PART_NAMES.get(table, _NO_PARTS))
     last: dict[str, int] = {}
     names = []
@@ -129,7 +129,7 @@ def _unique_columns(table: str, counters: Sequence[str]) -> tuple[str, ...]:
 
 
 def build(owners: Sequence[str], counters: Sequence[str]) -> Layout:
-    """Lays out the tables of a capture from the owner (`object(instance)`) and the counter of each of its cells."""
+    """Lay out the tables of a capture from the owner (`object(instance)`) and the counter of each of its cells."""
     distinct_owners, owner = _numbered(owners)
     distinct_counters, counter = _numbered(counters)
     tables: dict[str, tuple[str, dict[str | None, int]]] = {}

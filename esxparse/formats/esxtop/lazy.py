@@ -48,7 +48,7 @@ class Surveyed:
 
 
 def _conjuncts(predicate: pl.Expr) -> list[pl.Expr]:
-    """The conditions that all have to hold; the whole where polars does not tell them apart."""
+    """Return the conditions that all have to hold; the whole where polars does not tell them apart."""
     try:
         top = json.loads(predicate.meta.serialize(format="json"))
     except (pl.exceptions.PolarsError, ValueError):
@@ -59,7 +59,7 @@ def _conjuncts(predicate: pl.Expr) -> list[pl.Expr]:
 
 
 def _kept(frame: pl.DataFrame, conditions: Sequence[pl.Expr]) -> Integers:
-    """Rows of `frame` that meet the conditions which speak of its columns only."""
+    """Return rows of `frame` that meet the conditions which speak of its columns only."""
     mine = [one for one in conditions if set(one.meta.root_names()) <= set(frame.columns)]
     if not mine:
         return np.arange(frame.height)
@@ -67,7 +67,7 @@ def _kept(frame: pl.DataFrame, conditions: Sequence[pl.Expr]) -> Integers:
 
 
 def _batches(surveyed: Surveyed, samples: Integers, numbers: int, size_limit: int) -> Iterator[Integers]:
-    """The samples in runs of so many bytes at most, and of bounded memory where each gives so many numbers."""
+    """Yield the samples in runs of so many bytes at most, and of bounded memory where each gives so many numbers."""
     sizes = (surveyed.stop - surveyed.start)[samples]
     most = max(1, _BATCH_NUMBERS // max(1, numbers))
     begin = size = 0
@@ -81,7 +81,7 @@ def _batches(surveyed: Surveyed, samples: Integers, numbers: int, size_limit: in
 
 
 def _bytes_of(surveyed: Surveyed, samples: Integers) -> memoryview:
-    """The rows of these samples, each with a line end; neighbours are read together.
+    """Return the rows of these samples, each with a line end; neighbours are read together.
 
     They are there until the same thread asks for others.
     """
@@ -140,7 +140,7 @@ class Needed(NamedTuple):
 
 
 def _numbers(table: Table, wanted: Wanted, samples: Integers, needed: Needed) -> Numbers:
-    """The numbers of these samples; NaN where a cell has none or an instance not the counter."""
+    """Return the numbers of these samples; NaN where a cell has none or an instance not the counter."""
     counter, lane, cell, lacking = needed
     lanes = len(wanted.lanes)
     numbers = np.empty((len(wanted.counters), len(samples), lanes))
@@ -163,7 +163,7 @@ class Table(tables.Table):
     surveyed: Surveyed
 
     def scan(self) -> pl.LazyFrame:
-        """The table as a frame that reads what a query needs."""
+        """Return the table as a frame that reads what a query needs."""
         return register_io_source(self.read, schema=self.schema(), validate_schema=True, is_pure=True)
 
     def wanted(self, names: Sequence[str], conditions: Sequence[pl.Expr]) -> Wanted:

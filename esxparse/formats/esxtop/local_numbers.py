@@ -41,7 +41,7 @@ class LocalNumbersError(EsxparseError):
 
 @cache
 def _is_number(owner: str, counter: str) -> bool:
-    """Whether the catalogue knows a counter, and that it holds numbers."""
+    """Return whether the catalogue knows a counter, and that it holds numbers."""
     found = lookup(table_name(split_owner(owner)[0]), column_name(counter))
     return found is not None and found.unit not in _NO_NUMBERS
 
@@ -98,7 +98,7 @@ def _rewritten(capture: Capture, plain: dict[str, str]) -> Capture:
 
 
 def refuse(odd: Texts, body: Body, header: Header) -> None:
-    """Refuses numbers of a locale in a capture that seems to be esxtop's own.
+    """Refuse numbers of a locale in a capture that seems to be esxtop's own.
 
     A list in a counter that the catalogue does not know is no such number, nor is a cell whose point became a comma.
 

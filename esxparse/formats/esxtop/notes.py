@@ -23,11 +23,11 @@ class Met:
 
     @classmethod
     def of(cls, lines: Integers) -> Met:
-        """All these lines."""
+        """Return all these lines."""
         return cls(len(lines), lines[: SHOWN + 1].tolist())
 
     def add(self, line: int, *, cells: int = 0, text: str = "") -> None:
-        """Counts a line; those beyond what messages show are not kept, as there may be millions."""
+        """Count a line; those beyond what messages show are not kept, as there may be millions."""
         self.count += 1
         self.text = self.text or text
         if len(self.lines) <= SHOWN:
@@ -35,7 +35,7 @@ class Met:
             self.cells.append(cells)
 
     def __str__(self) -> str:
-        """The lines as a message names them.
+        """Return the lines as a message names them.
 
         >>> str(Met(1, [7])), str(Met(2, [7, 9])), str(Met(900, [1, 2, 3, 4, 5, 6]))
         ('line 7', 'lines 7, 9', 'lines 1, 2, 3, 4, 5 ...')
@@ -45,38 +45,38 @@ class Met:
     def note(
         self, message: str, column: int | None = 1, severity: Severity = "warning", *, left_out: bool = False
     ) -> list[Note]:
-        """The note on these lines, if there are any; `left_out`: whether they are missing from the tables."""
+        """Return the note on these lines, if there are any; `left_out`: whether they are missing from the tables."""
         if not self.count:
             return []
         rows = self.count if left_out else 0
         return [Note(message, line=self.lines[0], column=column, severity=severity, rows=rows)]
 
     def started_again(self) -> list[Note]:
-        """The note on headers that repeat the first."""
+        """Return the note on headers that repeat the first."""
         message = f"the header is repeated {times(self.count)}: esxtop was restarted, its rows are joined ({self})"
         return self.note(message, severity="info")
 
     def damaged_headers(self) -> list[Note]:
-        """The note on headers whose beginning is damaged: they are not rows."""
+        """Return the note on headers whose beginning is damaged: they are not rows."""
         headers = counted(self.count, "header")
         return self.note(f"{headers} with a damaged beginning: left out, rows below are read as those above ({self})")
 
     def without_rows(self) -> list[Note]:
-        """The note on headers that another header follows at once."""
+        """Return the note on headers that another header follows at once."""
         return self.note(f"{counted(self.count, 'header')} without rows, above another header: ignored ({self})")
 
     def blank(self) -> list[Note]:
-        """The note on lines with nothing in them."""
+        """Return the note on lines with nothing in them."""
         return self.note(f"{counted(self.count, 'blank line')}: ignored ({self})", None, "info")
 
     def prefixed(self) -> list[Note]:
-        """The note on rows and headers with text before them."""
+        """Return the note on rows and headers with text before them."""
         lines = counted(self.count, "line")
         message = f"{lines} with text such as {self.text!r} before the row or header: that text is ignored ({self})"
         return self.note(message, severity="info")
 
     def wrong_count(self, expected: int) -> list[Note]:
-        """The note on rows with too few or too many cells."""
+        """Return the note on rows with too few or too many cells."""
         shown = _list(sorted(set(self.cells)), ",")
         have = "1 row has" if self.count == 1 else f"{self.count:,} rows have"
         cells = "cell" if set(self.cells) == {1} else "cells"
@@ -84,12 +84,12 @@ class Met:
         return self.note(message, min(self.cells[0], expected) + 1 if self.count else None, left_out=True)
 
     def torn(self) -> list[Note]:
-        """The note on rows with NUL bytes."""
+        """Return the note on rows with NUL bytes."""
         rows = counted(self.count, "row")
         return self.note(f"NUL bytes in {rows}, perhaps over a line end: left out ({self})", None, left_out=True)
 
     def timeless(self) -> list[Note]:
-        """The note on rows whose time stamp cannot be read."""
+        """Return the note on rows whose time stamp cannot be read."""
         rows = counted(self.count, "row")
         message = f"{rows} without a readable time stamp, such as {self.text!r}: left out ({self})"
         return self.note(message, left_out=True)
@@ -100,7 +100,7 @@ def _list(numbers: Sequence[int], form: str = "d") -> str:
 
 
 def times(count: int) -> str:
-    """How often something happened, in words.
+    """Return how often something happened, in words.
 
     >>> times(1), times(2)
     ('once', '2 times')
@@ -120,7 +120,7 @@ def another_capture(line: int, difference: str, rows: int, command: str) -> Note
 
 
 def end_of_file(line: int, cells: int, expected: int, nuls: int) -> Note:
-    """The note on a last line that was cut, or that is NUL bytes (as after a host crash)."""
+    """Return the note on a last line that was cut, or that is NUL bytes (as after a host crash)."""
     if nuls:
         message = f"{counted(nuls, 'NUL byte')} at the end of the file, after the last row: ignored"
         return Note(message, line=line, column=1, severity="warning")
@@ -129,7 +129,7 @@ def end_of_file(line: int, cells: int, expected: int, nuls: int) -> Note:
 
 
 def no_rows(columns: int, notes: Sequence[Note]) -> DamagedError:
-    """The error for a capture without a sample, with the first warning on lost rows as the reason."""
+    """Return the error for a capture without a sample, with the first warning on lost rows as the reason."""
     header = f"a header with {counted(columns, 'column')}"
     warnings = [note for note in notes if note.severity == "warning"]
     why = next((note for note in warnings if note.rows), warnings[0] if warnings else None)

@@ -45,14 +45,14 @@ class OddCells:
 
 
 def _sample_of(body: Body, samples: Samples) -> Integers:
-    """The sample of each row, -1 if the row is not a sample."""
+    """Return the sample of each row, -1 if the row is not a sample."""
     sample_of = np.full(len(body.cells), -1, dtype=np.int64)
     sample_of[samples.keep] = np.arange(len(samples.keep))
     return sample_of
 
 
 def texts_of(body: Body, samples: Samples) -> Texts:
-    """The cells of the samples that hold neither a number nor a word for a missing one."""
+    """Return the cells of the samples that hold neither a number nor a word for a missing one."""
     return body.odd.of(_sample_of(body, samples))
 
 
@@ -82,7 +82,7 @@ def _counter(layout: Layout, cell: int) -> Counter | None:
 def odd_cells(
     body: Body, samples: Samples, strangers: Sequence[tuple[int, int]], layout: Layout, header: Header
 ) -> OddCells:
-    """The odd cells of the samples; `strangers` are the numbers not written as their counter is."""
+    """Return the odd cells of the samples; `strangers` are the numbers not written as their counter is."""
     last = len(layout.table) - 1
     sample_of = _sample_of(body, samples)
     found = body.odd.of(sample_of)
@@ -128,7 +128,7 @@ class _Said:
     lines: Integers
 
     def cells(self, severity: Severity, count: int, message: str, first: tuple[int, int, bytes]) -> Note:
-        """The note on so many cells, of which the first is in this sample and cell, with that text."""
+        """Return the note on so many cells, of which the first is in this sample and cell, with that text."""
         sample, cell, text = first
         shown = f"(first {text_of(text[:_LONGEST])!r} in {self.header.path(cell)})"
         return self._note(severity, f"{counted(count, 'cell')} {message} {shown}", sample, cell)
@@ -137,7 +137,7 @@ class _Said:
         return Note(message, line=int(self.lines[sample]), column=cell + 2, severity=severity)
 
     def absent(self, body: Body, sample_of: Integers) -> Iterator[Note]:
-        """The note on cells with a word for a missing number."""
+        """Yield the note on cells with a word for a missing number."""
         mine = [
             (count, (int(sample_of[row]), cell - 1, text))
             for row, count, cell, text in body.absent
@@ -147,13 +147,13 @@ class _Said:
             yield self.cells("warning", sum(count for count, _ in mine), "without a number: null", mine[0][1])
 
     def flags(self, flags: Texts) -> Iterator[Note]:
-        """The note on yes and no."""
+        """Yield the note on yes and no."""
         if len(flags.cell):
             message = "with yes or no in words: read as 1 and 0"
             yield self.cells("info", len(flags.cell), message, flags.items()[0])
 
     def texts(self, texts: Texts) -> Iterator[Note]:
-        """The notes on cells with text, those where the counter is one of texts apart."""
+        """Yield the notes on cells with text, those where the counter is one of texts apart."""
         kept = "kept in the column with _text after its name"
         of_texts = np.zeros(len(self.layout.table), dtype=np.bool_)
         for cell in set(texts.cell.tolist()):
@@ -166,7 +166,7 @@ class _Said:
             yield self.cells("warning", len(wrong), f"with text: null in the counter's column, {kept}", wrong[0])
 
     def torn(self, torn: Mapping[int, tuple[int, bytes]]) -> Iterator[Note]:
-        """The note on rows in which bytes were lost."""
+        """Yield the note on rows in which bytes were lost."""
         for sample, (cell, word) in list(torn.items())[:1]:
             how = f"reads {text_of(word[:_LONGEST])!r}" if word else "is not written like the others in its column"
             met = Met.of(self.lines[list(torn)])

@@ -68,7 +68,7 @@ class Piece:
 
 
 def take(buffer: bytearray, span: tuple[int, int], place: Place, out: Out, columns: Columns) -> Piece:
-    """Scans a span of the buffer."""
+    """Scan a span of the buffer."""
     begin, stop = span
     with memoryview(buffer)[begin:stop] as data:
         told = scan(data, *out, columns.least, True)
@@ -145,7 +145,7 @@ def joints(buffer: bytearray, piece: Piece, columns: Columns) -> list[int]:
 
 
 def _cells(buffer: bytearray, lines: Integers) -> Integers:
-    """How many cells lines have: none if they hold nothing but a byte order mark."""
+    """Return how many cells lines have: none if they hold nothing but a byte order mark."""
     cells = lines[:, 2].copy()
     for place in np.flatnonzero(lines[:, 1] - lines[:, 0] <= len(BOM)).tolist():
         if bytes(buffer[slice(*lines[place, :2])]) in MARKS:
@@ -166,6 +166,6 @@ def _short_headers(buffer: bytearray, lines: Integers, short: Integers) -> list[
 
 
 def _all_nul(buffer: bytearray, lines: Integers) -> bool:
-    """Whether the last line is nothing but NUL bytes."""
+    """Return whether the last line is nothing but NUL bytes."""
     start, end, _ = lines[-1].tolist() if len(lines) else (0, 0, 0)
     return bool(start < end and buffer[end - 1] == 0 and not buffer[start:end].strip(b"\0"))

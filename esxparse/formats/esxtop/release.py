@@ -37,7 +37,7 @@ def _first_idle_world(tables: Mapping[str, TableShape]) -> int | None:
 
 
 def guess(header: Header, tables: Mapping[str, TableShape]) -> tuple[str | None, str]:
-    """The release and the evidence for it; (None, reason) if unknown."""
+    """Return the release and the evidence for it; (None, reason) if unknown."""
     if header.bare_a_mperf:
         return "6.5", "A/MPERF columns printed without name and comma"
     for table, counter, release in _COUNTERS:

@@ -59,7 +59,7 @@ class Canonical:
 
 
 def is_resaved(head: bytes) -> bool:
-    """Whether a capture that begins so, with its header and the rows after it, was saved by another program."""
+    """Return whether a capture that begins so, with its header and the rows after it, was saved by another program."""
     if is_wide(head) or header_last.may_be(head):
         return True
     start = head.find(MARK)
@@ -78,7 +78,7 @@ def is_resaved(head: bytes) -> bool:
 
 
 def _otherwise(head: bytes, row: int) -> bool:
-    """Whether the row after this line end has a quoted time stamp that is not written as esxtop does."""
+    """Return whether the row after this line end has a quoted time stamp that is not written as esxtop does."""
     stamp = _QUOTED_STAMP.match(head, row)
     return stamp is not None and not _WRITTEN_STAMP.fullmatch(stamp[0].strip(b"\n\r,;\t").decode("latin-1"))
 
@@ -90,7 +90,7 @@ def whole(stream: BinaryIO, head: bytes, memory_limit: int) -> bytes:
 
 
 def canonical(content: bytes, dates: Dates, decimal: Decimal | None = None) -> Canonical:
-    """The capture as esxtop would have written it.
+    """Return the capture as esxtop would have written it.
 
     Raises:
         EsxparseError: A date or a number is ambiguous.
@@ -151,7 +151,7 @@ def canonical(content: bytes, dates: Dates, decimal: Decimal | None = None) -> C
 
 
 def _with_dates(body: str, dates: Dates, line: int, *, is_local: bool) -> tuple[str, list[Note]]:
-    """A capture, the first line of which is `line`, that esxtop might have written but for its dates.
+    """Return a capture, the first line of which is `line`, that esxtop might have written but for its dates.
 
     `is_local`: whether its numbers are those of a locale. Its dates may be, too.
     """
@@ -170,12 +170,12 @@ def _with_dates(body: str, dates: Dates, line: int, *, is_local: bool) -> tuple[
 
 
 def _is_written(stamp: str) -> bool:
-    """Whether a time stamp is as esxtop writes it, or was until it lost a byte."""
+    """Return whether a time stamp is as esxtop writes it, or was until it lost a byte."""
     return "\0" in stamp or _WRITTEN_STAMP.fullmatch(stamp) is not None
 
 
 def _month_first(body: str) -> bool:
-    """Whether all time stamps are in quotes and as esxtop writes them, none with a day in the month's place."""
+    """Return whether all time stamps are in quotes and as esxtop writes them, none with a day in the month's place."""
     return all(
         _is_written(stamp) and "\0" not in stamp and int(stamp.strip('"')[:2]) <= _MONTHS
         for stamp in _LINE_STAMP.findall(body)
@@ -216,7 +216,7 @@ def _captures(rows: list[list[str]]) -> list[list[list[str]]]:
 
 
 def _without_last(capture: list[list[str]]) -> list[list[str]]:
-    """The rows without the empty cell after a trailing separator, where the header has one.
+    """Return the rows without the empty cell after a trailing separator, where the header has one.
 
     One empty cell goes from every line: a row that has none to give lost another, and is too short then.
     """

@@ -71,7 +71,7 @@ class Survey:
 
 
 def _line_notes(found: Segment, whole: Flags, torn: Integers, rows: int) -> list[Note]:
-    """Notes on the lines of a capture that are not samples; the file's `rows` after them are another's."""
+    """Return notes on the lines of a capture that are not samples; the file's `rows` after them are another's."""
     body, cells = found.body, len(found.header.owners) + 1
     end = found.other.start if found.other else np.inf
     short = [(line, cells) for line, cells, start in body.short if start < end]
@@ -93,7 +93,7 @@ def _line_notes(found: Segment, whole: Flags, torn: Integers, rows: int) -> list
 
 
 def _prefix_notes(found: Segment) -> list[Note]:
-    """The note on text before rows and headers of a capture, on their lines."""
+    """Return the note on text before rows and headers of a capture, on their lines."""
     end = found.other.start if found.other else np.inf
     prefixes = [(line, text) for line, at, text in found.body.prefixes if at < end]
     met = Met.of(np.array([line for line, _ in prefixes], dtype=np.int64) + found.first_line)
@@ -102,7 +102,7 @@ def _prefix_notes(found: Segment) -> list[Note]:
 
 
 def _unmeasured(found: Segment) -> frozenset[int]:
-    """Rows that follow a header at once, blank lines apart, and whose disks were not measured."""
+    """Return rows that follow a header at once, blank lines apart, and whose disks were not measured."""
     body = found.body
     blank = np.array([line for line, cells, _ in body.short if not cells], dtype=np.int64)
     headers = [(row, int(body.line[row])) for row in found.again]

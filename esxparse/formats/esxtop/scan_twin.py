@@ -40,7 +40,7 @@ Cell = tuple[int, int, int, bool]
 
 
 def decimal(text: bytes) -> float:
-    """The finite number that `text` (blanks at the ends allowed) writes in decimal; NaN for anything else."""
+    """Return the finite number that `text` (blanks at the ends allowed) writes in decimal; NaN for anything else."""
     if not _DECIMAL.fullmatch(text):
         return _NAN
     number = float(text)
@@ -48,7 +48,7 @@ def decimal(text: bytes) -> float:
 
 
 def quoted_cell(line: bytes, opening: int) -> Cell:
-    """The cell that opens with the quote at `opening`."""
+    """Return the cell that opens with the quote at `opening`."""
     start = opening + 1
     quote = line.find(b'"', start)
     while quote >= 0:
@@ -63,7 +63,7 @@ def quoted_cell(line: bytes, opening: int) -> Cell:
 
 
 def bare_cell(line: bytes, start: int) -> Cell:
-    """The cell that begins at `start` without a quote."""
+    """Return the cell that begins at `start` without a quote."""
     comma = line.find(b",", start)
     end = len(line) if comma < 0 else comma
     quote = line.find(b'"', start, end)
@@ -102,7 +102,7 @@ def _printed(text: bytes) -> tuple[float, int, bool] | None:
 
 
 def _lines(data: bytes | bytearray | memoryview) -> Iterator[tuple[int, bytes]]:
-    """The lines of `data`: offset of each and the line itself, without its line end."""
+    """Yield the lines of `data`: offset of each and the line itself, without its line end."""
     text = bytes(data)
     start = 0
     while start < len(text):
@@ -113,7 +113,7 @@ def _lines(data: bytes | bytearray | memoryview) -> Iterator[tuple[int, bytes]]:
 
 
 def count_lines(data: bytes | bytearray | memoryview, least: int) -> tuple[int, int]:
-    """Number of lines in `data`, and how many of them have at least `least` bytes.
+    """Return number of lines in `data`, and how many of them have at least `least` bytes.
 
     A last one without a line end counts; line ends do not count as bytes.
     """
@@ -146,7 +146,7 @@ class _Columns:
         self.shape[self.told == _MOST_CHANGES] = MIXED
 
     def firsts(self) -> bytes:
-        """The shape of each column's first number."""
+        """Return the shape of each column's first number."""
         return np.where(self.shape == MIXED, MIXED, self.first).astype(np.uint8).tobytes()
 
 
@@ -163,7 +163,7 @@ class _Row:
 
 
 def _take_cell(row: _Row, line: bytes, cell: tuple[int, int, bool], blank: NDArray[np.uint8]) -> None:
-    """Puts what a wanted cell holds into the row."""
+    """Put what a wanted cell holds into the row."""
     (start, end, next_glued), number = cell, row.cells
     text = line[start:end]
     bare = line[start - 1 : start] != b'"'
@@ -212,7 +212,7 @@ def _scan_line(line: bytes, wanted: NDArray[np.bool_], blank: NDArray[np.uint8])
 
 
 def _is_whole(line: bytes, cells: int, columns: int) -> bool:
-    """Whether a row has all its cells, and after them nothing but commas."""
+    """Return whether a row has all its cells, and after them nothing but commas."""
     return cells >= columns and len(line) - len(line.rstrip(b",")) >= cells - columns
 
 
@@ -227,7 +227,7 @@ def scan(
     least: int,
     count: bool,
 ) -> Scanned:
-    """Scans whole lines of a capture and writes their numbers where the caller wants them.
+    """Scan whole lines of a capture and writes their numbers where the caller wants them.
 
     Cell `j` of row `i` goes to `out[first[j] + i * step[j]]`; `first[j] < 0` means nowhere, and that it is not wanted;
     `JUDGED`, nowhere, but what it is is told as of any that is wanted. A wanted cell that is

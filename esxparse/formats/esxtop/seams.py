@@ -44,7 +44,7 @@ class Shapes:
         yield np.array([cells, self.first, np.full(len(cells), self.begin), stop])
 
     def _changed(self, stop: Integers) -> Integers:
-        """The spans from each change on; the first change of a cell is put into `stop`."""
+        """Return the spans from each change on; the first change of a cell is put into `stop`."""
         order = np.lexsort((self.changes[:, 0], self.changes[:, 1]))
         row, cell, shape = self.changes[order].T
         until = np.append(row, self.end)[1:]
@@ -84,14 +84,14 @@ def strangers(shapes: Sequence[Shapes], padded: bool, is_sample: Flags, layout: 
 
 
 def _joined(shapes: Sequence[Shapes]) -> Iterator[Shapes]:
-    """The same, runs without a change put together where they begin alike."""
+    """Yield the same, runs without a change put together where they begin alike."""
     for _, alike in groupby(shapes, key=lambda run: object() if len(run.changes) else bytes(run.first)):
         first, *others = alike
         yield replace(first, end=others[-1].end) if others else first
 
 
 def _strange_cells(counts: Integers, mixed: Flags, samples: int, layout: Layout) -> tuple[Flags, Integers]:
-    """Cells of a row that hold strangers now and then, and the usual shape of each."""
+    """Return cells of a row that hold strangers now and then, and the usual shape of each."""
     counter = np.zeros(len(mixed), dtype=np.int64)
     most = max((len(shape.columns) for shape in layout.tables), default=1)
     _, counter[1:] = np.unique(layout.table * most + layout.column, return_inverse=True)

@@ -52,7 +52,7 @@ class Other:
     text: bytes  # of the header
 
     def difference(self, own: Header) -> str:
-        """How its header differs from the capture's own, in words."""
+        """Return how its header differs from the capture's own, in words."""
         try:
             other = header.parse(self.text, 1)
         except DamagedError:
@@ -95,7 +95,7 @@ class Segment:
 
 
 def _headers_again(bytes_read: body.Body, line: bytes) -> tuple[tuple[int, ...], Other | None]:
-    """Rows that repeat the header `line`, and where the first other header stands."""
+    """Return rows that repeat the header `line`, and where the first other header stands."""
     again: list[int] = []
     others = [
         Other(at, int(np.searchsorted(bytes_read.start, at)), n, text) for n, at, text in bytes_read.short_headers
@@ -138,7 +138,7 @@ def _read(source: Source, number: int, origin: int, first_line: int, keep: Keep)
 
 
 def find(source: Source, number: int, keep: Keep) -> Segment:
-    """The capture of that number in the file, from 1."""
+    """Return the capture of that number in the file, from 1."""
     if number < 1:
         msg = f"there is no segment {number}: segments are numbered from 1"
         raise EsxparseError(msg)

@@ -101,7 +101,7 @@ class Table:
         return names
 
     def schema(self) -> Schema:
-        """Columns in their order: keys, then counters, each with its texts beside it."""
+        """Return columns in their order: keys, then counters, each with its texts beside it."""
         schema: Schema = {"time": self.times.dtype, **self.parts.schema}
         texts = self.texts
         for column, name in enumerate(self.shape.columns):
@@ -111,7 +111,7 @@ class Table:
         return schema
 
     def everything(self, lanes: Integers | None = None) -> Wanted:
-        """All of the table, instances in the order given."""
+        """Return all of the table, instances in the order given."""
         return Wanted(
             samples=np.arange(len(self.times)),
             lanes=np.arange(self.parts.height) if lanes is None else lanes,
@@ -121,7 +121,7 @@ class Table:
         )
 
     def frame(self, wanted: Wanted, samples: Integers, numbers: Numbers, *, by_instance: bool = False) -> pl.DataFrame:
-        """The rows of these samples, in the order of time, or instance by instance.
+        """Return the rows of these samples, in the order of time, or instance by instance.
 
         `numbers` are counters, samples and instances, and lie in memory in the order of the rows. Columns are made of
         that memory; what is not to be used is taken out of it.
@@ -160,7 +160,7 @@ class Table:
         return table.select(name for name in self.schema() if name in table.columns) if wanted.texts else table
 
     def _void(self, wanted: Wanted, samples: Integers, numbers: Numbers) -> None:
-        """Takes the numbers of cells that are not to be used out."""
+        """Take the numbers of cells that are not to be used out."""
         row_of = {int(sample): row for row, sample in enumerate(samples)}
         mine = [void for void in self.holes.voids if void.sample in row_of]
         if mine:
@@ -170,7 +170,7 @@ class Table:
             row[(cell_of >= void.start) & (cell_of < void.stop)] = np.nan
 
     def _places(self, column: int, wanted: Wanted, samples: Integers) -> tuple[Texts, Integers, Integers]:
-        """The texts beside a column among these samples, and the row and lane of each."""
+        """Return the texts beside a column among these samples, and the row and lane of each."""
         texts = self.holes.texts[column]
         row_of = np.full(len(self.times), -1)
         row_of[samples] = np.arange(len(samples))
@@ -180,7 +180,7 @@ class Table:
         return mine, row_of[mine.sample], lane_of[mine.cell]
 
     def _texts(self, column: int, wanted: Wanted, samples: Integers, *, by_instance: bool) -> pl.Series:
-        """The texts beside a column: each at its place, null elsewhere."""
+        """Return the texts beside a column: each at its place, null elsewhere."""
         texts, row, lane = self._places(column, wanted, samples)
         words = [text_of(word) for word in texts.words]
         word_of = np.full(len(samples) * len(wanted.lanes), len(words), dtype=np.int64)
@@ -200,14 +200,14 @@ def _numbers(block: Block, rows: Integers, shape: TableShape, holes: Gaps) -> Nu
 
 
 def runs_of(body: Body, samples: Samples) -> Runs:
-    """The samples in runs of one block each."""
+    """Return the samples in runs of one block each."""
     block, row = body.block[samples.keep], body.row[samples.keep]
     bounds = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(block)]
     return [(int(block[begin]), begin, row[begin:end]) for begin, end in pairwise(bounds)]
 
 
 def eager(body: Body, samples: Samples, tables: Sequence[Table]) -> dict[str, pl.LazyFrame]:
-    """The tables with their numbers, each one row per sample and instance, in the order of time and header.
+    """Return the tables with their numbers, each one row per sample and instance, in the order of time and header.
 
     A table whose numbers are not kept has its keys.
     """

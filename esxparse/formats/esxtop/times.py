@@ -50,7 +50,7 @@ class Dates:
     day: date | None = None  # the day of the first sample, for time stamps without one
 
     def notes(self) -> list[Note]:
-        """Notes on a given `date_order` or `date` for a capture with dates as esxtop writes them."""
+        """Return notes on a given `date_order` or `date` for a capture with dates as esxtop writes them."""
         notes = []
         if self.order not in {None, "mdy"}:
             message = (
@@ -61,7 +61,7 @@ class Dates:
         return notes + self.day_unused()
 
     def day_unused(self) -> list[Note]:
-        """The note on a given `date` that is not used, as time stamps have dates."""
+        """Return the note on a given `date` that is not used, as time stamps have dates."""
         if self.day is None:
             return []
         message = f"date {self.day} is not used: the time stamps have dates"
@@ -69,7 +69,7 @@ class Dates:
 
 
 def stamp_text(line: bytes) -> str:
-    """The first cell of a line.
+    """Return the first cell of a line.
 
     >>> stamp_text(b'"04/24/2018 10:49:12","0.78",')
     '04/24/2018 10:49:12'
@@ -83,7 +83,7 @@ def stamp_text(line: bytes) -> str:
 
 
 def is_of_header(line: bytes) -> bool:
-    """Whether the first cell of a line without a time is of a header whose beginning is damaged.
+    """Return whether the first cell of a line without a time is of a header whose beginning is damaged.
 
     >>> is_of_header(b'"(PDH-SV 4.0) (UTC)(0)","'), is_of_header(b'"PH-CSV 4.0"'), is_of_header(b'"04/24/20l8 10:49"')
     (True, True, False)
@@ -92,7 +92,7 @@ def is_of_header(line: bytes) -> bool:
 
 
 def month_first(line: bytes, order: DateOrder | None) -> bytes:
-    """A line whose time stamp is of that order, with the month first.
+    """Return a line whose time stamp is of that order, with the month first.
 
     >>> month_first(b'"13/04/2026 23:59:30","1"', "dmy")
     b'"04/13/2026 23:59:30","1"'
@@ -101,7 +101,7 @@ def month_first(line: bytes, order: DateOrder | None) -> bytes:
 
 
 def parse(texts: Sequence[str], bias: int) -> pl.Series:
-    """Times in UTC of stamps `month/day/year hour:minute:second[.fraction]`; null for any other text.
+    """Return times in UTC of stamps `month/day/year hour:minute:second[.fraction]`; null for any other text.
 
     `bias` is in minutes, as a PDH header states it (UTC = local + bias).
     """
@@ -162,7 +162,7 @@ def with_month_first(text: str) -> str:
 def _refuse_day_first(
     texts: Sequence[str], times: Sequence[datetime | None], others: Sequence[datetime | None]
 ) -> None:
-    """Refuses time stamps that have the day first: all do, or those that cannot have the month first.
+    """Refuse time stamps that have the day first: all do, or those that cannot have the month first.
 
     A damaged digit makes one odd stamp, but no file of dates with the day first.
     """
@@ -194,7 +194,7 @@ def median(numbers: NDArray[Any]) -> float:
 
 
 def interval(times: pl.Series) -> float | None:
-    """Seconds between samples: the median of the steps; None with fewer than two samples.
+    """Return seconds between samples: the median of the steps; None with fewer than two samples.
 
     Stamps to the minute, as spreadsheets save them, repeat: then it is the mean step, to a hundredth of a second.
     """
@@ -208,13 +208,13 @@ def interval(times: pl.Series) -> float | None:
 
 
 def _clock(match: re.Match[str]) -> tuple[int, int, int]:
-    """Hour, minute and second; an hour of 12 AM is 0."""
+    """Return hour, minute and second; an hour of 12 AM is 0."""
     hour, minute, second = (int(match[part] or 0) for part in ("hour", "minute", "second"))
     return hour % 12 + (12 if match["half"] in "Pp" else 0) if match["half"] else hour, minute, second
 
 
 def _moment(stamp: re.Match[str], order: str) -> datetime | None:
-    """The time of a stamp, on the clock of the file; None if it has no such date."""
+    """Return the time of a stamp, on the clock of the file; None if it has no such date."""
     numbers = dict(zip(order, (int(stamp[part]) for part in ("first", "middle", "last")), strict=True))
     year = numbers["y"] + (_CENTURY if numbers["y"] < 100 else 0)  # noqa: PLR2004  two digits
     try:
@@ -225,7 +225,7 @@ def _moment(stamp: re.Match[str], order: str) -> datetime | None:
 
 
 def _time(stamp: re.Match[str], order: str) -> str | None:
-    """A stamp as esxtop writes it."""
+    """Return a stamp as esxtop writes it."""
     time = _moment(stamp, order)
     if time is None:
         return None
@@ -251,7 +251,7 @@ def _orders(stamps: Sequence[re.Match[str]], usual: DateOrder | None) -> tuple[d
 def as_esxtop_writes(
     texts: Sequence[str], dates: Dates, usual: DateOrder | None = None
 ) -> tuple[list[str], list[Note]]:
-    """Time stamps as esxtop writes them; other texts stay as they are, dates that would be guessed are refused.
+    """Return time stamps as esxtop writes them; other texts stay as they are, dates that would be guessed are refused.
 
     `usual` is the order of dates that no spreadsheet swapped, if it is known.
     """
@@ -275,7 +275,7 @@ def as_esxtop_writes(
 
 
 def _without_dates(texts: Sequence[str], day: date | None) -> tuple[list[str], list[Note]]:
-    """Times of day as time stamps from that day on; past midnight the next day begins."""
+    """Return times of day as time stamps from that day on; past midnight the next day begins."""
     matches = [_TIME.fullmatch(text.strip()) for text in texts]
     first = next((text for text, match in zip(texts, matches, strict=True) if match), None)
     if first is None:

@@ -68,13 +68,13 @@ FORMAT = "fio"
 
 
 def recognise(head: Head) -> bool:
-    """Whether a file that begins so is an output or a log of fio."""
+    """Return whether a file that begins so is an output or a log of fio."""
     # Logs are told by their first lines; an output is looked for in all of the text.
     return logs.recognise(head) or is_output(head)
 
 
 def read(source: Source) -> Recording:
-    """Reads an output or a log of fio."""
+    """Read an output or a log of fio."""
     if logs.recognise(source.head):
         return logs.read(source)
     parsed = parse_output(source, source.name)

@@ -62,7 +62,7 @@ class _Output:
 
 
 def _files(folder: Path) -> list[_File]:
-    """The files of a directory."""
+    """Return the files of a directory."""
     try:
         paths = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
     except OSError:
@@ -71,7 +71,7 @@ def _files(folder: Path) -> list[_File]:
 
 
 def _below(folder: Path, deep: int = _DEEPEST) -> tuple[list[_File], list[Path]]:
-    """The logs in the directories below one, and those of them that are runs of their own."""
+    """Return the logs in the directories below one, and those of them that are runs of their own."""
     logs: list[_File] = []
     runs: list[Path] = []
     for inner in sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")):
@@ -99,7 +99,7 @@ def _looked_at(path: Path) -> _File:
 
 
 def recognise_directory(path: Path) -> bool:
-    """Whether a directory holds output or logs of fio, and no esxtop capture."""
+    """Return whether a directory holds output or logs of fio, and no esxtop capture."""
     files = _files(path)
     if not any(file.kind in {"output", "log"} for file in files):
         return False
@@ -135,7 +135,7 @@ def _rates(output: _Output) -> pl.DataFrame:
 
 
 def _differences(best: _Output, other: _Output) -> list[str] | None:
-    """The disagreements of two outputs of one run; None if they have different jobs."""
+    """Return the disagreements of two outputs of one run; None if they have different jobs."""
     first, second = _rates(best), _rates(other)
     both = first.join(second, on=["job", "direction"], suffix="_other", maintain_order="left")
     if not both.height or both.height < second.height:
@@ -150,7 +150,7 @@ def _differences(best: _Output, other: _Output) -> list[str] | None:
 
 
 def _of_one_run(outputs: Sequence[_Output]) -> tuple[list[_Output], list[Note]]:
-    """The outputs, without those that repeat another one in another format."""
+    """Return the outputs, without those that repeat another one in another format."""
     kept: list[_Output] = []
     notes = Notes()
     for output in outputs:
@@ -169,7 +169,7 @@ def _of_one_run(outputs: Sequence[_Output]) -> tuple[list[_Output], list[Note]]:
 
 
 def _tables_of(outputs: Sequence[_Output]) -> dict[str, pl.LazyFrame]:
-    """The tables of all outputs; documents are numbered on."""
+    """Return the tables of all outputs; documents are numbered on."""
     tables: dict[str, list[pl.LazyFrame]] = {}
     before = 0
     for output in outputs:
@@ -180,7 +180,7 @@ def _tables_of(outputs: Sequence[_Output]) -> dict[str, pl.LazyFrame]:
 
 
 def _compared(outputs: Sequence[_Output]) -> list[Output]:
-    """The outputs of the directory, to compare with its logs."""
+    """Return the outputs of the directory, to compare with its logs."""
     found = []
     for one in outputs:
         named = _RELEASE.findall(str(one.parsed.meta.get("release") or ""))
@@ -202,7 +202,7 @@ def _job_names(outputs: Sequence[_Output], numbers: Sequence[int]) -> tuple[dict
 
 
 def _resolved(base: str, number: int | None, by_number: dict[int, str], names: Sequence[str]) -> str:
-    """The job of a log of that name and number."""
+    """Return the job of a log of that name and number."""
     if base in names:
         return base
     if number is not None and number in by_number:
@@ -244,7 +244,7 @@ def _read_logs(folder: Path, files: Sequence[_File], outputs: Sequence[_Output])
 
 
 def _together(recordings: Sequence[Recording]) -> dict[str, pl.LazyFrame]:
-    """The tables of all logs; where some have the time of day, those of the others are named `_elapsed`."""
+    """Return the tables of all logs; where some have the time of day, those of the others are named `_elapsed`."""
     frames: dict[str, list[pl.LazyFrame]] = {}
     dated = any("start" in rec.meta for rec in recordings)
     for rec in recordings:
@@ -281,7 +281,7 @@ def _meta(outputs: Sequence[_Output], recordings: Sequence[Recording]) -> dict[s
 
 
 def read_directory(path: Path) -> Recording:
-    """Reads the directory of a run."""
+    """Read the directory of a run."""
     below, runs = _below(path)
     files = [*_files(path), *below]
     read, unread = _read_outputs(files)

@@ -81,7 +81,7 @@ def _failed(error: Exception, at: int) -> json.JSONDecodeError:
 
 
 def _decode(content: Content, at: int) -> tuple[Any, int]:
-    """The JSON value at a place and where it ends; mended where it is only JSON when mended."""
+    """Return the JSON value at a place and where it ends; mended where it is only JSON when mended."""
     text = content.text
     try:
         return content.decoder.raw_decode(text, at)
@@ -108,7 +108,7 @@ def _expect(text: str, at: int, wanted: str) -> str:
 
 
 def _elements(content: Content, at: int, kind: str) -> Iterator[Piece]:
-    """The elements of a list, from after its bracket or from one of its elements; then `end`."""
+    """Yield the elements of a list, from after its bracket or from one of its elements; then `end`."""
     text = content.plain
     at = _skip(text, at)
     while text[at : at + 1] != "]":

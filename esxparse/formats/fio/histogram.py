@@ -68,7 +68,7 @@ class Bins:
 
 
 def lower_edge(index: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The smallest latency of each bin of full fineness, in the log's unit.
+    """Return the smallest latency of each bin of full fineness, in the log's unit.
 
     >>> lower_edge(np.array([5, 127, 128, 129, 192])).tolist()
     [5.0, 127.0, 128.0, 130.0, 256.0]
@@ -80,7 +80,7 @@ def lower_edge(index: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def bins_of(number: int) -> Bins | None:
-    """The bins of a log that has so many of them; none if no fio does."""
+    """Return the bins of a log that has so many of them; none if no fio does."""
     for groups, unit in _GROUPS.items():
         for coarseness in range(_COARSEST + 1):
             if number << coarseness == groups * _GROUP:
@@ -95,18 +95,18 @@ def bins_of(number: int) -> Bins | None:
 
 
 def of_line(numbers: Sequence[int]) -> Bins | None:
-    """The bins of a line of a log."""
+    """Return the bins of a line of a log."""
     return bins_of(len(numbers) - len(_LEADING))
 
 
 def first_line(text: str) -> list[int] | None:
-    """The numbers of the first whole line, if there is one: a line without an end may lack bins."""
+    """Return the numbers of the first whole line, if there is one: a line without an end may lack bins."""
     line = next((line for line in text.split("\n")[:-1] if _LINE.fullmatch(line)), None)
     return [int(cell) for cell in line.split(", ")] if line else None
 
 
 def recognise(text: str) -> bool:
-    """Whether a text begins as a histogram log does."""
+    """Return whether a text begins as a histogram log does."""
     lines = text.split("\n", _LINES)
     if len(lines) == 1:
         whole = _LINE.fullmatch(lines[0])
@@ -131,7 +131,7 @@ def _sparse(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def percentiles(counted: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
-    """The percentiles of each group of rows with the same `keys`: columns `percentile`, `latency_ms`.
+    """Return the percentiles of each group of rows with the same `keys`: columns `percentile`, `latency_ms`.
 
     `counted` has `bin`, `ios` and `middle`. As fio does it: the first bin up to which there are that many I/Os.
     """
@@ -172,7 +172,7 @@ def _tables(rows: pl.DataFrame, name: LogName, *, absolute: bool) -> dict[str, p
 
 
 def _wild(rows: pl.DataFrame) -> list[Note]:
-    """A note on intervals with counts that are not numbers."""
+    """Return a note on intervals with counts that are not numbers."""
     wild, notes = rows.filter("wild"), Notes()
     if wild.height:
         times = wild["time"].unique().sort().to_list()
@@ -185,7 +185,7 @@ def _wild(rows: pl.DataFrame) -> list[Note]:
 
 
 def read(source: Source, name: LogName, first: Sequence[int]) -> Recording:
-    """Reads a histogram log; `first` are the numbers of its first whole line."""
+    """Read a histogram log; `first` are the numbers of its first whole line."""
     number = len(first) - len(_LEADING)
     absolute = since_1970(first[:1])
     if (bins := of_line(first)) is None:

@@ -58,7 +58,7 @@ def _line(hexadecimal: tuple[bool, ...]) -> re.Pattern[bytes]:
 
 
 def number_of_lines(data: bytes | bytearray | memoryview) -> int:
-    """Number of lines in `data`, the last one included where it has no line end."""
+    """Return number of lines in `data`, the last one included where it has no line end."""
     text = bytes(data)
     return text.count(b"\n") + (text[-1:] not in {b"\n", b""})
 
@@ -76,7 +76,7 @@ class _Run:
         self.changed = 0
 
     def take(self, numbers: Numbers) -> list[int]:
-        """Puts numbers, a row for each line, to their places, up to a line that changes a column.
+        """Put numbers, a row for each line, to their places, up to a line that changes a column.
 
         Gives the lines with numbers that do not fit.
         """
@@ -104,7 +104,7 @@ class _Run:
         return [rows.start + place for place in np.flatnonzero(~fits).tolist()]
 
     def many(self) -> None:
-        """Reads the lines of decimal numbers that are next."""
+        """Read the lines of decimal numbers that are next."""
         other = _other(len(self.columns)).search(self.data, self.at)
         text = self.data[self.at : other.start()] if other else b""
         if not text:
@@ -118,7 +118,7 @@ class _Run:
         self.at += len(text)
 
     def one(self) -> None:
-        """Reads the next line by itself."""
+        """Read the next line by itself."""
         end = self.data.find(b"\n", self.at)
         end = len(self.data) if end < 0 else end
         hexadecimal = tuple(one.hexadecimal for one in self.columns)
@@ -131,12 +131,12 @@ class _Run:
         self.at = end + 1
 
     def more(self) -> bool:
-        """Whether there are lines left to read."""
+        """Return whether there are lines left to read."""
         return self.at < len(self.data) and self.lines < self.room and not self.changed
 
 
 def read_integers(data: bytes | bytearray | memoryview, columns: Sequence[Column]) -> tuple[int, bytes, int]:
-    r"""Reads lines of whole numbers, `1000, -4096, 0`, and puts those of line `i` to place `i` of each column.
+    r"""Read lines of whole numbers, `1000, -4096, 0`, and puts those of line `i` to place `i` of each column.
 
     Between two numbers stand a comma and a blank, and nothing else is in a line but a carriage return at its end. A
     number has at most 18 digits; a minus may stand before them. A hexadecimal one has at most 15 and no minus. A last
@@ -167,7 +167,7 @@ def read_integers(data: bytes | bytearray | memoryview, columns: Sequence[Column
 
 
 def take_bins(json: bytes | memoryview) -> tuple[bytes, bytes, bytes, bytes] | None:
-    """Takes the bins of fio out of a text: `"bins" : {"40192" : 34854, "40704" : 10472}`.
+    """Take the bins of fio out of a text: `"bins" : {"40192" : 34854, "40704" : 10472}`.
 
     A number has at most 18 digits, no sign, and no zero before the others; keys rise. Objects of another kind stay.
 

@@ -37,7 +37,7 @@ def _latency(stats: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], fl
 
 
 def _measured(found: Mapping[str, Any]) -> bool:
-    """Whether there was anything to measure: fio writes zeros where there was not (and an enormous `min`)."""
+    """Return whether there was anything to measure: fio writes zeros where there was not (and an enormous `min`)."""
     samples = exact(found.get("N"))
     return bool(samples) if samples is not None else any(exact(found.get(name)) for name in ("max", "mean"))
 
@@ -50,7 +50,7 @@ def _moments(found: Mapping[str, Any], unit: float, prefix: str) -> Row:
 
 @lru_cache
 def _named(names: tuple[str, ...]) -> tuple[float | None, ...]:
-    """The percentiles that are named so; None for what names none: fio 2 fills its list up with zeros."""
+    """Return the percentiles that are named so; None for what names none: fio 2 fills its list up with zeros."""
     # The name times one is infinite where no float is large enough.
     return tuple(float(known) if (known := scaled(name, 1.0)) else None for name in names)
 
@@ -125,7 +125,7 @@ def _spread(document: Document, whose: Row, found: Mapping[str, Any], unit: floa
 
 
 def _direction(document: Document, whose: Row, name: str, stats: Mapping[str, Any]) -> Row:
-    """The row of one direction; its percentiles and bins go into their tables."""
+    """Return the row of one direction; its percentiles and bins go into their tables."""
     row: Row = {"direction": _DIRECTIONS[name], **_traffic(stats)}
     here = {**whose, "direction": row["direction"]}
     convenient: dict[str, list[tuple[float, Any]]] = {}
@@ -149,7 +149,7 @@ def _did_io(stats: Mapping[str, Any]) -> bool:
 
 
 def _job(document: Document, job: Mapping[str, Any], given: Mapping[str, str] | None, whose: Row) -> list[Row]:
-    """The rows of one job: a row for each direction that did I/O or was asked for."""
+    """Return the rows of one job: a row for each direction that did I/O or was asked for."""
     wanted = asked(given.get("rw")) if given else ()
     there = {name: mapping(job[name]) for name in _DIRECTIONS if isinstance(job.get(name), dict)}
     kept = {name: stats for name, stats in there.items() if _did_io(stats) or (name in wanted and "mixed" not in there)}
@@ -183,7 +183,7 @@ def _texts(value: Any) -> dict[str, str]:
 
 
 def _common_options(value: Any, hostname: Any) -> dict[str, str]:
-    """The global options: one object, or one for each client."""
+    """Return the global options: one object, or one for each client."""
     if isinstance(value, list):
         clients = [mapping(one) for one in value]
         value = next((one for one in clients if one.get("hostname") == hostname), clients[0] if clients else {})
@@ -191,7 +191,7 @@ def _common_options(value: Any, hostname: Any) -> dict[str, str]:
 
 
 def _with_options(document: Document, whose: Row, job: Mapping[str, Any], common: Any) -> dict[str, str] | None:
-    """The effective options of a job, where the document has any; both kinds go into their table."""
+    """Return the effective options of a job, where the document has any; both kinds go into their table."""
     globally, own = _common_options(common, whose["hostname"]), _texts(job.get("job options"))
     document.rows["options"] += [
         {**whose, "option": name, "value": text, "given": "global"}
@@ -268,7 +268,7 @@ def _document(lines: Places, start: int, line: int, pieces: Iterable[Piece]) -> 
 
 
 def parse(text: str, bins: Sequence[Counts] = ()) -> tuple[list[Document], list[tuple[int, int]]]:
-    """The documents in a text, and where each begins and ends in it; `bins` are what was taken out of it."""
+    """Return the documents in a text, and where each begins and ends in it; `bins` are what was taken out of it."""
     content = Content(text, bins)
     documents: list[Document] = []
     spans: list[tuple[int, int]] = []

@@ -103,7 +103,7 @@ class _Law:
     """Whether the rate stays the same while latencies change: something limits it. None if that does not show."""
 
     def judge(self) -> tuple[bool, int]:
-        """Whether values are nanoseconds, and how strong that evidence is: the first line that applies."""
+        """Return whether values are nanoseconds, and how strong that evidence is: the first line that applies."""
         flying, quick = self.nanoseconds, self.typical < _QUICK
         in_memory = flying >= _SLOW_QUEUE and _SHORTEST <= self.typical < _QUICK and self.rate >= _FAST_RATE
         possible = self.impossible is False
@@ -122,7 +122,7 @@ class _Law:
         return next((nanoseconds, strength) for applies, nanoseconds, strength in answers if applies)
 
     def clue(self) -> Clue:
-        """The evidence in words."""
+        """Return the evidence in words."""
         nanoseconds, strength = self.judge()
         why = f"I/Os in flight on average: {self.nanoseconds:.2g} if ns, {self.microseconds:.2g} if us"
         if self.steady is not None:
@@ -140,7 +140,7 @@ def _in_flight(rows: Sequence[Entry], unit_ms: float) -> float:
 
 
 def _too_early(rows: Sequence[Entry], *, averaged: bool) -> bool | None:
-    """Whether latencies in microseconds exceed the time since the job began; None if neither shows."""
+    """Return whether latencies in microseconds exceed the time since the job began; None if neither shows."""
     if rows[0]["time"] >= EPOCH_MS:
         return None
     # Times are cut to whole ms. The mean of a window may hold a few I/Os that a ramp_time left.
@@ -151,7 +151,7 @@ def _too_early(rows: Sequence[Entry], *, averaged: bool) -> bool | None:
 
 
 def _unsteadiness(times: Floats, latencies: Floats) -> float | None:
-    """The variance of the number in flight, by its variance with the latencies of other I/Os; None if too short.
+    """Return the variance of the number in flight, by its variance with the latencies of other I/Os; None if too short.
 
     In a queue that stays full each completion is followed by the next issue: the number in flight stays the same. It
     does not with the latencies of I/Os that completed one latency later.
@@ -171,7 +171,7 @@ def _unsteadiness(times: Floats, latencies: Floats) -> float | None:
 
 
 def _steady(rows: Sequence[Entry]) -> bool | None:
-    """Whether nanoseconds (or else microseconds) make it a queue that stays full; None if neither shows."""
+    """Return whether nanoseconds (or else microseconds) make it a queue that stays full; None if neither shows."""
     times, values = np.array(sorted((row["time"], row["value"]) for row in rows), dtype=float).T
     for nanoseconds, unit in ((True, _NS), (False, _US)):
         found = _unsteadiness(times, values * unit)
@@ -204,7 +204,7 @@ def _of_averages(rows: Sequence[Entry], rates: Sequence[Entry]) -> _Law:
 
 
 def _paced(rows: Sequence[Entry], rates: Sequence[Entry]) -> bool | None:
-    """Whether latencies change and rates do not: in a full queue, rates follow. None if that does not show."""
+    """Return whether latencies change and rates do not: in a full queue, rates follow. None if that does not show."""
     by_time = {(row["time"], row["direction"]): row["value"] for row in rates}
     both = [
         (row["value"], rate) for row in rows if row["value"] and (rate := by_time.get((row["time"], row["direction"])))
@@ -234,7 +234,7 @@ def _of_submission(rows: Sequence[Entry]) -> Clue:
 
 
 def clue(metric: str, rows: Sequence[Entry], columns: Sequence[str]) -> Clue:
-    """The evidence in the entries of one log of latencies."""
+    """Return the evidence in the entries of one log of latencies."""
     if "priority" in columns:
         return Clue(nanoseconds=True, why="lines have a priority, which fio writes from 3.19 on", strength=PROOF)
     if metric == "slat":
@@ -296,7 +296,7 @@ class Logs:
     clues: tuple[tuple[str, str, Clue], ...]
 
     def of_run(self, base: str) -> Logs:
-        """The logs that fio named `base`."""
+        """Return the logs that fio named `base`."""
         opened = tuple(log for log in self.opened if log_name(log.file).base == base)
         return Logs(opened, tuple(one for one in self.clues if one[0] == base))
 
@@ -338,7 +338,7 @@ def open_logs(logs: Iterable[tuple[str, str]]) -> Logs:
 
 
 def _of_job(logs: Mapping[str, Log]) -> Iterable[tuple[str, Clue]]:
-    """The evidence of several logs of one job together."""
+    """Yield the evidence of several logs of one job together."""
     latency = logs.get("clat") or logs.get("lat")
     if latency is None:
         return

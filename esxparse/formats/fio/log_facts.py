@@ -33,7 +33,7 @@ Row = tuple[str, ...]
 
 
 def numbered(columns: Sequence[str], row: Row) -> dict[str, int] | None:
-    """The numbers of a line by name; none if another column than the priority is hexadecimal."""
+    """Return the numbers of a line by name; none if another column than the priority is hexadecimal."""
     cells = dict(zip(columns, row, strict=True))
     if any(text.startswith("0x") for name, text in cells.items() if name != "priority"):
         return None
@@ -60,14 +60,14 @@ def _fitting(layout: Sequence[str], rows: Sequence[tuple[list[int], list[int]]])
 
 
 def sample(text: str) -> list[Row]:
-    """The cells of the whole lines of a log's beginning that have the shape of an entry."""
+    """Return the cells of the whole lines of a log's beginning that have the shape of an entry."""
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     whole = lines[:-1] if len(lines) > 1 else lines
     return [tuple(line.split(", ")) for line in whole if ENTRY.fullmatch(line)]
 
 
 def layout(rows: Sequence[Row], *, before_3_19: bool = False) -> tuple[str, ...] | None:
-    """The columns of a log, from its lines; None if they are not of a fio log.
+    """Return the columns of a log, from its lines; None if they are not of a fio log.
 
     Of several that fit all lines the likelier is taken; `before_3_19` tells that no line has a priority.
     """
@@ -102,22 +102,22 @@ _LAST_MS = 253_402_300_799_999
 
 
 def since_1970(times: Sequence[int]) -> bool:
-    """Whether most of these times, in milliseconds, count from 1970 (`log_unix_epoch=1`)."""
+    """Return whether most of these times, in milliseconds, count from 1970 (`log_unix_epoch=1`)."""
     return 2 * sum(EPOCH_MS <= time <= _LAST_MS for time in times) > len(times)
 
 
 def bounds(*, absolute: bool) -> tuple[int, int]:
-    """The first and last time, in milliseconds, that counts from the same moment as the log's other times."""
+    """Return the first and last time, in milliseconds, that counts from the same moment as the log's other times."""
     return (EPOCH_MS, _LAST_MS) if absolute else (0, EPOCH_MS - 1)
 
 
 def of_clock(*, absolute: bool) -> pl.Expr:
-    """Whether a column `time` counts from the same moment as the log's other times."""
+    """Return whether a column `time` counts from the same moment as the log's other times."""
     return pl.col("time").is_between(*bounds(absolute=absolute))
 
 
 def clock(rows: pl.DataFrame, *, absolute: bool) -> pl.Series:
-    """The column `time` or `elapsed_s` of rows with a column `time` in milliseconds."""
+    """Return the column `time` or `elapsed_s` of rows with a column `time` in milliseconds."""
     if absolute:
         return (rows["time"] * 1000).cast(TIME)
     # polars multiplies by the inverse: 6.0040000000000004.
@@ -125,7 +125,7 @@ def clock(rows: pl.DataFrame, *, absolute: bool) -> pl.Series:
 
 
 def whose(name: LogName) -> list[pl.Expr]:
-    """The columns that tell whose log it is, the same for all rows."""
+    """Return the columns that tell whose log it is, the same for all rows."""
     host = [pl.lit(name.host).alias("hostname")] if name.host else []
     return [pl.lit(name.base).alias("job"), pl.lit(name.number, dtype=pl.Int64).alias("job_number"), *host]
 
@@ -161,7 +161,7 @@ class LogName:
 
 
 def log_name(name: str) -> LogName:
-    """The parts of a log's name; folders, bundles and what packed it are left out.
+    """Return the parts of a log's name; folders, bundles and what packed it are left out.
 
     >>> log_name("runs/night.tgz:fio/randread_clat.3.log.gz")
     LogName(base='randread', metric='clat', number=3, host=None)

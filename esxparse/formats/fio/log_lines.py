@@ -57,7 +57,7 @@ class Entries:
 
 
 def _numbers(frame: pl.DataFrame, schema: Mapping[str, PolarsDataType]) -> pl.DataFrame:
-    """Columns read as text, hexadecimal numbers, as numbers."""
+    """Return columns read as text, hexadecimal numbers, as numbers."""
     texts = [name for name, dtype in schema.items() if dtype == pl.String]
     return frame.with_columns(
         pl.col(name).str.strip_chars(" ").str.strip_prefix("0x").str.to_integer(base=16, dtype=pl.Int64, strict=False)
@@ -66,7 +66,7 @@ def _numbers(frame: pl.DataFrame, schema: Mapping[str, PolarsDataType]) -> pl.Da
 
 
 def judged(piece: bytes, schema: Mapping[str, PolarsDataType], sound: pl.Expr) -> tuple[pl.DataFrame, int, list[Bad]]:
-    """The entries of a piece, its number of lines, and the invalid lines, counted from 1."""
+    """Return the entries of a piece, its number of lines, and the invalid lines, counted from 1."""
     # The header gives each line the same number of columns, and what goes beyond them a place of its own.
     header = ",".join([*schema, _MORE]).encode() + b"\n"
     wide = {name: pl.String if dtype == pl.String else pl.Int64 for name, dtype in schema.items()}
@@ -103,7 +103,7 @@ def read_entries(
     sound: pl.Expr,
     kept: Callable[[pl.DataFrame], pl.DataFrame] = lambda rows: rows,
 ) -> Entries:
-    """The entries of a log: lines of the columns of `schema` (text is for hexadecimal numbers) that are `sound`.
+    """Yield the entries of a log: lines of the columns of `schema` (text is for hexadecimal numbers) that are `sound`.
 
     `kept` makes of the rows of a piece what is kept of them.
     """
@@ -143,12 +143,12 @@ def read_entries(
 
 
 def ends_in_number(line: bytes) -> bool:
-    """Whether nothing shows that the last number of a line is whole: no line end, no blank follows it."""
+    """Return whether nothing shows that the last number of a line is whole: no line end, no blank follows it."""
     return bool(line) and may_be_cut(line.decode("utf-8", "replace"))
 
 
 def unended(line: int, text: bytes) -> Bad:
-    """A last line that ends in a number which may be cut."""
+    """Return a last line that ends in a number which may be cut."""
     return Bad(line, text[:_SHOWN].decode("utf-8", "replace"))
 
 

@@ -40,7 +40,7 @@ class Evidence:
 
 
 def weigh(base: str, logs: Logs, outputs: Iterable[Output]) -> Evidence:
-    """The evidence on the logs that fio named `base`: an output proves a unit only if it is of the same run."""
+    """Return the evidence on the logs that fio named `base`: an output proves a unit only if it is of the same run."""
     own = logs.of_run(base)
     compared = [(output, compare_output(output, base, own.opened)) for output in outputs]
     proofs = [(output, found) for output, found in compared if isinstance(found, Clue)]
@@ -73,13 +73,13 @@ def _output(file: Path, base: str) -> Output | None:
 
 
 def find_outputs(folders: Iterable[Path], base: str) -> list[Output]:
-    """The outputs of fio in directories, compared by the name that fio gave the logs."""
+    """Return the outputs of fio in directories, compared by the name that fio gave the logs."""
     files = (file for folder in folders for file in neighbours(folder, lambda name: name.metric == "unknown"))
     return [output for file in files if (output := _output(file, base))]
 
 
 def neighbours(folder: Path, wanted: Callable[[LogName], bool]) -> list[Path]:
-    """The first files of a directory with a wanted name, in order of their names."""
+    """Return the first files of a directory with a wanted name, in order of their names."""
     try:
         files = [one for one in sorted(folder.iterdir()) if wanted(log_name(one.name)) and one.is_file()]
     except OSError:
@@ -88,7 +88,7 @@ def neighbours(folder: Path, wanted: Callable[[LogName], bool]) -> list[Path]:
 
 
 def beginning(path: Path) -> bytes:
-    """The first bytes of a file; none if it cannot be read."""
+    """Return the first bytes of a file; none if it cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(LOOK)
@@ -97,7 +97,7 @@ def beginning(path: Path) -> bytes:
 
 
 def evidence_near(path: Path | None) -> Evidence:
-    """The evidence in the other logs in a log's directory, and in outputs there or one directory up."""
+    """Return the evidence in the other logs in a log's directory, and in outputs there or one directory up."""
     if path is None:
         return Evidence()
     own = log_name(path.name)

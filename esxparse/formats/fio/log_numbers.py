@@ -53,11 +53,11 @@ class Wanted:
     """The number that all lines are expected to have."""
 
     def to(self, out: NDArray[Any] | int) -> Column:
-        """The column, with a place for its numbers."""
+        """Return the column, with a place for its numbers."""
         return Column(self.low, self.high, self.hexadecimal, self.times, self.over, out)
 
     def stored(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
-        """Numbers of lines as they are in the table."""
+        """Return numbers of lines as they are in the table."""
         if np.dtype(self.dtype) == np.float64:
             return numbers * float(self.times) / float(self.over)
         return (numbers * self.times).astype(self.dtype)
@@ -78,7 +78,7 @@ class _Block:
         self.outs = [np.empty(self.capacity, dtype=one.dtype) if one.same is None else one.same for one in self.wanted]
 
     def spread(self, changed: int) -> None:
-        """Gives columns (a bit for each) memory of their own; all rows so far have the one number."""
+        """Give columns (a bit for each) memory of their own; all rows so far have the one number."""
         for place, one in enumerate(self.wanted):
             out = self.outs[place]
             if changed >> place & 1 and isinstance(out, int):
@@ -115,7 +115,7 @@ class _Reader:
         self.sound = pl.all_horizontal(pl.col(one.name).is_between(one.low, one.high) for one in wanted)
 
     def _room_for(self, lines: int, length: int) -> _Block:
-        """A block with room for `lines` more rows, which take `length` bytes."""
+        """Return a block with room for `lines` more rows, which take `length` bytes."""
         if not self.blocks or self.blocks[-1].rows + lines > self.blocks[-1].capacity:
             # The rest of the log at this piece's length of a line; as much again as was read where nobody knows it.
             rest = max(self.position, _UNKNOWN) if self.size is None else max(self.size - self.position - length, 0)
@@ -124,7 +124,7 @@ class _Reader:
         return self.blocks[-1]
 
     def take(self, buffer: bytearray) -> _Piece | None:
-        """Fills `buffer` with the next piece; none at the end."""
+        """Fill `buffer` with the next piece; none at the end."""
         with self.lock:
             if self.content.ended or not (length := self.content.fill(buffer)):
                 return None
@@ -142,7 +142,7 @@ class _Reader:
             return piece
 
     def _read(self, buffer: bytearray, piece: _Piece) -> NDArray[np.int64]:
-        """Reads a piece and gives its odd lines."""
+        """Read a piece and gives its odd lines."""
         rows = slice(piece.row, piece.row + piece.lines)
         while True:
             outs = list(piece.block.outs)
@@ -157,7 +157,7 @@ class _Reader:
                 piece.block.spread(changed)
 
     def _judge(self, buffer: bytearray, piece: _Piece, odd: NDArray[np.int64]) -> list[Bad]:
-        """Writes the numbers of odd lines that are entries all the same, and returns the other lines."""
+        """Write the numbers of odd lines that are entries all the same, and returns the other lines."""
         texts = [bytes(buffer[start:end]) for _, start, end in odd.tolist()]
         rows, _, bad = judged(b"".join(text + b"\n" for text in texts), self.schema, self.sound)
         refused = np.array([one.line - 1 for one in bad], dtype=np.int64)
@@ -175,7 +175,7 @@ class _Reader:
         return [Bad(line, one.text) for line, one in zip(lines, bad, strict=True)]
 
     def read(self) -> list[Bad]:
-        """Takes and reads pieces until there are none left; returns the invalid lines."""
+        """Take and reads pieces until there are none left; returns the invalid lines."""
         buffer = bytearray()
         bad: list[Bad] = []
         while (piece := self.take(buffer)) is not None:
@@ -208,7 +208,7 @@ def _frames(blocks: Sequence[_Block], wanted: Sequence[Wanted]) -> tuple[list[pl
 
 
 def _without(frame: pl.DataFrame, rows: NDArray[np.int64]) -> list[pl.DataFrame]:
-    """A frame without some rows."""
+    """Return a frame without some rows."""
     if len(rows) <= _SLICES:
         between = pairwise([-1, *rows.tolist(), frame.height])
         return [frame[before + 1 : after] for before, after in between if before + 1 < after]
@@ -218,7 +218,7 @@ def _without(frame: pl.DataFrame, rows: NDArray[np.int64]) -> list[pl.DataFrame]
 
 
 def read_columns(source: Source, wanted: Sequence[Wanted]) -> tuple[Entries, Mapping[str, int]]:
-    """The entries of a log that has these columns, and the number of each column in which all are one.
+    """Return the entries of a log that has these columns, and the number of each column in which all are one.
 
     Such columns are not in the frames.
     """

@@ -62,13 +62,13 @@ class KnownRelease:
 
 
 def release_in(head: bytes) -> Release | None:
-    """The release that an output of fio names in its beginning."""
+    """Return the release that an output of fio names in its beginning."""
     match = _RELEASE.search(head[:LOOK])
     return (int(match[1]), int(match[2])) if match else None
 
 
 def common_release(found: Iterable[KnownRelease]) -> KnownRelease | None:
-    """The newest of the releases; None without any, or if their logs differ in units."""
+    """Return the newest of the releases; None without any, or if their logs differ in units."""
     releases = sorted(found, key=lambda one: one.release)
     eras = {sum(one.release >= begin for begin in _ERAS) for one in releases}
     return releases[-1] if len(eras) == 1 else None
@@ -87,12 +87,12 @@ class Output:
     """Why its jobs were not read, if they were not."""
 
     def of_run(self, base: str) -> list[Mapping[str, Any]]:
-        """The jobs whose logs fio names `base`."""
+        """Return the jobs whose logs fio names `base`."""
         return [job for job in self.jobs if job["job"] == base or (job["job"], base) in self.prefixes]
 
 
 def compared_output(name: str, release: Release | None, tables: Mapping[str, pl.LazyFrame]) -> Output:
-    """An output with the tables `jobs` and `options` of its reader."""
+    """Return an output with the tables `jobs` and `options` of its reader."""
     jobs = tables["jobs"].select(_COLUMNS).collect().to_dicts()
     prefixes: frozenset[tuple[str, str]] = frozenset()
     if "options" in tables:
@@ -106,7 +106,7 @@ def _within(factor: float, one: float, other: float) -> bool:
 
 
 def _rate(log: Log, rows: Rows) -> tuple[str, float]:
-    """The rate in some lines of a log: the column of `jobs` that it corresponds to, and the rate."""
+    """Return the rate in some lines of a log: the column of `jobs` that it corresponds to, and the rate."""
     mean = sum(row["value"] for row in rows) / len(rows)
     if log.metric == "bw" and log.averaged:
         return "bandwidth_bytes_per_s", mean * _KIB
@@ -117,7 +117,7 @@ def _rate(log: Log, rows: Rows) -> tuple[str, float]:
 
 
 def _compared(logs: Sequence[Log], jobs: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Log, Rows, Mapping[str, Any]]]:
-    """The lines of each log in each direction, with each job that has the same direction."""
+    """Yield the lines of each log in each direction, with each job that has the same direction."""
     for log in logs:
         for job in jobs:
             mixed = job["direction"] == "mixed"
@@ -127,7 +127,7 @@ def _compared(logs: Sequence[Log], jobs: Sequence[Mapping[str, Any]]) -> Iterato
 
 
 def _same_rate(logs: Sequence[Log], jobs: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether a log and a job have the same rate in a direction."""
+    """Return whether a log and a job have the same rate in a direction."""
     for log, rows, job in _compared(logs, jobs):
         if log.metric not in LATENCIES or not log.averaged:
             column, rate = _rate(log, rows)
@@ -152,7 +152,7 @@ def _fitting_units(
 
 
 def compare_output(output: Output, base: str, logs: Sequence[Log]) -> Clue | str:
-    """The unit of latencies by an output of the same run, or why the output may be of another run.
+    """Return the unit of latencies by an output of the same run, or why the output may be of another run.
 
     Args:
         output: The output.

@@ -70,7 +70,7 @@ def _bandwidth(rows: Sequence[Entry], known: KnownRelease | None) -> Unit:
 def unit_of(
     metric: str, rows: Sequence[Entry], columns: Sequence[str], known: KnownRelease | None, of_run: Clue | None = None
 ) -> Unit:
-    """The unit of a log's values, by its first entries: `time` (ms), `value`, `direction`, `size` ..."""
+    """Return the unit of a log's values, by its first entries: `time` (ms), `value`, `direction`, `size` ..."""
     if metric in LATENCIES:
         return _latency(metric, rows, columns, known, of_run)
     if metric == "bw":

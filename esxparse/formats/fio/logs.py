@@ -46,12 +46,12 @@ _PRIORITY_FIFTH, _OFFSET_FIFTH = log_facts.LAYOUTS[5]
 
 
 def recognise(head: Head) -> bool:
-    """Whether a file begins as a fio log does; never an error."""
+    """Return whether a file begins as a fio log does; never an error."""
     return log_facts.recognised(head.text[:_LOOK]) or histogram.recognise(head.text)
 
 
 def _interval(rows: Sequence[Mapping[str, int]]) -> float | None:
-    """Seconds between averages; none if there is a line for each I/O."""
+    """Return seconds between averages; none if there is a line for each I/O."""
     times = [row["time"] for row in rows if row["direction"] == rows[0]["direction"]]
     gaps = [later - earlier for earlier, later in pairwise(times)]
     return round(median(gaps) / 1000, 3) if gaps and median(gaps) > 0 and not rows[0]["size"] else None
@@ -82,7 +82,7 @@ def _wanted(
 
 
 def _table(frame: pl.DataFrame, same: Mapping[str, int], name: LogName) -> pl.LazyFrame:
-    """The table of those columns, and of what is the same in all rows: that takes no memory."""
+    """Return the table of those columns, and of what is the same in all rows: that takes no memory."""
     if "direction" in frame.columns:
         frame = frame.with_columns(frame["direction"].cat.to(DIRECTION))
     size = pl.col("block_size_bytes") if "block_size_bytes" in frame.columns else pl.lit(same["block_size_bytes"])
@@ -121,7 +121,7 @@ def _nothing(source: Source) -> DamagedError:
 
 
 def _read_series(source: Source, cells: Sequence[Row], columns: tuple[str, ...], evidence: Evidence) -> Recording:
-    """Reads a log of those columns; `cells` are of its first lines."""
+    """Read a log of those columns; `cells` are of its first lines."""
     name = log_facts.log_name(source.name)
     first = [row for row in (log_facts.numbered(columns, one) for one in cells if len(one) == len(columns)) if row]
     unit = unit_of(name.metric, first, columns, evidence.known, evidence.clue)
@@ -154,7 +154,7 @@ def _read_series(source: Source, cells: Sequence[Row], columns: tuple[str, ...],
 
 
 def read(source: Source, evidence: Evidence | None = None) -> Recording:
-    """Reads a log.
+    """Read a log.
 
     Args:
         source: The log.

@@ -60,7 +60,7 @@ def _starts_run(text: str) -> bool:
 
 
 def _blocks(lines: Sequence[Line]) -> Iterator[list[Line]]:
-    """The lines in blocks that begin with a head; what comes before the first head is a block too."""
+    """Yield the lines in blocks that begin with a head; what comes before the first head is a block too."""
     block: list[Line] = []
     for line in lines:
         if _is_head(line[1]) and block:
@@ -98,7 +98,7 @@ def _disks(document: Document, lines: Iterable[Line], hostname: str | None) -> N
 
 
 def _result(document: Document, head: re.Match[str], block: Sequence[Line], host: str | None, place: int) -> list[Row]:
-    """The rows of the block of one job."""
+    """Return the rows of the block of one job."""
     line = block[0][0]
     whose: Row = {
         "job_number": place,
@@ -124,7 +124,7 @@ def _result(document: Document, head: re.Match[str], block: Sequence[Line], host
 
 
 def _with_asked(document: Document, rows: list[Row], askings: Sequence[re.Match[str]]) -> list[Row]:
-    """The rows with what was asked of their jobs, and how many workers each job had in all."""
+    """Return the rows with what was asked of their jobs, and how many workers each job had in all."""
     by_job = {(match["job"], match["group"]): match for match in askings}
     members: dict[Any, int] = {}
     for row in {row["job_number"]: row for row in rows}.values():
@@ -161,7 +161,7 @@ def _without_results(rows: Sequence[Row], askings: Sequence[re.Match[str]], line
 
 
 def is_part(text: str) -> bool:
-    """Whether a line is one of normal output."""
+    """Return whether a line is one of normal output."""
     return _is_head(text) or tells_of_job(text) or bool(_LINES["group"].match(text) or _LINES["disk"].match(text))
 
 
@@ -184,7 +184,7 @@ def _snapshots(blocks: Sequence[list[Line]]) -> list[list[list[Line]]]:
 
 
 def _run(lines: Sequence[Line]) -> list[Document]:
-    """The documents of one run, one for each snapshot."""
+    """Return the documents of one run, one for each snapshot."""
     askings: list[tuple[int, re.Match[str]]] = []
     release: str | None = None
     documents = []
@@ -214,7 +214,7 @@ def _run(lines: Sequence[Line]) -> list[Document]:
 
 
 def parse(lines: Sequence[Line]) -> list[Document]:
-    """The documents of the runs in numbered lines: a new one begins where jobs are announced after results."""
+    """Return the documents of the runs in numbered lines: a new one begins where jobs are announced after results."""
     runs: list[list[Line]] = [[]]
     results = False
     for line in lines:

@@ -21,7 +21,7 @@ _BOUNDS = ("2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000
 
 
 def _plain(text: str | None) -> float | None:
-    """A number that fio shortened by thousands: `20.6k`, `4639.4k`, `1.2M`."""
+    """Return a number that fio shortened by thousands: `20.6k`, `4639.4k`, `1.2M`."""
     match = _AMOUNT.match(text or "")
     return _times(match, 1000) if match else None
 
@@ -175,7 +175,7 @@ _OF_DIRECTION = frozenset({"latency", "percentiles", "bandwidth", "iops"})
 
 
 def _misplaced(block: _Block, kind: str, match: re.Match[str], line: int) -> bool:
-    """Whether nothing shows of which direction a line is, or of which job; it is said where that begins."""
+    """Return whether nothing shows of which direction a line is, or of which job; it is said where that begins."""
     if not block.foreign and kind in ("new", "old") and _direction_of(block, match) in block.rows:
         block.foreign = True
         what = f"{match['direction']} appears a second time: the first line of a job may be missing"
@@ -205,7 +205,7 @@ def _more_percentiles(block: _Block, values: list[tuple[str, str]], line: int) -
 
 
 def read_job(document: Document, whose: Row, lines: Iterable[Line]) -> list[Row]:
-    """The rows of one job, from the lines after its first; percentiles and shares go into their tables."""
+    """Return the rows of one job, from the lines after its first; percentiles and shares go into their tables."""
     block = _Block(document, whose)
     for line, text, _ in lines:
         found = next(((kind, match) for kind, pattern in _LINES.items() if (match := pattern.match(text))), None)
@@ -254,7 +254,7 @@ def _convenient(document: Document, whose: Row, direction: str) -> Row:
 
 
 def _issued(block: _Block, direction: str) -> Row:
-    """The counts of a direction; `all` is their sum, unless the writes have a row of their own."""
+    """Return the counts of a direction; `all` is their sum, unless the writes have a row of their own."""
     # Of syncs fio counts how many there were, and prints zeros for the others.
     names = (("ios", "total"), ("short_ios", "short"), ("dropped_ios", "drop"))[: 1 if direction == "sync" else 3]
     place = {"read": 0, "write": 1, "trim": 2, "sync": 3, "all": 0 if block.split else None}[direction]
@@ -271,5 +271,5 @@ _TOLD = re.compile(
 
 
 def tells_of_job(text: str) -> bool:
-    """Whether a line is one of the block of a job, or of what fio says before its results."""
+    """Return whether a line is one of the block of a job, or of what fio says before its results."""
     return bool(_TOLD.search(text)) or any(pattern.match(text) for pattern in _LINES.values())

@@ -27,12 +27,12 @@ _HUGE = 1 << 62
 
 
 def asked(rw: str | None) -> tuple[str, ...]:
-    """The directions of an `rw=` option; `randread:8` and `rw:sequencer` have an offset that does not matter."""
+    """Return the directions of an `rw=` option; `randread:8` and `rw:sequencer` have an offset that does not matter."""
     return _ASKED.get((rw or "").split(":")[0].lower(), ())
 
 
 def size(text: str, kb_base: str = "1024") -> int | None:
-    """The bytes of a size as options have it.
+    """Return the bytes of a size as options have it.
 
     fio's `kb_base=1024`, the default, has k = 1024 and ki = 1000; `kb_base=1000` has them the other way round.
 
@@ -77,7 +77,7 @@ def sizes(options: Mapping[str, str]) -> dict[str, int | None]:
 
 
 def effective(common: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
-    """The options of a job, in the order in which fio took them: global ones, its own, defaults for the rest."""
+    """Return the options of a job, in the order in which fio took them: global ones, its own, defaults for the rest."""
     taken = {name: value for name, value in common.items() if name not in own} | dict(own)
     given = {_ALIASES.get(name, name): value for name, value in taken.items()}
     if "bsrange" in given and "bs" in own and "bsrange" not in own:

@@ -53,14 +53,14 @@ class Parsed:
 
 
 def is_output(head: Head) -> bool:
-    """Whether a file that begins so is an output of fio: JSON, normal, terse, or its errors alone."""
+    """Return whether a file that begins so is an output of fio: JSON, normal, terse, or its errors alone."""
     text = head.text
     found = any(head.holds(*marks) and pattern.search(text) for marks, pattern in _OUTPUTS)
     return found or text.lstrip().startswith("fio: ")
 
 
 def _lines(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[Line]:
-    """The lines outside the JSON: number, text without the name of the host that said it, that host."""
+    """Yield the lines outside the JSON: number, text without the name of the host that said it, that host."""
     at, line, host = 0, 1, None
     for start, end in [*spans, (len(text), len(text))]:
         for place, content in enumerate(text[at:start].split("\n"), line):
@@ -110,7 +110,7 @@ def _without_repeats(documents: list[Document]) -> tuple[list[Document], list[No
 
 
 def _beside(lines: Iterable[Line]) -> tuple[list[Note], list[str]]:
-    """Notes on what fio said beside its results, and its errors."""
+    """Return notes on what fio said beside its results, and its errors."""
     notes = Notes()
     errors: dict[str, int] = {}
     other: list[tuple[int, str]] = []
@@ -132,7 +132,7 @@ def _beside(lines: Iterable[Line]) -> tuple[list[Note], list[str]]:
 
 
 def _failures(documents: Iterable[Document]) -> Iterator[Note]:
-    """Notes on jobs of JSON and terse output that failed (normal output has its own, with the reason)."""
+    """Yield notes on jobs of JSON and terse output that failed (normal output has its own, with the reason)."""
     for document in documents:
         failed = {
             (row["job_number"], str(row["job"]), str(row["error"]))
@@ -178,7 +178,7 @@ _IN_JSON = Form(json=True, keep="bs|.*_range|.*_allowed|.*split|.*mix.*|.*distri
 
 
 def _without_foreign(lines: list[Line]) -> tuple[list[Line], list[Note]]:
-    """The lines without numbers in another locale, and a note about them."""
+    """Return the lines without numbers in another locale, and a note about them."""
     plain, notes = leave_out("\n".join(text for _, text, _ in lines), _PRINTED)
     kept = [(place, text, host) for (place, _, host), text in zip(lines, plain.split("\n"), strict=True)]
     return kept, [replace(note, line=lines[(note.line or 1) - 1][0]) for note in notes]
@@ -203,7 +203,7 @@ def _documents(text: Text, bins: Sequence[Counts]) -> tuple[list[Document], list
 
 
 def _text(source: Source) -> tuple[Text, list[Counts]]:
-    """The text without its bins, which are nearly all of a large JSON+, and those bins."""
+    """Return the text without its bins, which are nearly all of a large JSON+, and those bins."""
     content, notes = source.buffer()
     slim, bins = Counts.of(content)
     text = decode(slim)
@@ -212,7 +212,7 @@ def _text(source: Source) -> tuple[Text, list[Counts]]:
 
 @uncollected()
 def parse_output(source: Source, name: str) -> Parsed:
-    """The tables of an output of fio; `name` is what errors call it."""
+    """Return the tables of an output of fio; `name` is what errors call it."""
     text, bins = _text(source)
     documents, notes, errors = _documents(text, bins)
     tables, refused = assemble(documents)

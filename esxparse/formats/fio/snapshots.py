@@ -45,7 +45,7 @@ def _numbers(row: Row, names: Iterable[str]) -> dict[str, float]:
 
 
 def _keyed(document: Document) -> dict[Key, Row]:
-    """The rows of jobs that did something, by what they are called in every snapshot; workers in their order."""
+    """Return the rows of jobs that did something, by what they are called in every snapshot; workers in their order."""
     workers: dict[Key, dict[Any, int]] = {}
     found = {}
     for row in document.rows["jobs"]:
@@ -57,7 +57,7 @@ def _keyed(document: Document) -> dict[Key, Row]:
 
 
 def _may_follow(before: Row, after: Row, slack: float) -> bool:
-    """Whether the counts of a job and direction may have become these: none falls, and the rate stays likely."""
+    """Return whether the counts of a job and direction may have become these: none falls, and the rate stays likely."""
     first, second = (_numbers(row, (*_GROWING, *_FALLING)) for row in (before, after))
     both = first.keys() & second.keys()
     if any(second[name] < first[name] * (1 - slack * (name != "runtime_s")) for name in both if name in _GROWING):
@@ -72,7 +72,7 @@ def _may_follow(before: Row, after: Row, slack: float) -> bool:
 
 
 def _same_process(pairs: Sequence[tuple[Row, Row]]) -> bool | None:
-    """Whether process or start identify the rows of both as one run; None if neither is known."""
+    """Return whether process or start identify the rows of both as one run; None if neither is known."""
     for name in ("start", "pid"):
         known = [(one[name], two[name]) for one, two in pairs if one.get(name) and two.get(name)]
         if known:
@@ -86,7 +86,7 @@ def _unchanged(before: Row, after: Row) -> bool:
 
 
 def _by_clock(before: Document, after: Document, pairs: Sequence[tuple[Row, Row]]) -> bool | None:
-    """Whether less time passed between two documents than the second took; None without times."""
+    """Return whether less time passed between two documents than the second took; None without times."""
     if before.time is None or after.time is None:
         return None
     passed = (after.time - before.time).total_seconds()
@@ -100,7 +100,7 @@ def _by_clock(before: Document, after: Document, pairs: Sequence[tuple[Row, Row]
 
 
 def continues(before: Document, after: Document, *, known_run: bool = False) -> bool:
-    """Whether a document is a later snapshot of the run of another; it may lack jobs if it is cut.
+    """Return whether a document is a later snapshot of the run of another; it may lack jobs if it is cut.
 
     `known_run`: the other is a snapshot itself.
     """
@@ -169,7 +169,7 @@ def _names(part: Document) -> Key:
 
 
 def _repeats(parts: Sequence[Document], names: Sequence[Key], at: int, length: int) -> bool:
-    """Whether a part is that of one cycle earlier, later; a job that has not begun may follow itself."""
+    """Return whether a part is that of one cycle earlier, later; a job that has not begun may follow itself."""
     if names[at] != names[at - length]:
         return False
     before, after = parts[at - length], parts[at]
@@ -180,7 +180,7 @@ def _repeats(parts: Sequence[Document], names: Sequence[Key], at: int, length: i
 
 
 def _cycle(parts: Sequence[Document], names: Sequence[Key], at: int) -> int | None:
-    """The number of parts after which all jobs come again with later counts; None if they do not."""
+    """Return the number of parts after which all jobs come again with later counts; None if they do not."""
     for length in range(1, (len(parts) - at) // 2 + 1):
         if names[at + length] != names[at]:
             continue
@@ -212,7 +212,7 @@ def join_snapshots(documents: Sequence[Document]) -> tuple[list[Document], list[
 
 
 def _result(run: Sequence[Document]) -> Document:
-    """The last snapshot, or the one before it if that has jobs or numbers which the last lacks."""
+    """Return the last snapshot, or the one before it if that has jobs or numbers which the last lacks."""
     last, before = _keyed(run[-1]), _keyed(run[-2] if len(run) > 1 else run[-1])
     whole = all(
         key in last and last[key].get(name) is not None
@@ -224,7 +224,7 @@ def _result(run: Sequence[Document]) -> Document:
 
 
 def _joined(run: Sequence[Document]) -> Notes:
-    """Fills the table of snapshots of the result of a run, and says so."""
+    """Fill the table of snapshots of the result of a run, and says so."""
     notes = Notes()
     result = _result(run)
     result.rows["snapshots"] = _series(run)
@@ -242,7 +242,7 @@ def _joined(run: Sequence[Document]) -> Notes:
 
 
 def _series(run: Sequence[Document]) -> list[Row]:
-    """The rows of all snapshots, and what each adds to the one before."""
+    """Return the rows of all snapshots, and what each adds to the one before."""
     result = _keyed(_result(run))
     counts: dict[Key, dict[str, float]] = {}
     rows = []

@@ -52,7 +52,7 @@ class Counts:
 
     @classmethod
     def of(cls, content: bytes | memoryview) -> tuple[bytes, list[Counts]]:
-        """A text without the bins that fio writes, in whose place are their numbers, and these bins."""
+        """Return a text without the bins that fio writes, in whose place are their numbers, and these bins."""
         if (taken := take_bins(content)) is None:
             return bytes(content), []
         text, middles, ios, ends = taken
@@ -104,7 +104,7 @@ def _float(value: Any) -> float | None:
 
 
 def _checked(name: str, values: list[Any], kind: pl.DataType, refused: list[str]) -> pl.Series:
-    """Numbers one by one: cells that are not numbers, or do not fit, become empty and are named in `refused`."""
+    """Return numbers one by one: cells that are not numbers, or do not fit, become empty and are named in `refused`."""
     read = _whole if kind == pl.Int64() else _float
     kept = [read(value) for value in values]
     refused += [
@@ -131,7 +131,7 @@ def _column(name: str, values: list[Any], kind: pl.DataType, refused: list[str])
 
 
 def frame(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, pl.DataType], refused: list[str]) -> pl.DataFrame:
-    """The rows as a frame of that schema; what does not fit is left empty and named in `refused`."""
+    """Return the rows as a frame of that schema; what does not fit is left empty and named in `refused`."""
     return pl.DataFrame(
         [_column(name, [row.get(name) for row in rows], kind, refused) for name, kind in schema.items()]
     )
@@ -161,13 +161,13 @@ def _edges(middles: Integers) -> tuple[Integers, Integers]:
 
 
 def _integers(values: Collection[Any]) -> Integers:
-    """The whole numbers of bins as an array; -1 for any other value."""
+    """Return the whole numbers of bins as an array; -1 for any other value."""
     known = [whole(value) for value in values]
     return np.array([value if value is not None and value < 1 << 62 else -1 for value in known], dtype=np.int64)
 
 
 def read_bins(whose: Row, bins: Mapping[str, Any] | Counts, unit_ms: float) -> Bins:
-    """The bins of JSON+: middle, in units of `unit_ms`, to count. Other entries are left out."""
+    """Return the bins of JSON+: middle, in units of `unit_ms`, to count. Other entries are left out."""
     counts = bins if isinstance(bins, Counts) else Counts(_integers(bins.keys()), _integers(bins.values()))
     per_ms = round(1 / unit_ms)
     if isinstance(bins, Counts):
@@ -208,7 +208,7 @@ def _bins_frame(found: Sequence[tuple[Row, Bins]], shares: pl.DataFrame | None, 
 
 
 def assemble(documents: Sequence[Document]) -> tuple[dict[str, pl.LazyFrame], list[Note]]:
-    """The tables of all documents, numbered from 1, without those that have no rows."""
+    """Return the tables of all documents, numbered from 1, without those that have no rows."""
     refused: list[str] = []
     eager: dict[str, pl.DataFrame] = {}
     for table, columns in SCHEMAS.items():
@@ -236,7 +236,7 @@ def assemble(documents: Sequence[Document]) -> tuple[dict[str, pl.LazyFrame], li
 
 
 def distribution(whose: Row, unit_ms: float, shares: Iterable[tuple[str, Any]], below: float) -> list[Row]:
-    """Rows of `latency_bins` of fio's shares by latency; `below` is where the first of them begins.
+    """Return rows of `latency_bins` of fio's shares by latency; `below` is where the first of them begins.
 
     Each share is named by where its bin ends; `>=2000` has no end. Those of 0 % are left out.
     """

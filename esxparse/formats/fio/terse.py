@@ -60,7 +60,7 @@ class _MalformedError(ValueError):
 
 
 def _block(fields: Sequence[str], at: int, version: int) -> tuple[list[str], list[str], int]:
-    """The plain fields and the percentiles of the block that begins at a field, and where the next begins."""
+    """Return the plain fields and the percentiles of the block that begins at a field, and where the next begins."""
     share = next((place for place in range(at, len(fields)) if fields[place].endswith("%")), None)
     extra = 2 + (6 if version == _FIFTH else 0)
     if share is None or share + extra >= len(fields):
@@ -80,7 +80,7 @@ def _moments(fields: Sequence[str], prefix: str) -> Row:
 
 
 def _direction(plain: Sequence[str], direction: str) -> Row:
-    """The row of a block's plain fields."""
+    """Return the row of a block's plain fields."""
     old = len(plain) in (_WITHOUT_IOPS + 2, _WITHOUT_IOPS + 8)
     traffic, rest = (plain[:3], plain[3:]) if old else (plain[:4], plain[4:])
     bandwidth = rest[12:16]

@@ -38,7 +38,7 @@ _FIRST = ("run", "test", "time", "row_type", "name", "manager", "worker", "acces
 
 
 def read(source: Source) -> Recording:
-    """Reads a result file."""
+    """Read a result file."""
     text = source.text()
     lines = text.lines()
     unfinished = len(lines) if lines[-1].strip() else None
@@ -57,7 +57,7 @@ def read(source: Source) -> Recording:
 
 
 def _specs(parts: Sequence[Section], unfinished: int | None, odd: Odd) -> tuple[list[Row], set[str], list[Note]]:
-    """Rows of `access_specs`, each once in a run; the names; notes."""
+    """Return rows of `access_specs`, each once in a run; the names; notes."""
     run = 0
     rows: list[Row] = []
     names: set[str] = set()
@@ -90,7 +90,7 @@ def _stamp(part: Section, unfinished: int | None) -> tuple[datetime | None, list
 def _tests(
     parts: Sequence[Section], specs: set[str], unfinished: int | None, odd: Odd
 ) -> tuple[list[Row], list[Row], Notes, dict[str, Any]]:
-    """Rows of `results` and `latency_bins`, notes, and what is known of the whole."""
+    """Return rows of `results` and `latency_bins`, notes, and what is known of the whole."""
     run, test = 0, 0
     results: list[Row] = []
     bins: list[Row] = []

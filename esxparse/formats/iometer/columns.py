@@ -38,7 +38,7 @@ def notes_on(odd: Odd) -> Iterator[Note]:
 
 
 def number(text: str) -> float | None:
-    """The number in a cell, in any locale; Iometer writes six decimals, or none.
+    """Return the number in a cell, in any locale; Iometer writes six decimals, or none.
 
     >>> number("1,5"), number("1.5"), number("1.234,567890"), number("1.#INF")
     (1.5, 1.5, 1234.56789, None)
@@ -104,7 +104,7 @@ _KINDS: Mapping[pl.DataType, Kind] = {pl.String(): "text", pl.Float64(): "number
 
 
 def _by_title(table: str) -> dict[str, Column]:
-    """The columns of a table by their titles."""
+    """Return the columns of a table by their titles."""
     told = data(__file__)
     kinds: dict[str, Kind] = {name: _KINDS[kind] for name, kind in SCHEMAS[table].items() if kind in _KINDS}
     kinds |= dict.fromkeys(told["settings"], "setting")
@@ -123,7 +123,7 @@ _MILLISECONDS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
 
 
 def latency_bin(title: str) -> tuple[float, float | None] | None:
-    """The limits of a latency bin in milliseconds, from the title of its column; None for any other column.
+    """Return the limits of a latency bin in milliseconds, from the title of its column; None for any other column.
 
     >>> latency_bin("0.5 to 1 mS"), latency_bin(" >= 10 s"), latency_bin("IOps")
     ((0.5, 1.0), (10000.0, None), None)
@@ -137,7 +137,7 @@ def latency_bin(title: str) -> tuple[float, float | None] | None:
 
 
 def own_name(title: str) -> str:
-    """A column name for a title that is not known here.
+    """Return a column name for a title that is not known here.
 
     >>> own_name("% Nice Time"), own_name("Blocks/Second")
     ('pct_nice_time', 'blocks_per_second')

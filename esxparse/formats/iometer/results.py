@@ -46,12 +46,12 @@ def separator_of(line: str) -> str:
 
 
 def all_cells_of(line: str, separator: str) -> list[str]:
-    """The cells of a line, without blanks around them."""
+    """Return the cells of a line, without blanks around them."""
     return plain_cells_of(line, separator) or [cell.strip() for cell in line.split(separator)]
 
 
 def cells_of(line: str, separator: str) -> list[str]:
-    """The cells of a line, without blanks around them and without empty ones at its end.
+    """Return the cells of a line, without blanks around them and without empty ones at its end.
 
     >>> cells_of("4096,100,0, 100,,", ",")
     ['4096', '100', '0', '100']
@@ -63,7 +63,7 @@ def cells_of(line: str, separator: str) -> list[str]:
 
 
 def sections(lines: Iterable[str]) -> Iterator[Section]:
-    """The sections in their order; what stands before the first is a section of the kind "" ."""
+    """Yield the sections in their order; what stands before the first is a section of the kind "" ."""
     current = Section("", 0, (), ",")
     for place, line in enumerate(lines, 1):
         text = line.strip()
@@ -86,7 +86,7 @@ def sections(lines: Iterable[str]) -> Iterator[Section]:
 
 
 def time_of(text: str) -> datetime | None:
-    """The time in a text, its zone unknown: taken as if it were UTC.
+    """Return the time in a text, its zone unknown: taken as if it were UTC.
 
     >>> time_of("2007-01-31 12:34:56:007").isoformat()
     '2007-01-31T12:34:56.007000+00:00'
@@ -102,14 +102,14 @@ def time_of(text: str) -> datetime | None:
 
 
 def _refused(text: str, line: int, why: str, unused: int = 0) -> Note:
-    """The note on a line that says nothing known, unless it says that the test was stopped."""
+    """Return the note on a line that says nothing known, unless it says that the test was stopped."""
     if text.strip().lower().startswith("aborted test"):
         return Note("Iometer says that the test was aborted here", line, severity="warning")
     return Note(f"{why}: {text.strip()[:60]!r}", line, severity="warning", unused=unused)
 
 
 def ignored(section: Section) -> Iterator[Note]:
-    """Notes on the lines of a section that say nothing known."""
+    """Return notes on the lines of a section that say nothing known."""
     return (_refused(line, place, "not understood, left out", 1) for place, line in section.rows)
 
 
@@ -124,7 +124,7 @@ _NAME = 1
 
 
 def _joined(text: str, columns: int, separator: str, specs: Collection[str]) -> list[str] | None:
-    """The cells of a row with too many separators, those in names put back; none if that does not explain them.
+    """Return the cells of a row with too many separators, those in names put back; none if that does not explain them.
 
     Releases before 2006.07.27 wrote names with their commas; what follows a name is a known access specification.
     """
@@ -140,7 +140,7 @@ def _joined(text: str, columns: int, separator: str, specs: Collection[str]) -> 
 
 
 def _of_disk(text: str, separator: str) -> list[str] | None:
-    """The cells of a DISK row whose name has separators in it; none if nothing shows where the name ends.
+    """Return the cells of a DISK row whose name has separators in it; none if nothing shows where the name ends.
 
     A disk has no access specification and no count of managers, workers and disks: four empty cells follow its name.
     """
@@ -185,7 +185,7 @@ def _name_beside_spec(cells: list[str], specs: Collection[str]) -> str | None:
 
 
 def _fitting(cells: list[str], text: str, section: Section, specs: Collection[str]) -> list[str] | None:
-    """The cells of a row where they are as many as the header has, or can be made so.
+    """Return the cells of a row where they are as many as the header has, or can be made so.
 
     The program writes a cell for each column in every row, empty if there is nothing to tell; a row with fewer has
     lost some, and nothing shows which. Rows of processors alone end before the latency bins.
@@ -206,7 +206,7 @@ def _fitting(cells: list[str], text: str, section: Section, specs: Collection[st
 def read_results(
     section: Section, specs: Collection[str], unfinished: int | None, odd: Odd
 ) -> tuple[list[Row], list[Row], list[Note]]:
-    """Rows of `results` and of `latency_bins`, without test and time; `unfinished` is a line that has no end."""
+    """Return rows of `results` and of `latency_bins`, without test and time; `unfinished` is a line that has no end."""
     columns, bins, unknown = _header(section)
     notes = Notes([Note(f"unknown columns, kept: {', '.join(unknown)[:200]}", section.line)] if unknown else [])
     stamp = next((place for place, title in enumerate(section.cells) if title.lower() in TIME_COLUMNS), None)
@@ -253,7 +253,7 @@ def read_results(
 def read_access_spec(
     name: Section, lines: Section | None, unfinished: int | None, odd: Odd
 ) -> tuple[list[Row], list[Note]]:
-    """Rows of `access_specs` for one specification: its name section, and the section of its lines.
+    """Return rows of `access_specs` for one specification: its name section, and the section of its lines.
 
     `unfinished` is a line that has no end.
     """
@@ -288,7 +288,7 @@ def read_access_spec(
 
 
 def _spec_name(text: str, separator: str) -> tuple[str, str | None]:
-    """Name and default assignment: the name may have separators in it, the assignment has none.
+    """Return name and default assignment: the name may have separators in it, the assignment has none.
 
     >>> _spec_name("4K, aligned; 100% read,0", ",")
     ('4K, aligned; 100% read', '0')

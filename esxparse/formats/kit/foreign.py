@@ -149,12 +149,12 @@ def _of_strings(text: str, form: Form) -> tuple[str, list[Note]]:
 
 
 def _hidden(value: str) -> str:
-    """A number as JSON writes it; question marks if it has a decimal comma, or may have one."""
+    """Return a number as JSON writes it; question marks if it has a decimal comma, or may have one."""
     return "?" * len(value) if is_ambiguous(value) or settles(value) == COMMA else Marks().plain(value)
 
 
 def note(count: int, first: str, line: int, of: str = "") -> Note:
-    """The warning about numbers that are left out; `of` is the key of the first."""
+    """Return the warning about numbers that are left out; `of` is the key of the first."""
     named = f"{first!r} of {of!r}" if of else repr(first)
     message = (
         f"{counted(count, 'number')} with marks of another locale, such as {named}, left out: record with LC_ALL=C, or "

@@ -55,7 +55,7 @@ class Head:
         self._known.update({word: word in found for word in wanted})
 
     def holds(self, *words: str) -> bool:
-        """Whether one of the words, in lower case, stands in it, whatever its case there.
+        """Return whether one of the words, in lower case, stands in it, whatever its case there.
 
         Looking for a word takes a thousandth of the time that a pattern takes, and most files are of another reader.
 
@@ -71,7 +71,7 @@ class Head:
         return False
 
     def near(self, words: Sequence[str]) -> str:
-        r"""The lines that hold one of the words: what a pattern of one line is looked for in.
+        r"""Return the lines that hold one of the words: what a pattern of one line is looked for in.
 
         >>> Head(b"Rate MB/s\nnone\nthe rates").near(["rate"])
         'Rate MB/s\nthe rates'

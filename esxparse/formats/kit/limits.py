@@ -29,5 +29,5 @@ def cut_notes(columns: int, lines: int, *, saved: bool = True) -> list[Note]:
 
 
 def is_cut(notes: Iterable[Note]) -> bool:
-    """Whether one of the notes warns that columns were cut off."""
+    """Return whether one of the notes warns that columns were cut off."""
     return any(f"columns, {_PHRASE}" in note.message for note in notes)

@@ -26,7 +26,7 @@ _PRINTED = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2019":
 
 
 def _shape(decimal: str, group: str) -> re.Pattern[str]:
-    """The numbers with that decimal mark: plain, or grouped in one way."""
+    """Return the numbers with that decimal mark: plain, or grouped in one way."""
     indian = rf"[1-9]\d?(?:[{group}]\d\d)+[{group}]\d{{3}}"
     groups = rf"[1-9]\d{{0,2}}(?P<mark>[ '{group}])\d{{3}}(?:(?P=mark)\d{{3}})*|{indian}"
     some = "*" if decimal == POINT else "+"  # programs print `5.`, and nobody writes `5,`
@@ -51,7 +51,7 @@ def _plain(text: str, decimal: str) -> str | None:
 
 
 def settles(text: str) -> str | None:
-    """The decimal mark that a cell proves: the only one with which it is a number.
+    """Return the decimal mark that a cell proves: the only one with which it is a number.
 
     >>> settles("0,78"), settles("1,234.50"), settles("1.234.567"), settles("1 234,567"), settles("1,234")
     (',', '.', ',', ',', None)
@@ -61,7 +61,7 @@ def settles(text: str) -> str | None:
 
 
 def is_ambiguous(text: str) -> bool:
-    """Whether a cell is one number with a decimal point, and another with a decimal comma.
+    """Return whether a cell is one number with a decimal point, and another with a decimal comma.
 
     >>> is_ambiguous("1,234"), is_ambiguous("0,785"), is_ambiguous("1234")
     (True, False, False)
@@ -78,7 +78,7 @@ class Marks:
     notes: tuple[Note, ...] = ()
 
     def plain(self, text: str) -> str:
-        """A number as Python writes it; any other text as it is.
+        """Return a number as Python writes it; any other text as it is.
 
         >>> Marks(",").plain("1.234,5"), Marks(".").plain("1'234.50"), Marks(".").plain("0,1")
         ('1234.5', '1234.50', '0,1')
@@ -89,7 +89,7 @@ class Marks:
         return text if found is None else found
 
     def number(self, text: str) -> float | None:
-        """The finite number that a cell spells, or None.
+        """Return the finite number that a cell spells, or None.
 
         >>> Marks(",").number("1.234,5"), Marks(",").number("1,234.5"), Marks(".").number("n/a")
         (1234.5, None, None)
@@ -105,7 +105,7 @@ def marks_of(
     *,
     beside: Iterable[str] = (),
 ) -> Marks:
-    """The decimal mark of a file.
+    """Return the decimal mark of a file.
 
     Args:
         texts: Its cells with numbers; once each is enough.
@@ -152,7 +152,7 @@ def marks_of_cells(cells: Iterable[tuple[str, Place]], asked: Decimal | None = N
 
 
 def _proofs(texts: Iterable[str]) -> dict[str, str]:
-    """The first cell that proves each decimal mark."""
+    """Return the first cell that proves each decimal mark."""
     found: dict[str, str] = {}
     for text in texts:
         if (sign := settles(text)) is not None:
@@ -165,7 +165,7 @@ def _shown(place: Place) -> str:
 
 
 def _with_notes(decimal: str, marked: Iterable[str], where: Callable[[str], Place]) -> Marks:
-    """The marks, with a note on each that is not as programs print numbers."""
+    """Return the marks, with a note on each that is not as programs print numbers."""
     notes = []
     read = {text: plain for text in marked if (plain := _plain(text, decimal)) is not None}
     if decimal == COMMA and (cell := next((text for text in read if COMMA in text), None)) is not None:

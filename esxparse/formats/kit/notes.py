@@ -50,7 +50,7 @@ class Counted:
         self.say(message, line)
 
     def notes(self, severity: Severity = "info") -> list[Note]:
-        """The notes, each with its count."""
+        """Return the notes, each with its count."""
         return [
             Note(
                 f"{message} ({len(lines):,} times)" if len(lines) > 1 else message,
@@ -63,18 +63,18 @@ class Counted:
 
 
 def excerpt(text: str) -> str:
-    """A part of a file as a message shows it: one line of printable characters."""
+    """Return a part of a file as a message shows it: one line of printable characters."""
     line = " ".join(text.split())
     return printable(line if len(line) <= _SHOWN else line[: _SHOWN - 3] + "...")
 
 
 def reason(notes: Sequence[Note]) -> str:
-    """The first note in brackets, for a message that nothing could be read; empty without notes."""
+    """Return the first note in brackets, for a message that nothing could be read; empty without notes."""
     return f" ({notes[0]})" if notes else ""
 
 
 def strange(lines: Iterable[tuple[int, str]], what: str) -> Iterator[Note]:
-    """A warning about lines that are not understood: the first, and how many there are."""
+    """Yield a warning about lines that are not understood: the first, and how many there are."""
     if there := list(lines):
         line, text = there[0]
         more = f" ({len(there):,} such lines)" if len(there) > 1 else ""

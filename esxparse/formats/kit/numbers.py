@@ -20,7 +20,7 @@ POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}
 
 
 def number(value: object, decimal: str = ".") -> float | None:
-    """The finite number that a value is or spells, or None; `decimal` is the sign before decimals.
+    """Return the finite number that a value is or spells, or None; `decimal` is the sign before decimals.
 
     >>> number("12.5"), number("-nan"), number("1_000"), number(True), number("1.234,5", ",")
     (12.5, None, None, None, 1234.5)
@@ -42,7 +42,7 @@ def number(value: object, decimal: str = ".") -> float | None:
 
 
 def whole(value: object, base: int = 10) -> int | None:
-    """The whole number that a value is or spells, where it fits a table, or None; base 0 reads 0x1f.
+    """Return the whole number that a value is or spells, where it fits a table, or None; base 0 reads 0x1f.
 
     >>> whole("42"), whole(" 4.0 "), whole("4.5"), whole("0x1f", 0), whole("9" * 30), whole("many")
     (42, 4, None, 31, None, None)
@@ -63,7 +63,7 @@ def whole(value: object, base: int = 10) -> int | None:
 
 
 def exact(value: object) -> float | int | None:
-    """The number that a value is or spells, whole ones to the last digit; None if it is not a number.
+    """Return the number that a value is or spells, whole ones to the last digit; None if it is not a number.
 
     >>> exact("9007199254740993"), exact("0.5"), exact(True), exact("many")
     (9007199254740993, 0.5, None, None)
@@ -86,7 +86,7 @@ def exact(value: object) -> float | int | None:
 
 
 def scaled(value: object, factor: float) -> float | int | None:
-    """A number times `factor`; infinite where no float is large enough.
+    """Return a number times `factor`; infinite where no float is large enough.
 
     Divided where the factor is below 1: 6.5 us are 0.0065 ms, and not 0.006500000000000001.
     """
@@ -99,12 +99,12 @@ def scaled(value: object, factor: float) -> float | int | None:
 
 
 def times(value: float | None, factor: float) -> float | None:
-    """A number times `factor`, where there is one."""
+    """Return a number times `factor`, where there is one."""
     return None if value is None else value * factor
 
 
 def size_bytes(text: str | None) -> int | None:
-    """Bytes of a size in powers of 1024, at the beginning of a text.
+    """Return bytes of a size in powers of 1024, at the beginning of a text.
 
     >>> size_bytes("32K"), size_bytes("1.5 MiB (4 instances)"), size_bytes("10GB"), size_bytes("?")
     (32768, 1572864, 10737418240, None)

@@ -42,17 +42,17 @@ _TOO_DEEP = 20_000
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """The value, where it is an object; else an empty one."""
+    """Return the value, where it is an object; else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def listed(value: Any) -> list[Any]:
-    """The value, where it is a list; else an empty one."""
+    """Return the value, where it is a list; else an empty one."""
     return value if isinstance(value, list) else []
 
 
 def mappings(value: Any) -> list[dict[str, Any]]:
-    """The objects in a list."""
+    """Return the objects in a list."""
     return [one for one in listed(value) if isinstance(one, dict)]
 
 
@@ -82,7 +82,7 @@ class Effort:
         return _Uncounted(self.plain)
 
     def decode(self, begin: int, decoder: json.JSONDecoder = _DECODER) -> tuple[Any, int]:
-        """The value that begins at a place, and where it ends.
+        """Return the value that begins at a place, and where it ends.
 
         Raises:
             ValueError, RecursionError: It could not be decoded, which is counted.
@@ -94,7 +94,7 @@ class Effort:
             raise
 
     def failed(self, error: Exception, begin: int) -> None:
-        """Counts a document that begins at `begin` and could not be decoded."""
+        """Count a document that begins at `begin` and could not be decoded."""
         self._left -= error.pos - begin + 1 if isinstance(error, json.JSONDecodeError) else _TOO_DEEP
 
     @property
@@ -120,7 +120,7 @@ class Places:
         return self.line(max(len(self._text.rstrip()) - 1, 0))
 
     def line(self, at: int) -> int:
-        """The line of a place, from 1."""
+        """Return the line of a place, from 1."""
         # Most ask for the first document alone.
         return self._text.count("\n", 0, at) + 1 if at < _NEAR else bisect_right(self.starts, at)
 
@@ -134,7 +134,7 @@ _NEXT = re.compile(r"(?<=\n)\{|(?<=\},)\{")
 
 
 def each_object(text: str, notes: Notes) -> Iterator[tuple[int, dict[str, Any]]]:
-    r"""The objects of a text one after another, in a list or in lines, with their lines; damaged ones are noted.
+    r"""Yield the objects of a text one after another, in a list or in lines, with their lines; damaged ones are noted.
 
     >>> from esxparse.formats.kit.notes import Notes
     >>> [found for _, found in each_object('{"a": 1}\n{"a":\n{"b": 2}', Notes())]

@@ -89,7 +89,7 @@ class WholeLines:
 
 
 def in_order(items: Iterable[_Item], work: Callable[[_Item], _Result], workers: int) -> Iterator[_Result]:
-    """The results of the work in the order of the items; few are in memory at a time.
+    """Yield the results of the work in the order of the items; few are in memory at a time.
 
     >>> list(in_order([3, 1, 2], str, 2))
     ['3', '1', '2']
@@ -117,7 +117,7 @@ def large(size: int) -> memoryview:
 
 
 def fill(stream: BinaryIO, room: memoryview) -> Iterator[memoryview]:
-    """The pieces of a stream, read into `room` one after another as long as there is any."""
+    """Yield the pieces of a stream, read into `room` one after another as long as there is any."""
     at = 0
     while read := stream.readinto(room[at : at + _PIECE]):  # type: ignore[attr-defined]
         yield room[at : at + read]

@@ -59,7 +59,7 @@ def _check(path: Path, name: str, table: Mapping[str, Any]) -> None:
 
 
 def tables_in(path: Path) -> Iterator[Table]:
-    """The tables that a TOML file declares: `[tables.NAME]`, `about` and `columns.NAME = [type, meaning]`.
+    """Yield the tables that a TOML file declares: `[tables.NAME]`, `about` and `columns.NAME = [type, meaning]`.
 
     `like` is another file with a table of that name: its columns follow.
     """
@@ -77,7 +77,7 @@ def schemas(module: str) -> dict[str, Schema]:
 
 
 def typed(row: Mapping[str, Any], columns: Schema) -> Row:
-    """The row with the numbers that its texts spell, where their columns have numbers.
+    """Return the row with the numbers that its texts spell, where their columns have numbers.
 
     >>> typed({"count": "12", "host": "12"}, {"count": pl.Int64(), "host": pl.String()})
     {'count': 12, 'host': '12'}
@@ -89,7 +89,7 @@ def typed(row: Mapping[str, Any], columns: Schema) -> Row:
 
 
 def picked(found: Mapping[str, Any], names: Mapping[str, str], read: Callable[[Any], Any]) -> Row:
-    """A row of the values that `names` has by column, each as `read` reads it; None if it is not there.
+    """Return a row of the values that `names` has by column, each as `read` reads it; None if it is not there.
 
     >>> picked({"Cpu": "7", "Fan": "fast"}, {"cpu_watts": "Cpu", "fan_watts": "Fan"}, str)
     {'cpu_watts': '7', 'fan_watts': 'fast'}
@@ -98,18 +98,18 @@ def picked(found: Mapping[str, Any], names: Mapping[str, str], read: Callable[[A
 
 
 def known(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts that are known."""
+    """Return the facts that are known."""
     return {name: value for name, value in facts.items() if value is not None}
 
 
 def distinct(values: Iterable[Any]) -> int | None:
-    """How many different values there are; None if one is unknown."""
+    """Return how many different values there are; None if one is unknown."""
     found = set(values)
     return None if None in found or not found else len(found)
 
 
 def frame(rows: Iterable[Mapping[str, Any] | tuple[Any, ...]], columns: Schema) -> pl.DataFrame:
-    """The rows, by name or in the order of the columns, as a frame; what is not named is null."""
+    """Return the rows, by name or in the order of the columns, as a frame; what is not named is null."""
     kept = list(rows)
     if kept and isinstance(kept[0], tuple):
         return pl.DataFrame(kept, schema=columns, orient="row")

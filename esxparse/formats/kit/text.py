@@ -42,7 +42,7 @@ class Text:
     notes: tuple[Note, ...] = ()
 
     def lines(self) -> list[str]:
-        """The lines, without their ends; line 1 is the first."""
+        """Return the lines, without their ends; line 1 is the first."""
         return self.text.split("\n")
 
     @property
@@ -54,7 +54,7 @@ class Text:
         return before.count("\n") + ("\n" in self.text) + 1 if last.strip() else None
 
     def without_cut_line(self) -> Text:
-        r"""The text without its last line, where that has no end and a number at its end.
+        r"""Return the text without its last line, where that has no end and a number at its end.
 
         >>> Text("MHz: 2394.375\nMHz: 23").without_cut_line().text
         'MHz: 2394.375\n'
@@ -65,7 +65,7 @@ class Text:
         return Text(before + newline, (*self.notes, self.cut_note()))
 
     def without_cut_number(self, instead: str = "") -> Text:
-        """The text with `instead` in the place of a number at its very end."""
+        """Return the text with `instead` in the place of a number at its very end."""
         begin = self.text.rfind("\n") + 1
         found = _NUMBER.search(self.text, begin)
         if found is None or _is_printed_whole(self.text[: max(begin - 1, 0)], self.text[begin:]):
@@ -73,7 +73,7 @@ class Text:
         return Text(self.text[: found.start()] + instead, (*self.notes, self.cut_note("that number is left out")))
 
     def _noted(self) -> Text:
-        """The text, with a note where its last line has no end and nothing in it says that it is whole."""
+        """Return the text, with a note where its last line has no end and nothing in it says that it is whole."""
         line = self.unfinished
         if line is None or self.text[-_LONGEST:].rstrip().endswith(_CLOSED):
             return self
@@ -81,12 +81,12 @@ class Text:
         return Text(self.text, (*self.notes, note))
 
     def cut_note(self, what: str = "left out") -> Note:
-        """The warning about a number at the very end."""
+        """Return the warning about a number at the very end."""
         return cut_note(self.text.count("\n") + 1, what)
 
 
 def cut_note(line: int, what: str = "left out") -> Note:
-    """The warning about a number at the very end of a file, in its last line."""
+    """Return the warning about a number at the very end of a file, in its last line."""
     return Note(f"the last line has no line end, so its last number may be cut: {what}", line, severity="warning")
 
 
@@ -99,7 +99,7 @@ def _is_printed_whole(before: str, last: str) -> bool:
 
 
 def may_be_cut(line: str) -> bool:
-    """Whether a line without an end has a number at its end, of which digits may be missing.
+    """Return whether a line without an end has a number at its end, of which digits may be missing.
 
     >>> may_be_cut("3.00 48112"), may_be_cut("Watts | 25."), may_be_cut("214 Watts"), may_be_cut("flags: sse2")
     (True, True, False, False)
@@ -108,7 +108,7 @@ def may_be_cut(line: str) -> bool:
 
 
 def decode(content: bytes) -> Text:
-    r"""The text of `content`: UTF-8, UTF-16 with its mark, or else Windows-1252.
+    r"""Return the text of `content`: UTF-8, UTF-16 with its mark, or else Windows-1252.
 
     >>> decode("caf\u00e9\r\n".encode("utf-16")).text
     'café\n'

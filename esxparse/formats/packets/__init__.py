@@ -64,7 +64,7 @@ def recognise(head: Head) -> bool:
 
 
 def read(source: Source) -> Recording:
-    """Reads a packet trace; a capture file by way of tshark."""
+    """Read a packet trace; a capture file by way of tshark."""
     notes = Notes()
     if not _is_capture(source.head.content):
         return _recording(source, decoded_elsewhere(source, notes), notes)
@@ -124,7 +124,7 @@ _ODD = {
 
 
 def _notes(tally: Counter[str], tables: dict[str, pl.DataFrame]) -> list[Note]:
-    """Notes on the whole trace."""
+    """Return notes on the whole trace."""
     told = Notes(Note(f"{tally[of]:,} {text}", severity="warning") for of, text in _BAD.items() if tally[of])
     told += [Note(f"{tally[of]:,} {text}") for of, text in _ODD.items() if tally[of]]
     if not {"nfs", "iscsi"} & {*tables}:

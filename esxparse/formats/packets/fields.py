@@ -15,7 +15,7 @@ _NANOSECONDS = 1_000_000_000
 
 
 def names() -> dict[str, Any]:
-    """The tables of `names.toml`."""
+    """Return the tables of `names.toml`."""
     return data(__file__, "names.toml")
 
 
@@ -39,7 +39,7 @@ def _epoch() -> pl.Expr:
 
 
 def prepared(batch: pl.DataFrame) -> pl.DataFrame:
-    """The batch with all fields, and with these columns before them.
+    """Return the batch with all fields, and with these columns before them.
 
     ns                       i64  nanoseconds since 1970
     number, length, captured i64  number of the packet, its bytes on the wire, those of them in the capture
@@ -68,7 +68,7 @@ def prepared(batch: pl.DataFrame) -> pl.DataFrame:
 
 
 def messages(batch: pl.DataFrame, fields: Sequence[str]) -> Iterator[tuple[dict[str, Any], Frame]]:
-    """The packets of a prepared batch that have the first of `fields`: what is known of each, and its fields."""
+    """Yield the packets of a prepared batch that have the first of `fields`: what is known of each, and its fields."""
     facts = ("ns", "number", "cut", "src", "dst", "sport", "dport", "stream")
     some = batch.filter(pl.col(fields[0]).is_not_null() & pl.col("ns").is_not_null()).select(*facts, *fields)
     for row in some.iter_rows():
@@ -94,7 +94,7 @@ Frame = dict[str, list[str]]
 
 @lru_cache(1 << 12)
 def number(text: str | None) -> int | None:
-    """The number in a field, as tshark prints it: decimal, `0x...`, or a truth; else none.
+    """Return the number in a field, as tshark prints it: decimal, `0x...`, or a truth; else none.
 
     >>> number("0x2a"), number("42"), number("True"), number("odd"), number("9" * 40)
     (42, 42, 1, None, None)
@@ -150,15 +150,15 @@ def conversation(facts: dict[str, Any], identity: int | None, *, asks: bool) -> 
 
 
 def counts(table: Mapping[str, int], kinds: Sequence[int | None]) -> list[int]:
-    """How often a field stands in messages of these kinds; of an unknown kind any number of times."""
+    """Return how often a field stands in messages of these kinds; of an unknown kind any number of times."""
     return [-1 if kind is None else table.get(str(kind), 0) for kind in kinds]
 
 
 def first(values: Sequence[str] | None) -> int | None:
-    """The number in the first value, where there is one."""
+    """Return the number in the first value, where there is one."""
     return number(values[0]) if values else None
 
 
 def can_be_told(values: Sequence[str] | None) -> bool:
-    """Whether it is known whose the values are, and the first of them, where there is one, is a number."""
+    """Return whether it is known whose the values are, and the first of them, where there is one, is a number."""
     return values is not None and (not values or number(values[0]) is not None)

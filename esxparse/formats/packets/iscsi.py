@@ -22,7 +22,7 @@ Pending = dict[tuple[Any, ...], Row]
 
 
 def pair(batch: pl.DataFrame, pending: Pending, tally: Counter[str]) -> Iterator[Row]:
-    """The commands of a batch that were ended in it; those that were not stay in `pending`."""
+    """Yield the commands of a batch that were ended in it; those that were not stay in `pending`."""
     for facts, fields in messages(batch, ISCSI_FIELDS):
         kinds = [number(text) for text in fields["iscsi.opcode"]]
         with_tag = [int(kind not in _WITHOUT_TAG) for kind in kinds]
@@ -84,7 +84,7 @@ def _opcodes(fields: Frame, commands: int) -> list[tuple[int | None, str | None]
 
 
 def _luns(kinds: list[int | None], fields: Frame, *, cut: bool) -> list[list[str] | None]:
-    """The LUN of each message: twice in a command, once in other messages, and again before the data in it."""
+    """Return the LUN of each message: twice in a command, once in other messages, and again before the data in it."""
     values = fields.get("scsi.lun", [])
     if len({*values}) == 1:
         return [values[:1]] * len(kinds)
@@ -98,7 +98,7 @@ def _luns(kinds: list[int | None], fields: Frame, *, cut: bool) -> list[list[str
 
 
 def _commands(kinds: list[int | None], tags: list[int | None], fields: Frame, *, cut: bool) -> Iterator[Row]:
-    """A row for each command of a frame."""
+    """Yield a row for each command of a frame."""
     places = [place for place, kind in enumerate(kinds) if kind == _COMMAND]
     sizes = deal(fields.get("iscsi.scsicommand.expecteddatatransferlength", ()), [1] * len(places), cut=cut)
     luns = _luns(kinds, fields, cut=cut)

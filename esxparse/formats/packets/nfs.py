@@ -39,7 +39,7 @@ def _handle(share: list[str] | None) -> str | None:
 
 
 def calls_3(procedures: list[int | None], fields: Frame, *, cut: bool) -> list[list[Row]]:
-    """A row for each call of version 3."""
+    """Return a row for each call of version 3."""
     known = names()["nfs3"]
     offset, size, stable, handle = (
         _share(fields, field, counts(known["call"][field], procedures), cut=cut)
@@ -57,7 +57,7 @@ def calls_3(procedures: list[int | None], fields: Frame, *, cut: bool) -> list[l
 
 
 def named(table: list[str], procedure: int | None) -> str | None:
-    """The name of a procedure."""
+    """Return the name of a procedure."""
     if procedure is None:
         return None
     return table[procedure] if 0 <= procedure < len(table) else f"procedure {procedure}"
@@ -68,7 +68,7 @@ def _stability(how: int | None) -> str | None:
 
 
 def _operations(fields: Frame, calls: list[bool], *, cut: bool) -> list[list[int]] | None:
-    """The operations of each message of version 4; None if they cannot be told."""
+    """Return the operations of each message of version 4; None if they cannot be told."""
     sizes = deal(fields.get("nfs.ops.count", ()), [1 if call else 0 for call in calls], cut=cut)
     if any(size is None for size in sizes):
         return None
@@ -205,7 +205,7 @@ _DONE = ("nfs.count3", "nfs.count4", "nfs.read.data_length")
 
 
 def pair(batch: pl.DataFrame, pending: Pending, tally: Counter[str]) -> Iterator[Row]:
-    """The calls of a batch that got their reply in it; those that wait for theirs stay in `pending`."""
+    """Yield the calls of a batch that got their reply in it; those that wait for theirs stay in `pending`."""
     for facts, fields in messages(batch, NFS_FIELDS):
         xids = [number(text) for text in fields["rpc.xid"]]
         programs = [number(text) for text in fields.get("rpc.program", ())] or [_NFS] * len(xids)
@@ -266,7 +266,7 @@ def _ask(packet: _Packet, pending: Pending, tally: Counter[str]) -> None:
 
 
 def _accepted(fields: Frame, kinds: list[int | None], *, cut: bool) -> list[int | None]:
-    """The accept state of each message that is a reply: 0 where it was done; None if the call was denied."""
+    """Return the accept state of each message that is a reply: 0 where it was done; None if the call was denied."""
     replies = [int(kind == _REPLY) for kind in kinds]
     if "rpc.state_accept" not in fields and "rpc.replystat" not in fields:
         return [0] * len(kinds)
@@ -299,7 +299,7 @@ def _reply(packet: _Packet, states: list[int | None], pending: Pending, tally: C
 
 
 def _answer(rows: list[Row], said: list[Row], refused: str | None) -> None:
-    """Adds to the rows of a call what its reply says."""
+    """Add to the rows of a call what its reply says."""
     for row in rows:
         place = row.get("place")
         own = said[place + 1] if place is not None and place + 1 < len(said) else said[0]

@@ -69,7 +69,7 @@ def _is_server(end: str) -> pl.Expr:
 
 
 def tcp_table(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """All connections, in the order in which they begin."""
+    """Return all connections, in the order in which they begin."""
     sums = ("packets", "frame_bytes", "payload_bytes", *TCP_EVENTS, "rtts", "rtt_sum")
     whole = (
         pl.concat(parts)
@@ -146,7 +146,7 @@ def finished(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def block_sizes(commands: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
-    """The commands with the size of a block of their LUN and the offset in bytes; and how that size is known."""
+    """Return the commands with the size of a block of their LUN and the offset in bytes; and how that size is known."""
     if not commands.height:
         return commands.drop("capacity_block"), []
     moved = pl.col("direction").is_not_null() & (pl.col("blocks") > 0) & (pl.col("size_bytes") > 0)

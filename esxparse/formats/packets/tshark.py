@@ -53,12 +53,12 @@ def separator(header: str) -> str | None:
 
 
 def is_ek(line: str) -> bool:
-    """Whether the line is one of `tshark -T ek`."""
+    """Return whether the line is one of `tshark -T ek`."""
     return bool(_EK.match(line))
 
 
 def frame(block: bytes, columns: list[str]) -> pl.DataFrame:
-    """The lines of `block` as text, one column per field that is used."""
+    """Return the lines of `block` as text, one column per field that is used."""
     table = pl.read_csv(
         io.BytesIO(block),
         has_header=False,
@@ -72,7 +72,7 @@ def frame(block: bytes, columns: list[str]) -> pl.DataFrame:
 
 
 def batches(blocks: Iterable[bytes]) -> Iterator[pl.DataFrame]:
-    """The output of a run of tshark, its first line the header."""
+    """Yield the output of a run of tshark, its first line the header."""
     columns: list[str] = []
     for block in blocks:
         lines = block
@@ -84,7 +84,7 @@ def batches(blocks: Iterable[bytes]) -> Iterator[pl.DataFrame]:
 
 
 def _text(source: Source, notes: Notes) -> Iterator[str]:
-    """The lines of a file in whatever encoding a shell gave it."""
+    """Yield the lines of a file in whatever encoding a shell gave it."""
     with source.open() as stream:
         buffered = io.BufferedReader(cast("io.RawIOBase", stream))
         mark = buffered.peek(4)[:4]
@@ -129,7 +129,7 @@ def _from_fields(header: str, mark: str, lines: Iterator[str], notes: Notes) -> 
 
 
 def _unquoted(line: str, mark: str) -> str:
-    """The cells of a line without their quotes, with a tab between them."""
+    """Return the cells of a line without their quotes, with a tab between them."""
     try:
         cells = next(csv.reader([line], delimiter=mark, strict=True), [])
     except csv.Error:
@@ -138,7 +138,7 @@ def _unquoted(line: str, mark: str) -> str:
 
 
 def _keys() -> dict[str, str]:
-    """Names that fields have in `-T ek`, to the fields: `rpc_rpc_xid`, and `rpc_xid` where -e asked for it."""
+    """Return names that fields have in `-T ek`, to the fields: `rpc_rpc_xid`, and `rpc_xid` where -e asked for it."""
     keys: dict[str, str] = {}
     for field in FIELDS:
         flat = field.replace(".", "_")
@@ -147,7 +147,7 @@ def _keys() -> dict[str, str]:
 
 
 def _gather(node: Any, keys: dict[str, str], found: dict[str, list[str]]) -> None:
-    """Adds the fields below `node`, in their order."""
+    """Add the fields below `node`, in their order."""
     for item in node if isinstance(node, list) else ():
         _gather(item, keys, found)
     if isinstance(node, dict):
@@ -164,7 +164,7 @@ def _gather(node: Any, keys: dict[str, str], found: dict[str, list[str]]) -> Non
 
 
 def _row(line: str, keys: dict[str, str]) -> dict[str, str] | None:
-    """The fields of a packet in a line of `-T ek`; None if it is a line between two packets."""
+    """Return the fields of a packet in a line of `-T ek`; None if it is a line between two packets."""
     record = json.loads(line)
     layers = record.get("layers") if isinstance(record, dict) else None
     if not isinstance(layers, dict):
@@ -198,7 +198,7 @@ def _from_ek(lines: Iterator[str], notes: Notes) -> Iterator[pl.DataFrame]:
 
 
 def decoded_elsewhere(source: Source, notes: Notes) -> Iterator[pl.DataFrame]:
-    """The packets of a file that tshark printed: `-T fields -E header=y` or `-T ek`."""
+    """Yield the packets of a file that tshark printed: `-T fields -E header=y` or `-T ek`."""
     lines = _text(source, notes)
     header = next(lines, "")
     if (mark := separator(header)) is not None:
@@ -298,6 +298,6 @@ def output(found: str, path: Path, source: Source, fields: Sequence[str], notes:
 
 
 def nothing(notes: Sequence[Note]) -> DamagedError:
-    """The error for a capture of which nothing could be decoded."""
+    """Return the error for a capture of which nothing could be decoded."""
     why = next((note.message for note in notes if note.severity == "warning"), "it holds no packets")
     return DamagedError(f"no packet could be decoded ({why}): capture again, or try another copy of it")

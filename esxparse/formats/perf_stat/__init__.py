@@ -36,7 +36,7 @@ def recognise(head: Head) -> bool:
 
 
 def read(source: Source) -> Recording:
-    """Reads one file of perf stat output, of one run or many."""
+    """Read one file of perf stat output, of one run or many."""
     whole = _without_cut_event(source.text().without_cut_line())
     reader = next((reader for reader in _READERS if reader.recognise(whole.text)), text)
     parsed = reader.parse(whole.lines())
@@ -51,7 +51,7 @@ def read(source: Source) -> Recording:
 
 
 def _without_cut_event(whole: Text) -> Text:
-    """The text without its last line, where that has no end and nothing behind the name of an event."""
+    """Return the text without its last line, where that has no end and nothing behind the name of an event."""
     if whole.unfinished is None:
         return whole
     *before, last = lines = whole.lines()

@@ -42,13 +42,13 @@ _UNIT = re.compile(r"[^\d\s][^\s]{0,15}|")
 
 
 def recognise(text: str) -> bool:
-    """A line with an event, how long it ran, and its share."""
+    """Return a line with an event, how long it ran, and its share."""
     begin = text[: _LOOKED_AT * _TOO_LONG]
     return bool(_TWO_DECIMALS.search(begin)) and separator(begin.split("\n")[:_LOOKED_AT]) is not None
 
 
 def separator(lines: Sequence[str]) -> str | None:
-    """The one that makes the most lines events with a share of time; None if none does."""
+    """Return the one that makes the most lines events with a share of time; None if none does."""
     lines = [line for line in lines[:_LOOKED_AT] if len(line) < _TOO_LONG and _RAN.search(line)]
     scores = [
         (sum(_is_sure(line, sep) for line in lines if sep in line), -place) for place, sep in enumerate(_SEPARATORS)
@@ -66,7 +66,7 @@ def _is_sure(line: str, sep: str) -> bool:
 
 
 def parse(lines: Sequence[str]) -> Parsed:
-    """All lines of a file."""
+    """Return all lines of a file."""
     sep = separator(lines) or ","
     found: list[tuple[int, Fields]] = []
     other: list[tuple[int, str]] = []
@@ -105,7 +105,7 @@ def _tokens(place: int, fields: Fields) -> Iterator[Token]:
 
 
 def split(text: str, sep: str) -> Fields | None:
-    """The fields of a line; None if perf did not write it."""
+    """Return the fields of a line; None if perf did not write it."""
     if sep == " ":
         text = _NOT.sub(r"<not_\1>", text)
     cells = [cell.strip() for cell in text.strip(" \r" if sep != " " else " ").split(sep)]
@@ -174,7 +174,7 @@ def _is_whole(share: str | None, after: Sequence[str], sep: str) -> bool:
 
 
 def _event_end(cells: list[str], at: int) -> int:
-    """The cell after the event: cpu/event=0x3c,umask=0x0/ has the separator inside."""
+    """Return the cell after the event: cpu/event=0x3c,umask=0x0/ has the separator inside."""
     if not _OPEN_EVENT.fullmatch(cells[at]):
         return at + 1
     closing = next((n for n in range(at + 1, len(cells)) if "/" in cells[n]), at)
@@ -204,7 +204,7 @@ def _metrics(cells: list[str], sep: str) -> tuple[tuple[str, str], ...]:
 
 
 def _only_metric(begin: Fields, cells: list[str]) -> Fields | None:
-    """A further metric, or the name of a group of metrics: nothing stands in the places of value and event."""
+    """Return a further metric, or the name of a group of metrics: nothing stands in the places of value and event."""
     if len(cells) < 3 or cells[0]:  # noqa: PLR2004  an empty value, a number and a name
         return None
     *numbers, name = [cell for cell in cells if cell] or [""]

@@ -36,12 +36,12 @@ _CPUS = ("aggregate-number", "counters")
 
 
 def recognise(text: str) -> bool:
-    """A key that only perf stat has."""
+    """Return a key that only perf stat has."""
     return bool(_KEYS.search(text))
 
 
 def parse(lines: Sequence[str]) -> Parsed:
-    """All objects of a file."""
+    """Return all objects of a file."""
     found: list[tuple[int, Line]] = []
     heads: list[tuple[int, Row]] = []
     bad: list[tuple[int, str]] = []
@@ -74,7 +74,7 @@ def parse(lines: Sequence[str]) -> Parsed:
 
 
 def _loads(text: str) -> tuple[dict[str, Any] | None, bool]:
-    """An object, and whether it had to be mended."""
+    """Return an object, and whether it had to be mended."""
     mended = text
     for pattern, instead in _MENDED:
         mended = pattern.sub(instead, mended)

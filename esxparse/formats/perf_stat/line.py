@@ -47,7 +47,7 @@ _DURATIONS = ("seconds time elapsed", "seconds user", "seconds sys")
 
 
 def recognise(text: str) -> bool:
-    """A title, or the head over the columns of `-I`."""
+    """Return a title, or the head over the columns of `-I`."""
     has_title = "Performance counter stats for" in text and _LINES["title_search"].search(text)
     return bool(has_title or ("counts" in text and _LINES["intervals_search"].search(text)))
 
@@ -68,7 +68,7 @@ def join_titles(lines: Sequence[str]) -> tuple[list[str], list[int]]:
 
 
 def _title_end(lines: Sequence[str], place: int) -> int:
-    """The place of the last line of a title; its first if no line ends it."""
+    """Return the place of the last line of a title; its first if no line ends it."""
     if _LINES["title_end"].search(lines[place]) or (
         lines[place].rstrip().endswith(":") and not _LINES["open"].match(lines[place])
     ):
@@ -106,7 +106,7 @@ def head(text: str) -> Row:
 
 
 def is_known(text: str) -> bool:
-    """Whether a line is perf's but has no number: advice, headings."""
+    """Return whether a line is perf's but has no number: advice, headings."""
     return bool(_LINES["known_lines"].match(text) or _LINES["intervals"].match(text))
 
 
@@ -156,7 +156,7 @@ def _event_or_metric(text: str) -> Part | None:
 
 
 def _is_no_event(rest: str, unit: str | None, event: str) -> bool:
-    """Whether what stands behind a number is what is left of how long it took, or another number."""
+    """Return whether what stands behind a number is what is left of how long it took, or another number."""
     cut = " ".join(rest.split())
     return (
         any(duration.startswith(cut) for duration in _DURATIONS)

@@ -42,7 +42,7 @@ class Style(NamedTuple):
 
 
 def decimal_sign(text: str, *, grouped: bool) -> str | None:
-    """The sign before decimals, as far as one number tells.
+    """Return the sign before decimals, as far as one number tells.
 
     >>> decimal_sign("31,268.42", grouped=True), decimal_sign("11.117.524", grouped=True)
     ('.', ',')
@@ -64,7 +64,7 @@ def decimal_sign(text: str, *, grouped: bool) -> str | None:
 
 
 def style(tokens: Iterable[Token]) -> Style:
-    """How the numbers of a document are written, by the majority of those that tell."""
+    """Return how the numbers of a document are written, by the majority of those that tell."""
     told: dict[str, list[Token]] = {".": [], ",": []}
     for token in tokens:
         if sign := decimal_sign(token.text, grouped=token.grouped):
@@ -77,7 +77,7 @@ def style(tokens: Iterable[Token]) -> Style:
 
 
 def ambiguous(tokens: Iterable[Token]) -> Sequence[Token]:
-    """The numbers that mean one thing or another by the decimal sign, such as 1.234."""
+    """Return the numbers that mean one thing or another by the decimal sign, such as 1.234."""
     return [
         token
         for token in tokens
@@ -86,7 +86,7 @@ def ambiguous(tokens: Iterable[Token]) -> Sequence[Token]:
 
 
 def number(text: str, decimal: str | None) -> float | None:
-    """The value of a number; None if it is not a number in that style.
+    """Return the value of a number; None if it is not a number in that style.
 
     Without a known decimal sign a lone sign before three digits groups them: perf prints no count with three decimals.
 
@@ -107,7 +107,7 @@ def number(text: str, decimal: str | None) -> float | None:
 
 
 def sure_number(text: str, decimal: str | None) -> float | None:
-    """The value of a number that is the same with each decimal sign, or shows that it has this one.
+    """Return the value of a number that is the same with each decimal sign, or shows that it has this one.
 
     >>> sure_number("1,234", "."), sure_number("1,234.5", "."), sure_number("12", "."), sure_number("0,37", ".")
     (None, 1234.5, 12.0, None)
@@ -127,5 +127,5 @@ def reader(decimal: str | None, *, mixed: bool = False) -> Read:
 
 
 def is_nan(text: str) -> bool:
-    """Whether perf divided by zero there."""
+    """Return whether perf divided by zero there."""
     return bool(_NOT_A_NUMBER.fullmatch(text.strip()))

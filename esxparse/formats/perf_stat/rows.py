@@ -80,7 +80,7 @@ def line_of(fields: Fields, number_of: Read) -> Line:
 
 
 def assemble(lines: Sequence[tuple[int, Line]], heads: Sequence[tuple[int, Row]]) -> Parsed:
-    """The tables of lines; `heads` are command lines and start times, and where they stand."""
+    """Return the tables of lines; `heads` are command lines and start times, and where they stand."""
     firsts: list[int] = []
     numbered: list[tuple[int, int, Line]] = []
     last: Line | None = None
@@ -148,7 +148,7 @@ def _key(line: Line) -> _Key:
 
 
 def _begins(line: Line, last: Line | None, first: _Key | None) -> bool:
-    """Whether a line begins a run: time goes back, a summary comes, or the first event comes again."""
+    """Return whether a line begins a run: time goes back, a summary comes, or the first event comes again."""
     if line.event is None or last is None:
         return False
     if line.elapsed_s is not None:
@@ -160,7 +160,7 @@ def _begins(line: Line, last: Line | None, first: _Key | None) -> bool:
 
 
 def _event(line: Line, run: int) -> Row:
-    """The row of an event."""
+    """Return the row of an event."""
     not_counted = state(line.counter or "")
     told = not_counted or (NOT_READABLE if line.value is None else COUNTED)
     unit = line.unit
@@ -234,7 +234,7 @@ class Parsed:
 
 
 def pmu(event: str) -> str | None:
-    """The PMU an event names, before it or (`--no-merge`) after it.
+    """Return the PMU an event names, before it or (`--no-merge`) after it.
 
     >>> pmu("cpu_core/cycles:u/"), pmu("cpa_cycles [hisi_sicl0_cpa0]"), pmu("cycles:u")
     ('cpu_core', 'hisi_sicl0_cpa0', None)
@@ -268,7 +268,7 @@ def unit_and_name(text: str) -> tuple[str | None, str | None]:
 
 
 def command(line: str) -> str | None:
-    """The command line of perf stat, where a line is one: people keep it on top of the output.
+    """Return the command line of perf stat, where a line is one: people keep it on top of the output.
 
     >>> command("# perf stat -a sleep 1"), command("Performance counter stats for 'sleep 1':")
     ('perf stat -a sleep 1', None)
@@ -297,6 +297,6 @@ def interval_meta(events: Sequence[Row]) -> Row:
 
 
 def lazy(parsed: Parsed) -> dict[str, pl.LazyFrame]:
-    """The tables that have rows."""
+    """Return the tables that have rows."""
     tables = {"events": (parsed.events, EVENTS), "metrics": (parsed.metrics, METRICS), "runs": (parsed.runs, RUNS)}
     return frames({**tables, "repetitions": (parsed.repetitions, REPETITIONS)})

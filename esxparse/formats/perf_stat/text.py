@@ -34,7 +34,7 @@ _ENDING = 3
 
 
 def parse(lines: Sequence[str]) -> Parsed:
-    """All documents of a file."""
+    """Return all documents of a file."""
     whole_lines, joined = lines_of.join_titles(lines)
     documents, other, odd = split(whole_lines)
     tokens = [list(_tokens(document)) for document in documents]
@@ -99,7 +99,7 @@ def split(  # noqa: C901  a branch per kind of line
 
 
 def _is_open(document: Document) -> bool:
-    """Whether perf is the only one that prints: between the title and how long it took."""
+    """Return whether perf is the only one that prints: between the title and how long it took."""
     return not document.intervals and not any(isinstance(part, Seconds) for _, part in document.parts[-_ENDING:])
 
 

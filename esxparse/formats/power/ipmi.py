@@ -78,7 +78,7 @@ class _Line:
 
 
 def _sensor(cells: list[str], line: int) -> _Line | None:
-    """A line of a sensor listing, by how many cells the tool gives it."""
+    """Return a line of a sensor listing, by how many cells the tool gives it."""
     sdr_list, csv, sdr_elist, sensors, sensor = 3, 4, 5, 6, 10
     name, value, unit, status, state = cells[0], "", "", "", ""
     if len(cells) >= sensors and cells[0].isdigit():
@@ -125,12 +125,12 @@ def _lines(lines: Sequence[str], strange: list[tuple[int, str]]) -> Iterator[_Li
 
 
 def _follows(found: Sequence[_Line]) -> bool:
-    """Whether each time stands after its readings: the file begins with a reading and ends with a time."""
+    """Return whether each time stands after its readings: the file begins with a reading and ends with a time."""
     return bool(found) and found[0].field != "stamp" and found[-1].field == "stamp"
 
 
 def _timed(found: Sequence[_Line], odd: Counted) -> list[tuple[_Line, Stamp | None]]:
-    """Each line with the time it belongs to, in the order of the file."""
+    """Return each line with the time it belongs to, in the order of the file."""
     backwards = _follows(found)
     polls: list[tuple[Stamp | None, list[_Line]]] = [(None, [])]
     for one in reversed(found) if backwards else found:
@@ -170,7 +170,7 @@ def _usual(polls: Sequence[tuple[_Key, ...]]) -> Counter[_Key]:
 
 
 def _once(keys: Sequence[_Key], usual: Mapping[_Key, int]) -> int:
-    """How many lines are of the first reading: up to one that comes more often than is usual."""
+    """Return how many lines are of the first reading: up to one that comes more often than is usual."""
     seen: Counter[_Key] = Counter()
     for place, key in enumerate(keys):
         seen[key] += 1
@@ -199,7 +199,7 @@ def _good(moment: Stamp | None, what: str, line: int, odd: Counted) -> Any:
 
 
 def _blocks(timed: Sequence[tuple[_Line, Stamp | None]], zone: str | None, odd: Counted) -> Iterator[Reading]:
-    """The DCMI readings: each begins with its reading of now, or with a field it has already."""
+    """Yield the DCMI readings: each begins with its reading of now, or with a field it has already."""
     block: dict[str, _Line] = {}
     at: Stamp | None = None
     for one, moment in [*timed, (_Line(0, "end"), None)]:
@@ -214,7 +214,7 @@ def _blocks(timed: Sequence[tuple[_Line, Stamp | None]], zone: str | None, odd: 
 
 
 def _block(found: Mapping[str, _Line], at: Stamp | None, zone: str | None, odd: Counted) -> Reading:
-    """The reading that fields of a block are; its first line has the host's name, if any has."""
+    """Return the reading that fields of a block are; its first line has the host's name, if any has."""
     block = {name: one.value for name, one in found.items()}
     lines = {name: one.line for name, one in found.items()}
     line, host = min(lines.values()), next(iter(found.values())).label
@@ -256,7 +256,7 @@ def _listing(timed: Sequence[tuple[_Line, Stamp | None]], odd: Counted) -> list[
 
 
 def _of_listing(rows: Sequence[dict[str, Any]]) -> Iterator[Reading]:
-    """The readings in watts of sensor listings, each with the inlet temperature of the same time."""
+    """Yield the readings in watts of sensor listings, each with the inlet temperature of the same time."""
     listed = [row for row in rows if row["unit"] == "degrees C" and _PATTERNS["inlet"].search(row["sensor"])]
     inlets = {row["time"]: row["value"] for row in listed}
     if sum(row["time"] is None for row in listed) > 1:
@@ -275,7 +275,7 @@ def _clock_of(before: str) -> str:
 
 
 def read(source: Source, zone: str | None = None, date_order: DateOrder | None = None) -> Recording:
-    """Reads readings printed once or in a loop; `zone` and `date_order` are of times that do not show them."""
+    """Read readings printed once or in a loop; `zone` and `date_order` are of times that do not show them."""
     text = source.text().without_cut_line()
     unknown: list[tuple[int, str]] = []
     lines, order_notes = with_year_first(text.lines(), _clock_of, date_order)

@@ -43,7 +43,7 @@ class _Date:
 
 
 def line_clock(before: str) -> str | None:
-    """The clock of a line of `date`, or of an HTTP header.
+    """Return the clock of a line of `date`, or of an HTTP header.
 
     >>> line_clock("Date: "), line_clock("<VALUE>")
     ('line', None)
@@ -52,7 +52,7 @@ def line_clock(before: str) -> str | None:
 
 
 def with_year_first(lines: Sequence[str], clock_of: Clock, asked: DateOrder | None) -> tuple[list[str], list[Note]]:
-    """The lines of a log with dates such as 04/13/26 as 2026-04-13, and notes on their order.
+    """Return the lines of a log with dates such as 04/13/26 as 2026-04-13, and notes on their order.
 
     The dates of one clock have one order; another clock may have another, as another program prints it. A number above
     12 shows the order, else a time of another form nearby, else the order in which less time passes. If nothing shows
@@ -96,7 +96,7 @@ def _before(text: str, match: re.Match[str]) -> str:
 def _order_of(
     clock: str, clocks: dict[str, list[_Date]], lines: Sequence[str], asked: DateOrder | None
 ) -> tuple[DateOrder, list[Note]]:
-    """The order of a clock's dates, and a warning if it is a guess."""
+    """Return the order of a clock's dates, and a warning if it is a guess."""
     dates = [date for date in clocks[clock] if not date.has_long_year]
     if asked or not dates:
         return asked or "ymd", []
@@ -116,7 +116,7 @@ def _order_of(
 
 
 def _possible(dates: Sequence[re.Match[str]]) -> list[DateOrder]:
-    """The orders that the numbers of the dates allow, the most usual first."""
+    """Return the orders that the numbers of the dates allow, the most usual first."""
     has_points = any(date["mark"] == "." for date in dates)
     # ipmi-dcmi of FreeIPMI prints the month first in every locale, and a dash after the year.
     is_of_freeipmi = all(date["rest"].lstrip().startswith("-") for date in dates)
@@ -128,7 +128,7 @@ def _possible(dates: Sequence[re.Match[str]]) -> list[DateOrder]:
 
 
 def _known(clock: str, clocks: dict[str, list[_Date]], lines: Sequence[str]) -> list[tuple[int, datetime]]:
-    """The lines and times whose order is sure: of other forms, or of clocks whose numbers show it."""
+    """Return the lines and times whose order is sure: of other forms, or of clocks whose numbers show it."""
     known = [(line, found.time) for line, text in enumerate(lines, 1) if (found := stamp(_HEADER.sub("", text)))]
     for other, dates in clocks.items():
         short = [date.match for date in dates if not date.has_long_year]
@@ -140,7 +140,7 @@ def _known(clock: str, clocks: dict[str, list[_Date]], lines: Sequence[str]) -> 
 
 
 def _count_close(dates: Sequence[_Date], order: DateOrder, known: Sequence[tuple[int, datetime]]) -> int:
-    """How many dates are near the known time beside them."""
+    """Return how many dates are near the known time beside them."""
     count = 0
     for date in dates:
         at = bisect_left(known, date.line, key=lambda one: one[0])

@@ -79,13 +79,13 @@ def _is_watts(name: str) -> bool:
 
 
 def _plainest(names: Sequence[str]) -> list[str]:
-    """The names; one alone where the others begin with it: `power.draw [W]` of `power.draw.average [W]`."""
+    """Return the names; one alone where the others begin with it: `power.draw [W]` of `power.draw.average [W]`."""
     plain = {name: name.partition(" ")[0] for name in names}
     return [one for one in names if all(other.startswith(plain[one]) for other in names)] or list(names)
 
 
 def _split(lines: Sequence[str], wanted: Sequence[str]) -> _Table:
-    """The header, the first line that names the columns, and the rows below it."""
+    """Return the header, the first line that names the columns, and the rows below it."""
     best: tuple[int, int, str] | None = None
     for at, line in enumerate(lines[:_PREAMBLE]):
         for delimiter in _DELIMITERS:
@@ -110,7 +110,7 @@ def _split(lines: Sequence[str], wanted: Sequence[str]) -> _Table:
 
 
 def recognise(head: Head) -> bool:
-    """A header with one column of time and one that says watts, and a reading below it."""
+    """Return a header with one column of time and one that says watts, and a reading below it."""
     lines = head.text.split("\n", _PREAMBLE)[:_PREAMBLE]
     if not any(_SURE_WATTS.search(line) for line in lines):
         return False
@@ -158,7 +158,7 @@ def _chosen(header: Sequence[str], wanted: str | None, what: str, option: str) -
 
 
 def _day_and_time(header: Sequence[str]) -> tuple[int, int] | None:
-    """The columns of a date and of a time of day, where they are two."""
+    """Return the columns of a date and of a time of day, where they are two."""
     names = [name.lower() for name in header]
     for day, clock in (("date", "time"), ("datum", "zeit"), ("datum", "uhrzeit")):
         if day in names and clock in names:
@@ -167,7 +167,7 @@ def _day_and_time(header: Sequence[str]) -> tuple[int, int] | None:
 
 
 def _moment(text: str, order: str | None) -> Stamp | float | None:
-    """A time, or seconds that have elapsed."""
+    """Return a time, or seconds that have elapsed."""
     if order:
         return read_date(text, order)
     if moment := stamp(text):
@@ -257,7 +257,7 @@ def _merged(odd: Counted) -> list[Note]:
 
 
 def _in_zone(rows: Sequence[Reading], zone: str | None) -> Iterator[Note]:
-    """Puts times without a zone into `zone`, and gives the notes on zones."""
+    """Put times without a zone into `zone`, and gives the notes on zones."""
     for row in (row for row in rows if zone and row.get("assumed")):
         moment = in_zone(Stamp(row["time"], row["assumed"]), zone)
         row |= {"time": moment.time, "assumed": moment.assumed}
@@ -275,7 +275,7 @@ def read(
     decimal: Decimal | None = None,
     zone: str | None = None,
 ) -> Recording:
-    """Reads an export.
+    """Read an export.
 
     Args:
         source: The file.

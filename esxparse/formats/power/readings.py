@@ -75,7 +75,7 @@ def _from_parts(parts: dict[str, str | None]) -> Stamp | None:
 
 
 def stamp(text: object) -> Stamp | None:
-    """The time a text is, all of it, if its date has one meaning; else None. See `power.dates` for 04/13/2026.
+    """Return the time a text is, all of it, if its date has one meaning; else None. See `power.dates` for 04/13/2026.
 
     >>> stamp("Tue May  9 14:24:36 CEST 2023").time.isoformat()
     '2023-05-09T12:24:36+00:00'
@@ -100,7 +100,7 @@ def stamp(text: object) -> Stamp | None:
 
 
 def in_zone(moment: Stamp, zone: str | None) -> Stamp:
-    """A time whose zone had to be assumed, by a clock of `zone` instead if one is given.
+    """Return a time whose zone had to be assumed, by a clock of `zone` instead if one is given.
 
     >>> in_zone(stamp("2026-07-01 12:00"), "Europe/Berlin").time.isoformat()
     '2026-07-01T10:00:00+00:00'
@@ -131,7 +131,7 @@ Source: names of sensors of HPE, Dell, Lenovo, Supermicro and Intel boards; gene
 
 
 def number(value: object) -> float | None:
-    """A finite number: of a JSON number, or of text such as `214`, `214 Watts`, `1,204 W`.
+    """Return a finite number: of a JSON number, or of text such as `214`, `214 Watts`, `1,204 W`.
 
     >>> number("1,204 W"), number(True), number("214,5 W"), number("0.5 kW")
     (1204.0, None, None, 500.0)
@@ -155,12 +155,12 @@ def number(value: object) -> float | None:
 
 
 def is_of_power(unit: str) -> bool:
-    """Whether a unit is one of power, or none is written."""
+    """Return whether a unit is one of power, or none is written."""
     return not unit or unit.lower() == _BTU or unit_of_cell(f"0 {unit}") is not None
 
 
 def watts(value: object) -> float | None:
-    """A power reading, unless it has another unit; BMCs write -1 for one they have not got.
+    """Return a power reading, unless it has another unit; BMCs write -1 for one they have not got.
 
     >>> watts("214 Watts"), watts("1.2 kW"), watts("214"), watts("214 Amps"), watts("-1")
     (214.0, 1200.0, 214.0, None, None)
@@ -172,12 +172,12 @@ def watts(value: object) -> float | None:
 
 
 def cap(value: object) -> float | None:
-    """A power cap; 0 means no cap."""
+    """Return a power cap; 0 means no cap."""
     return watts(value) or None
 
 
 def words(name: str) -> frozenset[str]:
-    """The words of a name, in lower case."""
+    """Return the words of a name, in lower case."""
     return frozenset(word.lower() for word in _BETWEEN.split(name.replace("ub-system", "ubsystem")))
 
 
@@ -194,7 +194,7 @@ def kind_of(name: str) -> str:
 
 
 def _placed(rows: Sequence[Reading]) -> list[Reading]:
-    """The rows; those of a chassis are of an `enclosure` where others are of the host in it."""
+    """Return the rows; those of a chassis are of an `enclosure` where others are of the host in it."""
     hosts = {(row["kind"], row["sensor"]): words(str(row["sensor"])) & WORDS["enclosures"] for row in rows}
     inside = any(kind == "system" and not of for (kind, _), of in hosts.items())
     return [
@@ -204,12 +204,12 @@ def _placed(rows: Sequence[Reading]) -> list[Reading]:
 
 
 def measured(reading: Reading) -> bool:
-    """Whether a reading holds any number at all."""
+    """Return whether a reading holds any number at all."""
     return any(reading.get(name) is not None for name in _MEASURED)
 
 
 def _table(rows: Sequence[Reading], columns: Schema) -> pl.LazyFrame:
-    """The rows as a table: columns every power table has, and the others that hold anything."""
+    """Return the rows as a table: columns every power table has, and the others that hold anything."""
     there = {name for row in rows for name, value in row.items() if value is not None}
     return frame(rows, {name: kind for name, kind in columns.items() if name in _ALWAYS | there}).lazy()
 
@@ -251,7 +251,7 @@ def by_time(name: str, rows: Sequence[Row], columns: Schema) -> tuple[dict[str, 
 
 
 def step(times: Iterable[datetime | None]) -> float | None:
-    """Seconds between most of the times, whatever their order."""
+    """Return seconds between most of the times, whatever their order."""
     known = sorted({time for time in times if time is not None})
     steps = sorted((after - before).total_seconds() for before, after in pairwise(known))
     return steps[len(steps) // 2] if steps else None

@@ -77,7 +77,7 @@ def _next_document(text: str, starts: Sequence[int], broken: int) -> int:
 
 
 def _between(piece: str, line: int, noise: list[int]) -> Stamp | None:
-    """The last time in the text between two documents; lines that are neither that nor known go to `noise`."""
+    """Return the last time in the text between two documents; lines that are neither that nor known go to `noise`."""
     found = None
     headers = False
     for place, raw in enumerate(piece.split("\n"), line):
@@ -101,7 +101,7 @@ def _broken(why: str, place: tuple[int, int], lines: int) -> Note:
 
 
 def documents(text: str) -> tuple[list[Document], Notes]:
-    """Every JSON object of a text, and notes on what was odd between them.
+    """Return every JSON object of a text, and notes on what was odd between them.
 
     A document that is broken is left out with a note that names the place, and reading goes on at the next one that
     begins a line.
@@ -184,7 +184,7 @@ def _fetched(
 
 
 def _host(content: dict[str, Any]) -> str | None:
-    """The BMC that a collector's first line names."""
+    """Return the BMC that a collector's first line names."""
     try:
         return urlsplit(str(content.get("url") or "")).hostname
     except ValueError:
@@ -192,7 +192,7 @@ def _host(content: dict[str, Any]) -> str | None:
 
 
 def _distinct(rows: list[Row]) -> list[Row]:
-    """The last row of each sensor."""
+    """Return the last row of each sensor."""
     return list({(row["source"], row["sensor"]): row for row in rows}.values())
 
 
@@ -218,7 +218,7 @@ def _nothing(problems: Sequence[Note], found: Found) -> DamagedError:
 
 
 def _gathered(stream: Sequence[Document], found: Found, gaps: list[Row]) -> list[str]:
-    """The BMCs that collectors name; what the documents say goes to `found` and `gaps`."""
+    """Return the BMCs that collectors name; what the documents say goes to `found` and `gaps`."""
     host: str | None = None
     hosts: dict[str | None, list[Reading]] = {}
     for document in stream:
@@ -242,13 +242,13 @@ def _gathered(stream: Sequence[Document], found: Found, gaps: list[Row]) -> list
 
 
 def _clock_of(before: str) -> str | None:
-    """The clock of a date: of the collector, of lines between documents, or of a BMC by the key of its time."""
+    """Return the clock of a date: of the collector, of lines between documents, or of a BMC by the key of its time."""
     key = _KEY.search(before)
     return key["name"] if key and key["name"] in _TIMES else None if key else line_clock(before)
 
 
 def read(source: Source, date_order: DateOrder | None = None) -> Recording:
-    """Reads one Redfish document, several one after another, or the lines of a collector.
+    """Read one Redfish document, several one after another, or the lines of a collector.
 
     Args:
         source: The file.

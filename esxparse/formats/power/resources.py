@@ -43,7 +43,7 @@ class Found:
 
 
 def _text(*values: Any) -> str:
-    """The first of the values that is text, or a number, with anything in it."""
+    """Return the first of the values that is text, or a number, with anything in it."""
     for value in values:
         if isinstance(value, (str, int, float)) and not isinstance(value, bool) and str(value).strip():
             return str(value).strip()
@@ -51,14 +51,14 @@ def _text(*values: Any) -> str:
 
 
 def uri_of(resource: dict[str, Any]) -> str:
-    """The address a resource says it has, else its type or name."""
+    """Return the address a resource says it has, else its type or name."""
     links = mapping(mapping(resource.get("links")).get("self"))
     context = _text(resource.get("@odata.type"), resource.get("Type")).lstrip("#").partition(".")[0]
     return _text(resource.get("@odata.id"), links.get("href"), context, resource.get("Id"), "document").rstrip("/")
 
 
 def _when(value: Any, found: Found, line: int, *, what: str) -> Any:
-    """A time in a document, or None; what is odd about it is noted."""
+    """Return a time in a document, or None; what is odd about it is noted."""
     if value is None:
         return None
     moment: Stamp | None = stamp(value)
@@ -76,7 +76,7 @@ def _when(value: Any, found: Found, line: int, *, what: str) -> Any:
 
 
 def _reading(resource: dict[str, Any], name: str) -> float | None:
-    """The number of a sensor excerpt such as `PowerWatts: {Reading: 374}`, or of a plain number."""
+    """Return the number of a sensor excerpt such as `PowerWatts: {Reading: 374}`, or of a plain number."""
     value = resource.get(name)
     return number(mapping(value).get("Reading")) if isinstance(value, dict) else number(value)
 
@@ -221,7 +221,7 @@ def sensor(resource: dict[str, Any], source: str, found: Found, line: int) -> No
 
 
 def _metric_column(name: str) -> str:
-    """The column of `power` for a metric of this name; empty if it is not in watts."""
+    """Return the column of `power` for a metric of this name; empty if it is not in watts."""
     if not _PATTERNS["is_watts"].search(name) or _PATTERNS["no_watts"].search(name):
         return ""
     words = {word.lower() for word in _PATTERNS["word"].findall(name)}

@@ -81,7 +81,7 @@ class _Clock:
 
 
 def _without_chunks(text: str) -> tuple[str, list[int], list[int]]:
-    """The text without the lines of chunk sizes; places in it, and how many lines were taken out before each."""
+    """Return the text without the lines of chunk sizes; places in it, and how many lines were taken out before each."""
     pieces, places, removed = [], [0], [0]
     after = length = 0
     for match in _PATTERNS["chunk"].finditer(text):
@@ -96,7 +96,7 @@ def _without_chunks(text: str) -> tuple[str, list[int], list[int]]:
 
 
 def _answers(text: str, odd: Counted, rest: list[tuple[int, str]]) -> Iterator[_Answer]:
-    """The documents of a text, each with the time that stood before it; lines between them go to `rest`."""
+    """Yield the documents of a text, each with the time that stood before it; lines between them go to `rest`."""
     plain, places, removed = _without_chunks(text)
     clock = _Clock()
     end = looked_to = counted_to = newlines = 0
@@ -128,14 +128,14 @@ def _answers(text: str, odd: Counted, rest: list[tuple[int, str]]) -> Iterator[_
 
 
 def _unknown(between: str, line: int) -> Iterator[tuple[int, str]]:
-    """The lines between two documents that are no header of HTTP, and no time."""
+    """Yield the lines between two documents that are no header of HTTP, and no time."""
     for place, text in enumerate(map(str.strip, between.split("\n")), line):
         if text and not (_PATTERNS["http"].match(text) or _PATTERNS["header"].match(text) or stamp(text)):
             yield place, text
 
 
 def _time(between: str) -> _Clock | None:
-    """The time in the lines between two documents: an HTTP header, or a line of `date`."""
+    """Return the time in the lines between two documents: an HTTP header, or a line of `date`."""
     found = None
     for line in between.split("\n"):
         text = line.strip()
@@ -178,7 +178,7 @@ def _readings(element: Element, source: str) -> Reading | None:
 
 
 def _settings(element: Element, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Names and values of what an answer says, attributes as `ELEMENT.ATTRIBUTE`."""
+    """Yield names and values of what an answer says, attributes as `ELEMENT.ATTRIBUTE`."""
     for child in element:
         name = prefix + child.tag
         yield from ((name if key in {"VALUE", child.tag} else f"{name}.{key}", value) for key, value in child.items())
@@ -223,7 +223,7 @@ class _Asked:
         return self._known and self._time is None
 
     def time_of(self, answer: _Answer, root: Element) -> Stamp | None:
-        """The time of an answer; None if the time above it is of an answer to the same command."""
+        """Return the time of an answer; None if the time above it is of an answer to the same command."""
         if answer.renewed:
             self._time, self._commands = answer.time, set()
             self._known = self._known or answer.time is not None
@@ -235,7 +235,7 @@ class _Asked:
 
 
 def read(source: Source, date_order: DateOrder | None = None) -> Recording:
-    """Reads the answers to one or many RIBCL commands; `date_order` is of lines of time that do not show it."""
+    """Read the answers to one or many RIBCL commands; `date_order` is of lines of time that do not show it."""
     text = source.text()
     lines, order_notes = with_year_first(text.text.split("\n"), line_clock, date_order)
     bad = Counted()

@@ -29,15 +29,15 @@ class Command:
         """What other commands went on with, to where a row followed."""
 
     def begin(self, rows: list[tuple[str, int]]) -> None:
-        """Takes the command at the end of the given rows."""
+        """Take the command at the end of the given rows."""
         self.may_go_on, self.rows, self.lines, self._blank = True, rows, [], None
 
     def gap(self) -> None:
-        """Takes in a blank line."""
+        """Take in a blank line."""
         self._blank = len(self.lines) if self._blank is None else self._blank
 
     def end(self, *, within: bool) -> tuple[list[Line], list[Line]]:
-        """The lines that are of the command, and those below it that are not.
+        """Return the lines that are of the command, and those below it that are not.
 
         Where no row follows (`within`), text below a blank line may be somebody else's. It is of the command where
         the same text was before, or where the command went on before the blank line.

@@ -26,7 +26,7 @@ class Decimals:
         self._foreign: list[tuple[int, str]] = []
 
     def takes(self, text: str, line: int) -> bool:
-        """Whether a cell is a number as the tool writes it, or no number."""
+        """Return whether a cell is a number as the tool writes it, or no number."""
         if text.isdecimal():
             return True
         found = _MARK.fullmatch(text)
@@ -43,7 +43,7 @@ class Decimals:
         return min(",.", key=lambda mark: self._met[mark]) if len(self._met) > 1 else None
 
     def notes(self) -> list[Note]:
-        """A warning about the cells that are left empty."""
+        """Return a warning about the cells that are left empty."""
         if not self._foreign:
             return []
         line, text = self._foreign[0]

@@ -41,7 +41,7 @@ _NUMBERS = frozenset({"cpu", "tty", "fan", "bus", "interrupt"})
 
 
 def begins(head: Head) -> bool:
-    """Whether a file begins as `sadf -d` or `sadf -p` does."""
+    """Return whether a file begins as `sadf -d` or `sadf -p` does."""
     begin = head.text[:2000]
     return _BEGIN.search(begin) is not None or _PAIRS.match(begin) is not None
 
@@ -71,7 +71,7 @@ class _Reader:
         """The columns of that row that have a value."""
 
     def line(self, at: int, line: str) -> None:
-        """Takes in a line."""
+        """Take in a line."""
         if (found := _TITLES.fullmatch(line)) is not None:
             self.titles = _read_titles(found[1] or "")
             self.layouts = layouts(self.titles)
@@ -114,7 +114,7 @@ class _Reader:
         return values
 
     def _pair(self, at: int, sample: Row, cells: Sequence[str]) -> None:
-        """Takes in the title and the number of an object, in the row of the line above where it fits."""
+        """Take in the title and the number of an object, in the row of the line above where it fits."""
         if len(cells) != _FIRST:
             self.odd.say("not an object, a title and a number, left out", at)
             return
@@ -171,7 +171,7 @@ def read(lines: Sequence[str], zone: str | None, notes: Notes) -> tuple[Sheets, 
 
 
 def _wide(titles: tuple[str, ...], found: tuple[Layout, ...], count: int) -> tuple[Layout, ...]:
-    """The tables of a row of so many cells; none if the titles are others."""
+    """Return the tables of a row of so many cells; none if the titles are others."""
     if titles[-1:] == ("CPU*",):
         # All processors, and each.
         return layouts((*titles[:-1], "all", *(f"CPU{cpu}" for cpu in range(count - len(titles)))))

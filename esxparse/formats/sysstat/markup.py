@@ -39,12 +39,12 @@ _ABOUT = frozenset({"per", "unit"})
 
 
 def begins(head: Head) -> bool:
-    """Whether a file begins as XML of sysstat."""
+    """Return whether a file begins as XML of sysstat."""
     return _BEGIN.match(head.text[:2000]) is not None
 
 
 def read(text: Text, document: Document) -> None:
-    """Reads all hosts into the document."""
+    """Read all hosts into the document."""
     places = Places(text.text)
     begun = (places.line(found.start()) for found in _REPORT.finditer(text.text))
     facts: dict[str, str] = {}
@@ -85,7 +85,7 @@ def _content(report: Element) -> dict[str, Any]:
 
 
 def _rows(above: Element, group: str) -> Iterator[tuple[str, Row]]:
-    """The rows below an element, each with its name in JSON: that of its element or of one above it."""
+    """Yield the rows below an element, each with its name in JSON: that of its element or of one above it."""
     for element in above:
         name = _name(element)
         inner = list(element)

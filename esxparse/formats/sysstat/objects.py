@@ -47,7 +47,7 @@ class Document:
             self.notes.warn(f"date {self.day} is not used: the file has dates")
 
     def begin_host(self, facts: Mapping[str, str]) -> None:
-        """Takes in the facts that a host has before its reports."""
+        """Take in the facts that a host has before its reports."""
         self.facts, self.report, self.last = facts, 0, None
         self.meta = self.meta or {
             "host": facts.get("nodename"),
@@ -56,7 +56,7 @@ class Document:
         }
 
     def add_report(self, one: Mapping[str, Any], line: int) -> None:
-        """Takes in a report: its time, and what was measured."""
+        """Take in a report: its time, and what was measured."""
         for name, key, event_key in _EVENTS:
             if event := mapping(one.get(key)):
                 column = "cpus" if name == "restarts" else "comment"
@@ -84,7 +84,7 @@ class Document:
                         self.odd.say(f"no number in column {empty[0]}, left empty", line)
 
     def end(self) -> None:
-        """Adds the notes on all reports."""
+        """Add the notes on all reports."""
         if self.local:
             self.notes.say(stamps.of_zone(self.zone))
         self.notes += self.odd.notes("warning")
@@ -96,7 +96,7 @@ class Document:
             )
 
     def _moment(self, stamp: Any) -> tuple[datetime | None, float | None]:
-        """Time and interval of a report."""
+        """Return time and interval of a report."""
         if isinstance(stamp, dict):
             # Before sysstat 10 a document had no `utc`; its times were in UTC.
             own = str(stamp.get("utc")) in _ON_CLOCK
@@ -113,7 +113,7 @@ class Document:
         return moment, step
 
     def _of_text(self, text: str) -> datetime | None:
-        """The time in a text that may have no date: the host's own date holds then."""
+        """Return the time in a text that may have no date: the host's own date holds then."""
         self.local |= not stamps.with_zone(text)
         if not stamps.is_clock(text):
             return stamps.moment(text, self.order, self.zone)
@@ -130,7 +130,7 @@ class Document:
 
 
 def _objects(one: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Names and contents of what was measured; what only groups others is opened."""
+    """Yield names and contents of what was measured; what only groups others is opened."""
     for name, content in one.items():
         inner = list(mapping(content).values())
         if name == "timestamp" or not isinstance(content, (dict, list)):
@@ -145,7 +145,7 @@ def _objects(one: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _rows(name: str, keys: Mapping[str, Any]) -> Iterator[tuple[str, Row]]:
-    """The rows that an object is, with their tables."""
+    """Yield the rows that an object is, with their tables."""
     if name in {"interrupts", "sum-interrupts", "individual-interrupts", "soft-interrupts"}:
         table = "soft_interrupts" if name.startswith("soft") else "interrupts"
         for row in _interrupts(keys):

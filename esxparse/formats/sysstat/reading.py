@@ -55,7 +55,7 @@ class Tool:
     FORMAT: str
 
     def recognise(self, head: Head) -> bool:
-        """Whether a file that begins so is of the tool; sar takes, and refuses, tools that are not read."""
+        """Return whether a file that begins so is of the tool; sar takes, and refuses, tools that are not read."""
         if documents.begins(head):
             return _reader(documents.tool_of(head.text)) == self.FORMAT
         if self.FORMAT == "sar" and (delimited.begins(head) or markup.begins(head) or _OWN.match(head.content)):
@@ -65,7 +65,7 @@ class Tool:
     def read(
         self, source: Source, date: Day | None = None, date_order: DateOrder | None = None, zone: str | None = None
     ) -> Recording:
-        """Reads what the tool printed."""
+        """Read what the tool printed."""
         return _recording(self.FORMAT, source, date, date_order, zone)
 
     @property
@@ -80,17 +80,17 @@ TOOLS = {name: Tool(name) for name in (*_OTHERS, "sar")}
 
 @lru_cache(maxsize=8)
 def _printed_by(begin: str) -> str | None:
-    """The tool that printed a text that begins so: each of them asks."""
+    """Return the tool that printed a text that begins so: each of them asks."""
     return tool_of(begin.split("\n"))
 
 
 def _reader(tool: str | None) -> str | None:
-    """The format of a tool's output."""
+    """Return the format of a tool's output."""
     return tool if tool in TOOLS or tool is None else "sar"
 
 
 def _refuse_others(head: Head) -> None:
-    """Refuses the output of tools of sysstat that are not read.
+    """Refuse the output of tools of sysstat that are not read.
 
     Raises:
         UnreadableError: It is one.
@@ -102,7 +102,7 @@ def _refuse_others(head: Head) -> None:
 
 
 def _recording(tool: str, source: Source, day: date | None, order: DateOrder | None, zone: str | None) -> Recording:
-    """The recording of a file of the tool.
+    """Return the recording of a file of the tool.
 
     Raises:
         DamagedError: There is no row in it.
@@ -135,7 +135,7 @@ def _recording(tool: str, source: Source, day: date | None, order: DateOrder | N
 
 
 def _frames(every: Sequence[tuple[Sheets, Callable[[Sequence[Row]], list[Row]] | None]]) -> dict[str, pl.DataFrame]:
-    """The tables of several parts of a file, each with what tells its samples."""
+    """Return the tables of several parts of a file, each with what tells its samples."""
     parts: dict[str, list[pl.DataFrame]] = {}
     for sheets, tell in every:
         for name, sheet in sheets.items():
@@ -149,7 +149,7 @@ def _frames(every: Sequence[tuple[Sheets, Callable[[Sequence[Row]], list[Row]] |
 
 
 def _ordered(name: str, columns: Sequence[str]) -> list[str]:
-    """The columns in their order: a part of a file may have some that those before it have not."""
+    """Return the columns in their order: a part of a file may have some that those before it have not."""
     order = COLUMNS.get(name, ())
     return sorted(columns, key=lambda one: order.index(one) if one in order else len(order))
 
@@ -182,7 +182,7 @@ def _span(frames: Any) -> dict[str, Any]:
 
 
 def _uncut(text: Text, notes: Notes) -> list[str]:
-    """The lines, without a last one that has no end: of that a number or a name may be cut."""
+    """Return the lines, without a last one that has no end: of that a number or a name may be cut."""
     lines = text.lines()
     if text.unfinished is None:
         return lines
@@ -193,7 +193,7 @@ def _uncut(text: Text, notes: Notes) -> list[str]:
 def _printed(
     parsed: Parsed, tool: str, day: date | None, asked: DateOrder | None, zone: str | None, notes: Notes
 ) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
-    """The tables, and what the banners say."""
+    """Return the tables, and what the banners say."""
     used = sum(len(sheet.of) for one in parsed.sections for sheet in one.sheets.values())
     if len(parsed.left) > used:
         msg = f"{len(parsed.left):,} lines are no {tool} output and {used:,} are: it only quotes the tool"
@@ -249,14 +249,14 @@ def _doubtful_times(
 
 
 def _lost_times(left: Sequence[tuple[int, str]], tool: str) -> Iterator[Note]:
-    """A warning about times of reports among the lines that are left out."""
+    """Yield a warning about times of reports among the lines that are left out."""
     if lost := [at for at, line in left if stamps.has_clock(line)] if tool == "iostat" else []:
         what = f"{counted(len(lost), 'line')} with a time in words that cannot be read: those reports have no time"
         yield Note(f"{what}, record with LC_TIME=C", lost[0], severity="warning")
 
 
 def _with_events(section: Section) -> Sheets:
-    """The tables of a section, restarts and comments too."""
+    """Return the tables of a section, restarts and comments too."""
     sheets = dict(section.sheets)
     for name, events in (("restarts", section.restarts), ("comments", section.comments)):
         for event in events:
@@ -296,7 +296,7 @@ def _told(samples: Sequence[Row], section: Section, order: DateOrder, day: date 
 
 
 def _intervals(rows: Sequence[Row], times: Sequence[datetime | None]) -> Iterator[float | None]:
-    """Seconds that each row is of: since the sample before, or since the time in the titles above it."""
+    """Yield seconds that each row is of: since the sample before, or since the time in the titles above it."""
     step: float | None = None
     last: datetime | None = None
     for row, moment in zip(rows, times, strict=True):

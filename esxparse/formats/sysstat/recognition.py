@@ -10,7 +10,7 @@ from esxparse.formats.sysstat.text import CPU_HEAD, RESTART, TIME_HEAD, banner, 
 
 
 def tool_of(lines: Sequence[str]) -> str | None:
-    """The tool that printed the lines, by the first titles with a row below them; None without such lines.
+    """Return the tool that printed the lines, by the first titles with a row below them; None without such lines.
 
     Only few other lines may come before: what a document quotes comes later.
     """

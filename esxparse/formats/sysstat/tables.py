@@ -53,12 +53,12 @@ class Table:
     keys: Mapping[str, Column]
 
     def values(self) -> int:
-        """The number of its columns that are no name of what a row is about."""
+        """Return the number of its columns that are no name of what a row is about."""
         return len({column.name for column in self.titles.values()} - set(self.per))
 
 
 def column_of(title: str) -> Column:
-    """The column of a title, by rule.
+    """Return the column of a title, by rule.
 
     >>> [column_of(title).name for title in ("%memused", "memused-percent", "kbmemused", "cswch/s", "runq-sz")]
     ['memused_pct', 'memused_pct', 'memused_kib', 'cswch_per_s', 'runq_sz']
@@ -82,7 +82,7 @@ def _columns(words: str) -> dict[str, Column]:
 
 
 def _keys(titles: Mapping[str, Column]) -> dict[str, Column]:
-    """The names in JSON: titles, and titles without their units; of two that are left alike the rate or size."""
+    """Return the names in JSON: titles, and titles without their units; of two that are left alike the rate or size."""
     found = dict(titles)
     for title, column in titles.items():
         found.setdefault(title.removeprefix("kb").removesuffix("/s"), column)
@@ -95,13 +95,13 @@ def _keys(titles: Mapping[str, Column]) -> dict[str, Column]:
 
 @cache
 def _shared() -> dict[str, Column]:
-    """The columns of whom a row of pidstat is about."""
+    """Return the columns of whom a row of pidstat is about."""
     return _columns(_DATA["shared"])
 
 
 @cache
 def tables() -> dict[str, Table]:
-    """All tables by name."""
+    """Return all tables by name."""
     shared = _shared()
     made = {}
     for name, told in _DATA["table"].items():
@@ -122,12 +122,12 @@ def _of_json() -> dict[str, tuple[Table, ...]]:
 
 
 def in_json(name: str) -> bool:
-    """Whether JSON has an object of this name."""
+    """Return whether JSON has an object of this name."""
     return name in _of_json()
 
 
 def of_process(keys: Iterable[str]) -> dict[str, dict[str, Column]] | None:
-    """The tables of an object of pidstat, with the column of each of its keys; None for other objects."""
+    """Return the tables of an object of pidstat, with the column of each of its keys; None for other objects."""
     names = list(keys)
     if _IDS.isdisjoint(names):
         return None
@@ -142,14 +142,14 @@ def of_process(keys: Iterable[str]) -> dict[str, dict[str, Column]] | None:
 
 
 def of_json(name: str, keys: Sequence[str]) -> tuple[Table, ...]:
-    """The tables of a JSON object: those that know what it is about; a new one for an unknown object."""
+    """Return the tables of a JSON object: those that know what it is about; a new one for an unknown object."""
     found = _of_json().get(name, ())
     about = tuple(table for table in found if table.per and keys and keys[0] in table.keys)
     return about or found or (Table(column_of(name).name, (), {}, {}),)
 
 
 def of_sar(title: str, current: Table | None, filled: Collection[str], *, single: bool) -> Table:
-    """The table of sar that has a title: the current one if its column is free, else the first, else a new one.
+    """Return the table of sar that has a title: the current one if its column is free, else the first, else a new one.
 
     Args:
         title: A title.
@@ -185,7 +185,7 @@ class Layout:
 
 
 def known(title: str) -> bool:
-    """Whether a tool has this title."""
+    """Return whether a tool has this title."""
     return title in _every_title()
 
 
@@ -196,7 +196,7 @@ def _every_title() -> frozenset[str]:
 
 @lru_cache(maxsize=256)
 def layouts(titles: tuple[str, ...]) -> tuple[Layout, ...]:
-    """The tables that a line of titles begins; those of processes may are side by side."""
+    """Return the tables that a line of titles begins; those of processes may are side by side."""
     if not _IDS.isdisjoint(titles):
         found = [_layout(table, titles) for table in tables().values() if table.name.startswith(_PROCESS)]
         # A table without a number of its own only repeats the names.
@@ -229,7 +229,7 @@ def layouts(titles: tuple[str, ...]) -> tuple[Layout, ...]:
 
 
 def _fit(table: Table, titles: Sequence[str]) -> tuple[int, int]:
-    """How many of the titles a table has, before how few others."""
+    """Return how many of the titles a table has, before how few others."""
     if table.name.startswith(_PROCESS):
         return 0, 0
     return sum(title in table.titles for title in titles), -table.values()
@@ -241,7 +241,7 @@ def _layout(table: Table, titles: Sequence[str]) -> Layout:
 
 
 def value(name: str, text: Any, factor: float = 1.0) -> Any:
-    """The value of a cell; None if it holds none.
+    """Return the value of a cell; None if it holds none.
 
     >>> value("util_pct", "12.3%"), value("util_pct", "12,30"), value("rx_kib_per_s", "1.5M"), value("fsused_mib", "2G")
     (12.3, 12.3, 1536.0, 2048.0)
@@ -279,7 +279,7 @@ class Sheet:
         self.columns: dict[str, list[Any]] = {}
 
     def add(self, sample: Row, row: Row) -> int:
-        """Adds a row of a sample; gives its place."""
+        """Add a row of a sample; gives its place."""
         if not self.samples or self.samples[-1] is not sample:
             self.samples.append(sample)
         place = len(self.of)
@@ -288,14 +288,14 @@ class Sheet:
         return place
 
     def put(self, place: int, row: Row) -> None:
-        """Puts values into a row."""
+        """Put values into a row."""
         for name, one in row.items():
             column = self.columns.setdefault(name, [])
             column.extend([None] * (place + 1 - len(column)))
             column[place] = one
 
     def frame(self, table: str, told: Sequence[Row]) -> pl.DataFrame:
-        """The rows as a frame, each with what is told of its sample, in the columns that any row has."""
+        """Return the rows as a frame, each with what is told of its sample, in the columns that any row has."""
         height = len(self.of)
         values = {
             name: pl.Series(name, [*column, *([None] * (height - len(column)))], dtype=_type(name))
@@ -313,7 +313,7 @@ Sheets = dict[str, Sheet]
 
 
 def add(sheets: Sheets, table: str, sample: Row, row: Row) -> int:
-    """Adds a row to a table; gives its place."""
+    """Add a row to a table; gives its place."""
     return sheets.setdefault(table, Sheet()).add(sample, row)
 
 

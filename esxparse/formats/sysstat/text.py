@@ -81,13 +81,13 @@ class Parsed:
 
 
 def banner(line: str) -> re.Match[str] | None:
-    """The first line of a run."""
+    """Return the first line of a run."""
     found = _BANNER.fullmatch(line)
     return found if found and (found["host"] or stamps.has_date(found["date"])) else None
 
 
 def titles_of(text: str) -> tuple[str, ...]:
-    """The titles in a line without its time; empty if it has a number, or its words are no titles."""
+    """Return the titles in a line without its time; empty if it has a number, or its words are no titles."""
     plain = text.removeprefix(CPU_HEAD).replace("Device:", "Device ").replace("Filesystem:", "Filesystem ")
     words = tuple(plain.split())
     if any(map(is_number, words)):
@@ -103,13 +103,13 @@ def titles_of(text: str) -> tuple[str, ...]:
 
 
 def is_number(word: str) -> bool:
-    """Whether a word has digits, with a mark between them and a unit behind them at most."""
+    """Return whether a word has digits, with a mark between them and a unit behind them at most."""
     digits = word[:-1] if word[-1] in _BEHIND else word
     return word[0].isdigit() and digits.replace(".", "").replace(",", "").isdigit()
 
 
 def timed(line: str) -> tuple[float | None, float | None, str]:
-    """The time of day or the epoch that a line begins with, and the rest of it."""
+    """Return the time of day or the epoch that a line begins with, and the rest of it."""
     if (found := stamps.clock(line)) is not None:
         return found[0], None, line[found[1] :].strip()
     epoch = _EPOCH.match(line)
@@ -146,7 +146,7 @@ class _Reader:
         return self.parsed.sections[-1]
 
     def line(self, at: int, line: str) -> None:
-        """Takes in a line."""
+        """Take in a line."""
         if (found := banner(line)) is not None:
             self.end()
             cpus = _CPUS.search(line)
@@ -200,7 +200,7 @@ class _Reader:
         return not (damaged or titles_of(rest) or self._is_row(rest))
 
     def _is_row(self, rest: str) -> bool:
-        """Whether there is a number wherever the titles want one."""
+        """Return whether there is a number wherever the titles want one."""
         cells = self._split(rest.strip())
         return cells is not None and all(
             column.name in TEXTS or cells[at] in _NO_VALUE or value(column.name, cells[at]) is not None
@@ -209,7 +209,7 @@ class _Reader:
         )
 
     def end(self, *, within: bool = False) -> None:
-        """Ends a command; `within` says that rows of its table follow."""
+        """End a command; `within` says that rows of its table follow."""
         kept, left = self.command.end(within=within)
         if kept:
             for table, place in self.command.rows:
@@ -255,7 +255,7 @@ class _Reader:
         return self._without_zone(rest)
 
     def _zone_of_rows(self, rest: str) -> str:
-        """The cells of a row of pidstat -h without the zone of a clock: its titles do not have it."""
+        """Return the cells of a row of pidstat -h without the zone of a clock: its titles do not have it."""
         words = rest.split()
         at = next((at for at, title in enumerate(self.titles) if title in _IDS), len(words))
         moved = at + 1 < len(words) and words[at] != "-" and not is_number(words[at]) and is_number(words[at + 1])
@@ -347,7 +347,7 @@ class _Reader:
 
 
 def _words(text: str, most: int = -1) -> list[str]:
-    """The words between ASCII blanks: other blanks group the digits of a number, or are part of a name."""
+    """Return the words between ASCII blanks: other blanks group the digits of a number, or are part of a name."""
     return text.split(None, most) if text.isascii() else _BLANK.split(text.strip(" \t"), max(most, 0))
 
 
@@ -358,7 +358,7 @@ def _is_text(title: str) -> bool:
 
 
 def parse(lines: Sequence[str], tool: str) -> Parsed:
-    """The runs in the lines that a tool printed."""
+    """Return the runs in the lines that a tool printed."""
     decimals = Decimals()
     parsed = _parse(lines, tool, decimals)
     return parsed if decimals.rarer is None else _parse(lines, tool, Decimals(decimals.rarer))
@@ -376,5 +376,5 @@ def _parse(lines: Sequence[str], tool: str, decimals: Decimals) -> Parsed:
 
 
 def plain(lines: Sequence[str]) -> Iterator[str]:
-    """The lines without the colours that S_COLORS=always puts into a file."""
+    """Return the lines without the colours that S_COLORS=always puts into a file."""
     return (_COLOUR.sub("", line) if "\x1b" in line else line for line in lines)

@@ -31,7 +31,7 @@ _NOMINAL = re.compile(r"@\s*([\d.]+)\s*([GM])Hz", re.IGNORECASE)
 
 
 def read(source: Source) -> Recording:
-    """Reads one file."""
+    """Read one file."""
     text = source.text().without_cut_line()
     blocks, machine, notes = read_blocks(text.lines())
     if not blocks:
@@ -77,7 +77,7 @@ def read_blocks(lines: Sequence[str]) -> tuple[list[dict[str, str]], list[tuple[
 
 
 def nominal_mhz(model: str | None) -> float | None:
-    """The frequency in the name of a processor, MHz.
+    """Return the frequency in the name of a processor, MHz.
 
     >>> nominal_mhz("Intel(R) Xeon(R) CPU X5670 @ 2.93GHz"), nominal_mhz("AMD EPYC 7543")
     (2930.0, None)

@@ -44,7 +44,7 @@ def recognise(head: Head) -> bool:
 
 
 def read(source: Source) -> Recording:
-    """Reads one file, of one command or several."""
+    """Read one file, of one command or several."""
     text = source.text().without_cut_line()
     managed = _MANAGED.search(text.text)
     before = text.text[: managed.start()] if managed else text.text
@@ -66,7 +66,7 @@ def read(source: Source) -> Recording:
 
 
 def _worth(path: _Path) -> bool:
-    """Whether a field of hosthardware is about processors, memory, NUMA, the system or its power."""
+    """Return whether a field of hosthardware is about processors, memory, NUMA, the system or its power."""
     return len(path) < _NESTED and not {"cpuFeature", "pciDevice", "otherIdentifyingInfo", "threadId", "cpuID"} & set(
         path
     )

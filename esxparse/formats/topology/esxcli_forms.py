@@ -99,7 +99,7 @@ _CPU_PREFIXES = ("hyperthreading", "hv", "cpu")
 
 
 def plain(key: str) -> str:
-    """A name without blanks and case: text and formatters write them differently.
+    """Return a name without blanks and case: text and formatters write them differently.
 
     >>> plain("L2 Cache Size"), plain("L2CacheSize")
     ('l2cachesize', 'l2cachesize')
@@ -212,7 +212,7 @@ def _xml(text: str, notes: Notes) -> list[dict[str, str]]:
 
 
 def _keyvalue(text: str) -> list[dict[str, str]]:
-    """A field that comes again begins another structure."""
+    """Return a field that comes again begins another structure."""
     structures: list[dict[str, str]] = []
     names: set[str] = set()
     for found in _KEYVALUE.finditer(text):

@@ -47,7 +47,7 @@ _NFS: Final = {
 
 
 def read(source: Source) -> Recording:
-    """Reads one file, of one command or several."""
+    """Read one file, of one command or several."""
     text = source.text().without_cut_line()
     lines = text.lines()
     reader = _Lines()
@@ -76,7 +76,7 @@ class _Lines:
         self.titles: dict[str, slice] = {}
 
     def line(self, at: int, line: str, below: str) -> None:
-        """Takes in a line; `below` is the next."""
+        """Take in a line; `below` is the next."""
         if not line.strip() or _UNDERLINE.fullmatch(line) or "esxcli" in line:
             self.titles = self.titles if line.strip() and "esxcli" not in line else {}
         elif _UNDERLINE.fullmatch(below):

@@ -36,7 +36,7 @@ _ONLINE = {"yes": True, "y": True, "true": True, "ja": True, "oui": True, "no": 
 
 
 def _has_columns(text: str) -> bool:
-    """The names of the columns."""
+    """Return the names of the columns."""
     return bool(
         (("CPU," in text or "the parsable format" in text) and _PATTERNS["parsable"].search(text))
         or (_PATTERNS["extended_names"].search(text) and _PATTERNS["extended"].search(text))
@@ -154,7 +154,7 @@ def recognise(head: Head) -> bool:
 
 
 def read(source: Source) -> Recording:
-    """Reads one file."""
+    """Read one file."""
     text = source.text().without_cut_line()
     found: list[_Fact] = []
     caches: list[dict[str, Any]] = []
@@ -203,7 +203,7 @@ def _json_facts(content: object) -> list[_Fact]:
 
 
 def read_labelled(lines: Sequence[str]) -> tuple[list[_Fact], Notes]:
-    """Lines of a label, a colon and a value; lines further in belong to the value or the heading above."""
+    """Return lines of a label, a colon and a value; lines further in belong to the value or the heading above."""
     found: list[_Fact] = []
     notes = Notes()
     heading: tuple[int, str] | None = None

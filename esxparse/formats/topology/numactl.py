@@ -37,7 +37,7 @@ class Found(NamedTuple):
 
 
 def read(source: Source) -> Recording:
-    """Reads one file."""
+    """Read one file."""
     whole_text = source.text().without_cut_line()
     found, notes = read_hardware(whole_text.lines())
     nodes = sorted({*found.cpus, *(node for node, _ in found.sizes)})

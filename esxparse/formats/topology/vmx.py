@@ -34,7 +34,7 @@ _MOST_MB = 1 << 40
 
 
 def read(source: Source) -> Recording:
-    """Reads one file."""
+    """Read one file."""
     text = _decoded(source)
     settings, notes = read_settings(text.lines())
     if not settings:
@@ -49,7 +49,7 @@ def read(source: Source) -> Recording:
 
 
 def _decoded(source: Source) -> Text:
-    """The text, in the encoding the file names."""
+    """Return the text, in the encoding the file names."""
     content, ended = source.content()
     notes = tuple(ended)
     named = _ENCODING.search(content)
@@ -73,7 +73,7 @@ def _decoded(source: Source) -> Text:
 
 
 def unescaped(value: str) -> str:
-    """The characters that | and two hexadecimal digits stand for.
+    """Return the characters that | and two hexadecimal digits stand for.
 
     >>> unescaped("|22quoted|22 a|7Cb")
     '"quoted" a|b'

@@ -33,7 +33,7 @@ def recognise(head: Head) -> bool:
 
 
 def read(source: Source, date_order: DateOrder | None = None, decimal: Decimal | None = None) -> Recording:
-    """Reads an export; the options are the order of its dates and its decimal mark, if the file shows neither."""
+    """Read an export; the options are the order of its dates and its decimal mark, if the file shows neither."""
     text = source.text().without_cut_line()
     lines = text.lines()
     if (table := columns.titles(lines)) is None:

@@ -42,7 +42,7 @@ def _listed() -> tuple[Counter, ...]:
 
 
 def unit_of(identifier: str) -> str | None:
-    """The unit of a counter by its identifier, where it is in the list; without case.
+    """Return the unit of a counter by its identifier, where it is in the list; without case.
 
     >>> unit_of("cpu.ready.summation"), unit_of("cpu.nonsense.average")
     ('ms', None)
@@ -51,7 +51,7 @@ def unit_of(identifier: str) -> str | None:
 
 
 def plain_unit(text: str | None) -> str | None:
-    """A unit as the tables have it.
+    """Return a unit as the tables have it.
 
     >>> plain_unit("millisecond"), plain_unit("KBps"), plain_unit("")
     ('ms', 'KBps', None)
@@ -60,7 +60,7 @@ def plain_unit(text: str | None) -> str | None:
 
 
 def labelled(label: str, groups: Collection[str] = ()) -> list[Counter]:
-    """The counters of a label; of several groups only those of `groups`, where any is.
+    """Return the counters of a label; of several groups only those of `groups`, where any is.
 
     >>> [one.id for one in labelled("Co-stop")], len(labelled("usage")), [one.id for one in labelled("Usage", {"cpu"})]
     (['cpu.costop.summation'], 5, ['cpu.usage.average'])

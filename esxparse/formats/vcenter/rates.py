@@ -21,7 +21,7 @@ _HOST = "HostSystem"
 
 
 def complete(rows: Sequence[Row]) -> Notes:
-    """Fills in intervals that the file does not state, and makes percent of hundredths; says so."""
+    """Fill in intervals that the file does not state, and makes percent of hundredths; says so."""
     notes = Notes()
     if any(row["interval_s"] is None for row in rows):
         step = _step(rows)
@@ -40,7 +40,7 @@ def complete(rows: Sequence[Row]) -> Notes:
 
 
 def _step(rows: Sequence[Row]) -> float | None:
-    """The usual step between times of one object, as an interval of vCenter's where it is near one."""
+    """Return the usual step between times of one object, as an interval of vCenter's where it is near one."""
     steps: Counter[float] = Counter()
     times = defaultdict(set)
     for row in rows:
@@ -54,7 +54,7 @@ def _step(rows: Sequence[Row]) -> float | None:
 
 
 def _in_hundredths(rows: Sequence[Row]) -> bool:
-    """Whether percentages are fixed point numbers: ready time in both units proves it, or the unit's name."""
+    """Return whether percentages are fixed point numbers: ready time in both units proves it, or the unit's name."""
     shares = [row for row in rows if row["unit"] == "%"]
     ready = {_key(row): row for row in rows if row["counter"].lower() == "cpu.ready.summation" and row["interval_s"]}
     both = [
@@ -102,7 +102,7 @@ def waits(rows: Sequence[Row]) -> tuple[list[Row], Notes]:
 
 
 def _vcpus(times: Sequence[Row]) -> dict[str | None, int]:
-    """How many vCPUs each object has whose instances are all there: they add up to the whole of it."""
+    """Return how many vCPUs each object has whose instances are all there: they add up to the whole of it."""
     wholes: dict[Any, float] = {}
     parts: dict[Any, dict[str, float]] = defaultdict(dict)
     for row in times:

@@ -55,7 +55,7 @@ def recognise(head: Head) -> bool:
 
 
 def _gather(text: Text, clock: Clock, found: _Found) -> Notes:
-    """Adds what a file says; notes on it."""
+    """Add what a file says; notes on it."""
     lines = text.without_cut_line().lines()
     short = [line[:_LONGEST] for line in lines]
     notes = Notes(text.without_cut_line().notes)
@@ -83,7 +83,7 @@ def _gather(text: Text, clock: Clock, found: _Found) -> Notes:
 
 
 def _merged(rows: Sequence[Row], flat: Sequence[Row]) -> list[Row]:
-    """The rows of whole runs once: of the flat file, with what only the summary has."""
+    """Return the rows of whole runs once: of the flat file, with what only the summary has."""
 
     def key(row: Row) -> tuple[object, ...]:
         return row["run"], row.get("interval"), row.get("statistic"), row.get("first_interval")
@@ -130,14 +130,14 @@ def _recording(name: str, found: _Found, clock: Clock, notes: Notes) -> Recordin
 
 
 def read(source: Source) -> Recording:
-    """Reads one file of an output, or the console's."""
+    """Read one file of an output, or the console's."""
     clock, found = Clock(), _Found()
     notes = _gather(source.text(), clock, found)
     return _recording(source.name, found, clock, notes)
 
 
 def _files(folder: Path) -> list[Path]:
-    """The files of an output, those that tell zone and runs first."""
+    """Return the files of an output, those that tell zone and runs first."""
     try:
         paths = [path for path in folder.iterdir() if path.suffix == ".html" and path.is_file()]
     except OSError:
@@ -147,7 +147,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def recognise_directory(path: Path) -> bool:
-    """Whether a directory is an output of vdbench: it has its summary or its flat file."""
+    """Return whether a directory is an output of vdbench: it has its summary or its flat file."""
     return any((path / name).is_file() and _is_one(path / name) for name in _FIRST)
 
 
@@ -163,7 +163,7 @@ _REPEATED = ("totals.html", "logfile.html", "parmscan.html")
 
 
 def read_directory(path: Path) -> Recording:
-    """Reads the output directory of one call of vdbench."""
+    """Read the output directory of one call of vdbench."""
     clock, found, notes = Clock(), _Found(), Notes()
     other: list[str] = []
     paths = _files(path)

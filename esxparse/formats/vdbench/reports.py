@@ -25,7 +25,7 @@ class Columns:
 
     @classmethod
     def of(cls, above: str, below: str) -> Columns:
-        """The columns of two lines of titles; a title of the first one may stand over several of the second."""
+        """Return the columns of two lines of titles; a title of the first one may stand over several of the second."""
         upper = [match for match in _TOKEN.finditer(above) if match[0].strip(".")]
         lower = list(_TOKEN.finditer(below))
         over = [max(upper, key=lambda one: _overlap(one, match), default=None) for match in lower]
@@ -67,7 +67,7 @@ def scope_of(lines: Sequence[str]) -> tuple[str, str | None]:
 
 
 def read_report(lines: Sequence[str], clock: Clock) -> tuple[list[Row], list[Row], Row, Notes]:
-    """The runs of a report; its rows; the facts it states; notes."""
+    """Return the runs of a report; its rows; the facts it states; notes."""
     whose = dict(zip(("scope", "name"), scope_of(lines), strict=True))
     runs: list[Row] = []
     rows: list[Row] = []
@@ -101,7 +101,7 @@ def read_report(lines: Sequence[str], clock: Clock) -> tuple[list[Row], list[Row
 
 
 def _times(at: float, run: Row, clock: Clock) -> Row:
-    """The time of a row, and since its run began; tells that run when it did."""
+    """Return the time of a row, and since its run began; tells that run when it did."""
     time, began = clock.moment(at), run["began"]
     run.setdefault("started", None if began is None else clock.moment(began))
     return {"time": time, "elapsed_s": None if began is None else round(at - began, 3)}
@@ -128,7 +128,7 @@ def _values(row: re.Match[str], columns: Columns | None) -> Row | None:
 
 
 def read_skew(lines: Sequence[str]) -> tuple[list[Row], Counted]:
-    """The rows of skew.html: each slave, host, SD or workload of a run without its warm-up; and odd ones."""
+    """Return the rows of skew.html: each slave, host, SD or workload of a run without its warm-up; and odd ones."""
     odd = Counted()
     rows: list[Row] = []
     run, rd, above, kind = 0, None, "", None

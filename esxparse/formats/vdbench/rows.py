@@ -44,7 +44,7 @@ def _order() -> dict[str, int]:
 
 
 def column(title: str, part: str = "reports") -> str:
-    """The name of a column by its title.
+    """Return the name of a column by its title.
 
     >>> column("i/o rate"), column("mkdir resp"), column("Getattr_rate_std", "flatfile"), column("ks_busy%", "flatfile")
     ('iops', 'mkdir_response_ms', 'getattr_per_s_std', 'ks_busy_pct')
@@ -58,7 +58,7 @@ def column(title: str, part: str = "reports") -> str:
 
 
 def value(cell: str) -> float | None:
-    """A number as vdbench prints it, in any locale; None for `n/a`."""
+    """Return a number as vdbench prints it, in any locale; None for `n/a`."""
     return number(cell.removesuffix("%"), "," if "," in cell else ".")
 
 
@@ -94,14 +94,14 @@ class Clock:
         self._stated = found.time if found else self._stated
 
     def seconds(self, match: re.Match[str]) -> float:
-        """Seconds since the midnight before the first clock."""
+        """Return seconds since the midnight before the first clock."""
         clock = int(match["hour"]) * 3600 + int(match["minute"]) * 60 + float(match["second"])
         self._days += clock < self._last - _BACK_S
         self._last = clock
         return clock + _DAY_S * self._days
 
     def moment(self, seconds: float) -> datetime | None:
-        """The time in UTC, where the day is known."""
+        """Return the time in UTC, where the day is known."""
         if self._stated is not None:
             self._first, self._stated = self._stated - timedelta(days=seconds // _DAY_S), None
         if self._first is None:
@@ -110,7 +110,7 @@ class Clock:
 
 
 def started(match: re.Match[str], clock: Clock) -> Row:
-    """A run that begins: its definition, parameters, and clock."""
+    """Return a run that begins: its definition, parameters, and clock."""
     rest = re.sub(r"\s+", " ", match["rest"] or "").strip(" ;.").removesuffix("For loops: None").strip(" ;.")
     return {"rd": match["rd"], "parameters": rest or None, "began": clock.seconds(match)}
 
@@ -158,14 +158,14 @@ def columns_of(table: str, rows: Sequence[Row], more: Sequence[str] = ()) -> Sch
 
 
 def mebi(row: Row) -> Row:
-    """A row whose rate is in MiB: vdbench prints units of 1000**2 bytes where it is told to."""
+    """Return a row whose rate is in MiB: vdbench prints units of 1000**2 bytes where it is told to."""
     if row.get("mb_per_s") is not None:
         return {**row, "mib_per_s": row["mb_per_s"] * 1e6 / 2**20}
     return row
 
 
 def runs_of(averages: Iterable[Row], parameters: Mapping[int, str | None]) -> list[Run]:
-    """The averages of whole runs as the common table has them."""
+    """Return the averages of whole runs as the common table has them."""
     runs = []
     for row in averages:
         if row["statistic"] != "avg" or row["scope"] != "total":
@@ -187,7 +187,7 @@ _WITHOUT_LIMIT = 9_999_900
 
 
 def _requested(row: Row) -> str:
-    """The settings of a run as its row in the flat file has them: the file names no parameters.
+    """Return the settings of a run as its row in the flat file has them: the file names no parameters.
 
     >>> _requested({"requested_bytes": 4096.0, "threads": 8.0, "requested_per_s": 9999988.0})
     'xfersize=4096 threads=8'

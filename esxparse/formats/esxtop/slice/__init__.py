@@ -89,12 +89,12 @@ def _rows_in(line: bytes, cells: int) -> int:
 
 
 def _header_in(line: bytes) -> bytes:
-    """The header in a line, with what follows it."""
+    """Return the header in a line, with what follows it."""
     return line[with_quote(line, line.find(MARK)) :]
 
 
 def _other_capture(source: Lines, parsed: Header, rows: Rows, line: bytes, segment: int) -> Note:
-    """The note on a header that differs, in a line, after which the file is read to its end."""
+    """Return the note on a header that differs, in a line, after which the file is read to its end."""
     header = _header_in(line)
     other = Other(0, 0, 0, header[: glued_row(header)])
     lines = chain([line], iter(source.line, b""))
@@ -103,7 +103,7 @@ def _other_capture(source: Lines, parsed: Header, rows: Rows, line: bytes, segme
 
 
 def _copy(source: Lines, headers: Headers, rows: Rows, out: BinaryIO, segment: int, progress: Progress | None) -> None:
-    """Writes the kept part of each line, and the headers before them."""
+    """Write the kept part of each line, and the headers before them."""
     status, shown = _status(source.file), 0
     total = status.st_size if status else 0
     first = not headers.parsed.continued
@@ -173,7 +173,7 @@ def slice_capture(
     progress: Progress | None = None,
     **opening: Unpack[Options],
 ) -> Sliced:
-    r"""Writes a part of an esxtop capture as a smaller capture, which `esxparse.open` reads as that part.
+    r"""Write a part of an esxtop capture as a smaller capture, which `esxparse.open` reads as that part.
 
     A column is kept where each of `tables`, `vms`, `instances` and `counters` that is given has a value it meets; all
     are kept where none is given. The file is read once, a line at a time (one that a spreadsheet saved, as a whole, to

@@ -40,7 +40,7 @@ def _hosts(text: str, parsed: Header) -> list[str]:
 
 
 def header_line(line: bytes, parsed: Header, kept: Integers, *, continued: bool = False) -> bytes:
-    """The header of the slice, with a line end, from that of the capture and the places that are kept."""
+    """Return the header of the slice, with a line end, from that of the capture and the places that are kept."""
     text, _ = decoded(line)
     first = _FIRST_CELL.match(text)
     stamp = text
@@ -52,7 +52,7 @@ def header_line(line: bytes, parsed: Header, kept: Integers, *, continued: bool 
 
 
 def misread(line: bytes, laid_out: Layout, parts: Mapping[str, pl.DataFrame], kept: Integers) -> list[Note]:
-    """Notes on names that the slice's reader will take for others, as the columns that told are not kept."""
+    """Return notes on names that the slice's reader will take for others, as the columns that told are not kept."""
     parsed = header.parse(line.rstrip(b"\n"), 1)
     mine = layout.build(parsed.owners, parsed.counters)
 

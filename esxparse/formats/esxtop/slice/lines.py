@@ -32,7 +32,7 @@ def _reading(name: str) -> Iterator[None]:
 
 
 def _may_have_joint(line: bytes) -> bool:
-    """Whether a row or a header may begin within a line: a time stamp has two slashes, and no number has one."""
+    """Return whether a row or a header may begin within a line: a time stamp has two slashes, and no number has one."""
     if grammar.MARK in line:
         # A row that was cut within its time stamp has a few bytes.
         return line.find(grammar.MARK) > 1
@@ -96,7 +96,7 @@ class Lines:
         return line
 
     def line(self) -> bytes:
-        """The next line with its line end, or a part of one that lost a line end; none at the end."""
+        """Return the next line with its line end, or a part of one that lost a line end; none at the end."""
         self.on_one_line = bool(self.glued)
         line, self.glued = (self.glued or self._whole_line()).removeprefix(grammar.BOM), b""
         if line.rstrip(b"\r\n") in grammar.MARKS:
@@ -111,7 +111,7 @@ class Lines:
         return line
 
     def skip(self, segments: int) -> None:
-        """Goes on to the header of a later one of several captures that were glued together; each has rows."""
+        """Go on to the header of a later one of several captures that were glued together; each has rows."""
         passed, without_rows = 0, Met()
         while passed < segments:
             cells = len(header.parse(self.header, self.number).owners)
@@ -137,7 +137,7 @@ class Lines:
         self.notes += without_rows.without_rows()
 
     def _is_without_rows(self) -> bool:
-        """Whether another header follows that of the capture, and no row is between them."""
+        """Return whether another header follows that of the capture, and no row is between them."""
         ahead: list[bytes] = []
         found = self.glued
         while not found and (line := self._whole_line()):
@@ -162,6 +162,6 @@ def opened(
 
 
 def cut_short(file: BinaryIO) -> list[Note]:
-    """The note on content that ended early; known once it has been read."""
+    """Return the note on content that ended early; known once it has been read."""
     cut = problem(cast("BinaryIO", getattr(file, "raw", file)))
     return [Note(f"{cut}: what comes before is read", severity="warning")] if cut else []

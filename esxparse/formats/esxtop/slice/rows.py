@@ -53,7 +53,7 @@ class Rows:
         self.places, self.steps, self.spare = cells, cells * 0, np.empty(self.expected - 1)
 
     def take(self, line: bytes, *, at_the_end: bool) -> bytes | None:
-        """The kept part of a line (no line end in it); None if it is not a sample, or not kept."""
+        """Return the kept part of a line (no line end in it); None if it is not a sample, or not kept."""
         if len(line) < self.expected - 1:
             self._damaged(line, len(grammar.bounds(line)[0]) if line else 0, at_the_end=at_the_end and bool(line))
             return None
@@ -89,7 +89,7 @@ class Rows:
             self.stamp_lines.append(self.line)
 
     def judge_dates(self) -> None:
-        """Takes in the notes on the order of dates.
+        """Take in the notes on the order of dates.
 
         Raises:
             EsxparseError: The dates are swapped, and the rows are written already.
@@ -104,7 +104,7 @@ class Rows:
         self.notes += notes
 
     def _is_sample(self, line: bytes, cells: int, time: datetime | None, *, at_the_end: bool) -> bool:
-        """Whether a line can be used; remembers why not."""
+        """Return whether a line can be used; remembers why not."""
         if not grammar.is_whole(cells, _commas(line), self.expected, self.header.commas):
             self._damaged(line, cells, at_the_end=at_the_end)
         elif time is None and times.is_of_header(line):
@@ -129,7 +129,7 @@ class Rows:
             self.blank.add(self.line)
 
     def _cut(self, line: bytes, starts: Integers, ends: Integers, *, bare_end: bool) -> None:
-        """Leaves a last cell empty that may be half a number: not closed, or bare where the file ends."""
+        """Leave a last cell empty that may be half a number: not closed, or bare where the file ends."""
         place = self.expected - 1
         text = line[starts[place] : ends[place]]
         if self.kept[-1] == place and (text.startswith(b'"') or (bare_end and not math.isnan(decimal(text)))):
@@ -137,7 +137,7 @@ class Rows:
             self.cut.add(self.line)
 
     def _spoil(self, line: bytes, starts: Integers, ends: Integers) -> None:
-        """Leaves the cells from the first that no tool prints to the row's end empty."""
+        """Leave the cells from the first that no tool prints to the row's end empty."""
         found = np.frombuffer(scan(line, self.places, self.steps, self.spare, 0, True)[1], dtype=np.int64)
         last = self.expected - 1
         kinds = [(cell, grammar.kind_of(line[start:end])) for _, cell, start, end in found.reshape(-1, 4).tolist()]
@@ -162,7 +162,7 @@ class Rows:
         return b'"' + b'","'.join(texts) + b'"\n'
 
     def all_notes(self) -> list[Note]:
-        """Notes on all lines taken."""
+        """Return notes on all lines taken."""
         spoilt = (
             f"{counted(self.seams.count, 'row')} with a cell that no tool prints, as where bytes were lost between two "
             f"samples: empty from there to the end of the row ({self.seams})"

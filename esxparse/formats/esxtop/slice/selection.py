@@ -39,7 +39,7 @@ class Selection:
 
 
 def none_such(what: str, there: Iterable[str | None], asked: str) -> EsxparseError:
-    """The error that lists the available names, the nearest first."""
+    """Return the error that lists the available names, the nearest first."""
     names = sorted({name for name in there if name is not None})
     near = nearest(asked, names, _SHOWN, 0.5) or names[:_SHOWN]
     more = f" and {len(names) - len(near)} more" if len(names) > len(near) else ""
@@ -47,7 +47,7 @@ def none_such(what: str, there: Iterable[str | None], asked: str) -> EsxparseErr
 
 
 def _where(laid_out: Layout, masks: Sequence[Flags]) -> Flags:
-    """Cells by what is kept of each table: flags of its columns and instances, as far as it has them."""
+    """Return cells by what is kept of each table: flags of its columns and instances, as far as it has them."""
     kept = np.zeros(len(laid_out.table), dtype=np.bool_)
     for place, mask in enumerate(masks):
         cells = laid_out.cells(place)
@@ -120,7 +120,7 @@ def _worlds(parts: Mapping[str, pl.DataFrame], asked: str, groups: set[int]) -> 
 
 
 def _of_vm(laid_out: Layout, parts: Mapping[str, pl.DataFrame], asked: str) -> Flags:
-    """Cells of a VM: its groups, worlds, virtual disks, ports, and what its worlds do on each device."""
+    """Return cells of a VM: its groups, worlds, virtual disks, ports, and what its worlds do on each device."""
     groups = _groups_of_vms(parts)
     if asked not in groups:
         what = f'no VM of the capture is called "{asked}"'
@@ -140,7 +140,7 @@ def _of_vm(laid_out: Layout, parts: Mapping[str, pl.DataFrame], asked: str) -> F
 
 
 def _by_catalogue(shape: TableShape, asked: str, *, on_screen: bool) -> Flags:
-    """Columns of the table that hold the counter which the catalogue has for it under that name."""
+    """Return columns of the table that hold the counter which the catalogue has for it under that name."""
     try:
         found = counter(asked, shape.name)
     except UnknownCounterError:
@@ -185,7 +185,7 @@ def _of_counter(laid_out: Layout, asked: str) -> Flags:
 
 
 def select(laid_out: Layout, parts: Mapping[str, pl.DataFrame], chosen: Selection) -> tuple[Integers, list[Note]]:
-    """Cells to keep, the time stamp not counted, and notes on what was asked for and is not among them."""
+    """Return cells to keep, the time stamp not counted, and notes on what was asked for and is not among them."""
     kinds: dict[str, dict[str, Flags]] = {
         "table": {asked: _of_table(laid_out, asked) for asked in chosen.tables},
         "VM": {asked: _of_vm(laid_out, parts, asked) for asked in chosen.vms},
