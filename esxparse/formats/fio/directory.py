@@ -1,4 +1,4 @@
-"""The directory of a fio run: what it printed and its logs as one recording."""
+"""The directory of a fio run: its outputs and logs as one recording."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from esxparse.formats.source import Source, resolve
 from esxparse.recording import Note, Recording, first_few
 
 _FILES = 2_000
-"""A directory of more files is looked through so far."""
+"""Most files that are examined in a directory."""
 _DEEPEST = 2
-"""Directories below directories of logs."""
+"""Levels of directories below the logs' directory."""
 _LISTED = 10
 
 _COMPARED = ("iops", "bandwidth_bytes_per_s")
@@ -40,7 +40,7 @@ _SUMMARIES = ("latency_bins", "percentiles")
 
 @dataclass(frozen=True)
 class _File:
-    """A file of the directory, and what it is."""
+    """A file of the directory, and its kind."""
 
     path: Path
     kind: str
@@ -57,7 +57,7 @@ class _Output:
 
     @cached_property
     def jobs(self) -> pl.DataFrame:
-        """The jobs that it tells of."""
+        """The jobs in it."""
         return self.parsed.tables["jobs"].collect()
 
 
@@ -71,7 +71,7 @@ def _files(folder: Path) -> list[_File]:
 
 
 def _below(folder: Path, deep: int = _DEEPEST) -> tuple[list[_File], list[Path]]:
-    """Return the logs in the directories below one, and those of them that are runs of their own."""
+    """Return the logs in the directories below one, and the directories that are runs of their own."""
     logs: list[_File] = []
     runs: list[Path] = []
     for inner in sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")):
@@ -190,7 +190,7 @@ def _compared(outputs: Sequence[_Output]) -> list[Output]:
 
 
 def _job_names(outputs: Sequence[_Output], numbers: Sequence[int]) -> tuple[dict[int, str], list[str]]:
-    """Which job each number of a log stands for, where that is known, and the names of all jobs."""
+    """Return the job of each log number, as far as known, and the names of all jobs."""
     if len(outputs) != 1:
         return {}, []
     jobs = outputs[0].jobs.filter(pl.col("job") != ALL_CLIENTS)
@@ -202,7 +202,7 @@ def _job_names(outputs: Sequence[_Output], numbers: Sequence[int]) -> tuple[dict
 
 
 def _resolved(base: str, number: int | None, by_number: dict[int, str], names: Sequence[str]) -> str:
-    """Return the job of a log of that name and number."""
+    """Return the job of a log with that name and number."""
     if base in names:
         return base
     if number is not None and number in by_number:
@@ -235,7 +235,7 @@ def _read_logs(folder: Path, files: Sequence[_File], outputs: Sequence[_Output])
         if names and job not in names:
             notes.say(f"{place}: the output does not say which job the log belongs to: it is called {job}")
         if often[place.name] > 1:
-            # Kept in a directory for each host, or each turn, logs have the same names.
+            # Logs kept in a directory per host or turn have the same names.
             job = (place.parent / job).as_posix()
         tables = {table: frame.with_columns(pl.lit(job).alias("job")) for table, frame in rec.tables.items()}
         recordings.append(replace(rec, tables=tables, meta={**rec.meta, "job": job}))
@@ -244,7 +244,7 @@ def _read_logs(folder: Path, files: Sequence[_File], outputs: Sequence[_Output])
 
 
 def _together(recordings: Sequence[Recording]) -> dict[str, pl.LazyFrame]:
-    """Return the tables of all logs; where some have the time of day, those of the others are named `_elapsed`."""
+    """Return the tables of all logs; if only some have the time of day, tables of the others end in `_elapsed`."""
     frames: dict[str, list[pl.LazyFrame]] = {}
     dated = any("start" in rec.meta for rec in recordings)
     for rec in recordings:
