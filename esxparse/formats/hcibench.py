@@ -1,10 +1,10 @@
-"""HCIBench (1.6 to 2.8): what it says of a case (`*-res.txt`), and the directories of cases and tests.
+"""HCIBench (1.6 to 2.8): the results of a case (`*-res.txt`), and the directories of cases and tests.
 
-A case is a directory with a file per VM (`*.json` of fio, `*.txt` of vdbench), `resource_usage.info`, and what the vSAN
-observer saw in `iotest-fio-8vm/jsonstats`; beside it is `CASE-res.txt`. A test is a directory of cases.
+A case is a directory with a file per VM (`*.json` of fio, `*.txt` of vdbench), `resource_usage.info`, and the vSAN
+observer's data in `iotest-fio-8vm/jsonstats`; beside it is `CASE-res.txt`. A test is a directory of cases.
 
 Source: parseFioResult.rb, parseVdbResult.rb, io-test.rb, getCpuUsage.rb of HCIBench 2.x. Assumption: other topics of
-the observer are as `pcpu` is there.
+the observer have the form of `pcpu`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LISTED = 5
 
 
 def read_result(lines: Sequence[str], case: str | None) -> tuple[list[Run], list[Fields], Notes]:
-    """What a `*-res.txt` says: its results, the resources that were used, notes."""
+    """Return the results, the used resources and notes from a `*-res.txt`."""
     runs: list[Fields] = []
     resources: list[Fields] = []
     rest, notes = [], Notes()
@@ -79,7 +79,7 @@ def read_result(lines: Sequence[str], case: str | None) -> tuple[list[Run], list
 
 
 def _table_row(text: str, titles: list[str]) -> tuple[list[str], list[Fields]]:
-    """Return a row of a table that is drawn with bars: its titles, and the shares below them."""
+    """Return a row of a table drawn with bars: its titles, and the shares below them."""
     cells = [cell.strip() for cell in text.strip("|").split("|")]
     shares = [number(cell.removesuffix("%").strip()) for cell in cells[1:]]
     if not titles or all(share is None for share in shares):
@@ -162,7 +162,7 @@ def read_directory(path: Path) -> Recording:
 
 
 def _usage(case: Path, notes: Notes) -> list[Fields]:
-    """What `resource_usage.info` says."""
+    """Return the contents of `resource_usage.info`."""
     info = case / "resource_usage.info"
     document = mapping(_loaded(info, notes)) if info.is_file() else {}
     return [
@@ -183,7 +183,7 @@ def _loaded(path: Path, notes: Notes) -> Any:
 
 
 def _vms(case: Path, frames: dict[str, list[pl.LazyFrame]], notes: Notes) -> Iterator[Fields]:
-    """Yield the results of each VM of a case; its tables are added to `frames`."""
+    """Yield the results of each VM of a case, and add its tables to `frames`."""
     other = []
     for file in sorted(case.iterdir())[:_FILES]:
         if file.suffix not in {".json", ".txt"} or not file.is_file():
@@ -243,7 +243,7 @@ def _of_vdbench(rec: Recording) -> Iterator[Fields]:
 
 
 def _compared(case: str, runs: Sequence[Run], vms: Sequence[Fields]) -> Iterator[Note]:
-    """Yield a warning where the sum over VMs is not what HCIBench says."""
+    """Yield a warning if the sum over VMs differs from HCIBench's own figure."""
     stated = sum(one.value or 0 for run in runs for one in run.figures if one.metric == "iops")
     counted_up = sum(row["iops"] or 0 for row in vms)
     if stated and vms and abs(stated - counted_up) > _APART * stated:
@@ -253,7 +253,7 @@ def _compared(case: str, runs: Sequence[Run], vms: Sequence[Fields]) -> Iterator
 
 
 def _observer(case: Path, notes: Notes) -> list[tuple[Any, ...]]:
-    """What the vSAN observer saw: lists of values, without the thumbnails of its charts."""
+    """Return the vSAN observer's data as lists of values, without the thumbnails of its charts."""
     rows: list[tuple[Any, ...]] = []
     files = [path for path in sorted(case.glob("iotest-*/jsonstats/*/*.json")) if "thumb" not in path.name]
     if len(files) > _FILES:

@@ -107,7 +107,7 @@ def _direction_of(block: _Block, match: re.Match[str]) -> str:
     return "write" if "all" in block.rows else "all"
 
 
-def _on_sync(block: _Block, match: re.Match[str]) -> None:  # noqa: ARG001  all that is to know is that it is there
+def _on_sync(block: _Block, match: re.Match[str]) -> None:  # noqa: ARG001  only its presence matters
     block.direction = "sync"
     block.rows["sync"] = {}
     block.met = set()
