@@ -1,7 +1,7 @@
 r"""ioping (0.6 to 1.3): requests, periodic and final statistics, raw statistics (`-B`, `-p`, `-P`), JSON (`-J`).
 
-`-I` prints times of any form and without a year: they are not read. A file that is only raw lines (`-B`) is known by
-them: the rate of a line is its number of requests by their time.
+`-I` prints times of any form and without a year: they are not read. A file of only raw lines (`-B`) is recognised
+because the rate of a line is its number of requests by their time.
 Source: ioping.c 1.3 (print_statistics, dump_statistics, json_*), ioping.1; KiB, MiB are powers of 1024, `k` is 1000.
 """
 
@@ -29,7 +29,7 @@ _LINES, _PATTERNS = Lines(__file__), kinds(__file__, "patterns")
 _MS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3, "sec": 1e3, "min": 6e4, "hour": 3.6e6, "day": 8.64e7}
 _WAYS = {"<<<": "read", "from": "read", ">>>": "write", "to": "write", "read": "read", "written": "write"}
 _LONGEST = 2000
-"""Characters of a line that are read: all that the program prints has fewer."""
+"""Most characters of a line that are read: lines of the program are shorter."""
 
 
 def _told(line: str) -> bool:
@@ -64,7 +64,7 @@ def _many(text: str, base: int) -> float | None:
 
 
 def _counted(count: object) -> int | None:
-    """Return a number of requests, which is rounded where it has a `k`."""
+    """Return a number of requests, rounded if it has a `k`."""
     return whole(round(count)) if isinstance(count, float) else None
 
 
@@ -85,7 +85,7 @@ _STATISTICS: Mapping[str, Callable[[object], float | None]] = {
     "generated": whole,
     "generated_s": _seconds,
 }
-"""Raw statistics in their order."""
+"""Raw statistics in order."""
 
 
 def statistics(cells: Iterable[object]) -> Fields:
@@ -155,7 +155,7 @@ def _sides(report: Report, found: Match[str]) -> None:
 
 
 def read_objects(text: str) -> Report:
-    """Return the run that the objects of `-J` are of; the end may be missing."""
+    """Return the run that the objects of `-J` describe; the end may be missing."""
     report = Report()
     run = report.begin(target=None)
     for line, one in each_object(text, report.remarks):
@@ -181,13 +181,13 @@ def read_objects(text: str) -> Report:
 
 
 def run_of(run: Part) -> Run:
-    """Return a run as the common table has it: its last statistics are of the whole, below a title if it has one."""
+    """Return a run for the common table: its last statistics, below a title if any, cover the whole run."""
     requests, intervals = run.rows["requests"], run.rows["intervals"]
     operations = {row["operation"] for row in requests} - {None}
     test = "read-write" if len(operations) > 1 else next(iter(operations), run.facts.get("operation")) or "unknown"
     sizes = {row["bytes"] for row in requests}
     parts = [f"{size} bytes" for size in sorted(sizes - {None})] if distinct(sizes) == 1 else []
-    # If those below the title cannot be read, the last ones are of an interval.
+    # If statistics below the title cannot be read, the last ones cover only an interval.
     last: Fields = next(reversed(intervals[run.facts.get("before_title", 0) :]), {})
     values = {**last, "mib_per_s": scaled(last.get("bytes_per_s"), 2**-20)}
     figures = figures_of(values, data(__file__)["figures"])

@@ -85,7 +85,7 @@ def documents(text: str) -> tuple[list[tuple[int, dict[str, Any]]], list[Note], 
 
 
 def gathered(found: list[tuple[int, dict[str, Any]]]) -> tuple[list[tuple[int, dict[str, Any]]], list[Note]]:
-    """Documents with the events of `--json-stream` put together, each test as one document."""
+    """Return documents, with the events of `--json-stream` combined into one document per test."""
     whole: list[tuple[int, dict[str, Any]]] = []
     notes = Notes()
     stream: dict[str, Any] | None = None
@@ -159,7 +159,7 @@ def read_figures(end: Mapping[str, Any]) -> list[Figure]:
         elif total:
             figures.append(_rate(f"throughput{tail}", total))
         figures.append(lower(f"retransmits{tail}", number(sent.get("retransmits")), "1"))
-        # The receiver knows what was lost; old releases have its account in the sum.
+        # The receiver counts losses; old releases have its totals in the sum.
         lossy = received if "lost_percent" in received else total
         figures.append(lower(f"jitter{tail}", number(lossy.get("jitter_ms")), "ms"))
         figures.append(lower(f"lost{tail}", number(lossy.get("lost_percent")), "%"))
@@ -182,7 +182,7 @@ def settled(start: Mapping[str, Any]) -> str:
 
 
 def read_test(line: int, document: Mapping[str, Any]) -> Part:
-    """One document."""
+    """Return the test in one document."""
     start, end = mapping(document.get("start")), mapping(document.get("end"))
     about = mapping(start.get("test_start"))
     names = (str(about.get("protocol") or "tcp").lower(), "_reverse" if about.get("reverse") in (1, True) else "")
@@ -192,7 +192,7 @@ def read_test(line: int, document: Mapping[str, Any]) -> Part:
     millis = number(stamp.get("timemillisecs"))
     seconds = number(stamp.get("timesecs")) if millis is None else millis / 1000
     began = datetime.fromtimestamp(seconds, UTC) if seconds is not None and 0 < seconds < _LAST_SECOND else None
-    # In a test both ways, the client's own sending is forward; a server sees it from the other side.
+    # In a bidirectional test, the client's own sending is forward; a server sees the other side.
     forward = ("accepted_connection" not in start) if bidir else None
     error, release = document.get("error"), start.get("version")
     test = Part(line, figures=read_figures(end))
@@ -209,7 +209,7 @@ def read_test(line: int, document: Mapping[str, Any]) -> Part:
 
 
 def read(text: str) -> Report:
-    """Return the tests of a text that holds iperf3's JSON; empty if it has no JSON."""
+    """Return the tests of a text with iperf3's JSON; empty if it has no JSON."""
     found, notes, rest = documents(text)
     whole, more = gathered(found)
     report = Report([read_test(line, document) for line, document in whole], remarks=Notes([*notes, *more]))

@@ -1,4 +1,4 @@
-"""The lines of netperf output, told apart: banners, titles, results by their shape, interim results, histograms."""
+"""Kinds of lines in netperf output: banners, titles, results by their shape, interim results, histograms."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SHAPES = {family: _shape(family) for family in _DATA["numbers"]}
 
 @dataclass(frozen=True)
 class Banner:
-    """What a banner says about a result that follows."""
+    """The content of a banner, about a result that follows."""
 
     test: str
     destination: str | None = None
@@ -49,7 +49,7 @@ class Banner:
 
 @dataclass(frozen=True)
 class Command:
-    """What a command line says about a result that follows without a banner."""
+    """The content of a command line, about a result that follows without a banner."""
 
     banner: Banner
     unit: str = ""
@@ -79,13 +79,13 @@ def is_titles(line: str) -> bool:
 
 
 def is_in_columns(line: str) -> bool:
-    """Return whether there is nothing but several numbers on a line."""
+    """Return whether a line consists of several numbers."""
     *cells, last = line.split() or [""]
     return bool(cells) and all(number(cell) is not None for cell in cells) and number(f"{last}0") is not None
 
 
 def is_bare(lines: Sequence[str]) -> bool:
-    """Return whether all lines are results or parts of one (`-P 0`), or below commands single numbers too (`-v 0`)."""
+    """Return whether all lines are results or parts of one (`-P 0`), or single numbers below commands (`-v 0`)."""
     bare = [line for line in lines if not is_command(line)]
     alone = len(bare) < len(lines)
     return all(is_part(line) or (alone and LINES["alone"].match(line)) for line in bare) and any(
@@ -101,13 +101,13 @@ def is_part(line: str) -> bool:
 
 
 def shape_of(line: str) -> tuple[str, tuple[str, ...]] | None:
-    """Which kind of result a line of numbers is, and its numbers."""
+    """Return the kind of result in a line of numbers, and its numbers."""
     found = ((family, SHAPES[family].match(line)) for family in FAMILY_NAMES)
     return next(((family, match.groups()) for family, match in found if match), None)
 
 
 def test_name(banner: str) -> str:
-    """What `-t` calls the test of a banner."""
+    """Return the `-t` name of the test in a banner."""
     name = " ".join(banner.upper().split())
     if name in _DATA["tests"]:
         return str(_DATA["tests"][name])
@@ -117,7 +117,7 @@ def test_name(banner: str) -> str:
 
 
 def _fits(banner: Banner, family: str | None) -> bool:
-    """Return whether a result of this kind can be the test that a banner announced; None is of any."""
+    """Return whether a result of this kind fits the test of a banner; None fits any."""
     test = banner.test.removesuffix("_MANY")
     ends = {"udp": ("UDP_STREAM",), "rr": ("RR", "CC")}.get(family or "")
     if family is None or test == "OMNI" or ends:
@@ -126,7 +126,7 @@ def _fits(banner: Banner, family: str | None) -> bool:
 
 
 def take(waiting: list[Banner], used: Banner | None, family: str | None) -> Banner:
-    """The banner of a result: the oldest that waits for such a one, as parallel runs print theirs before any result."""
+    """Return the banner of a result: the oldest waiting one that fits, as parallel runs print banners first."""
     banner = next((one for one in waiting if _fits(one, family)), None)
     if banner:
         waiting.remove(banner)
@@ -141,7 +141,7 @@ def _named(family: str, cells: Sequence[str | None]) -> Fields:
 
 
 def _figures(values: Fields, unit: tuple[float, str], demand: str) -> list[Figure]:
-    """Throughput, and CPU utilisation and service demand, which below zero mean not measured."""
+    """Return throughput, CPU utilisation and service demand; negative CPU figures mean not measured."""
     figures = []
     for name, value in ((name, number(value)) for name, value in values.items()):
         if name.startswith("throughput"):
@@ -164,10 +164,10 @@ def read_classic(family: str, cells: Sequence[str], banner: Banner, at: int, uni
 
 
 def read_below(family: str, result: Part, cells: Sequence[str | None], unit: tuple[float, str] | None) -> None:
-    """Add the second line of a result: sizes of the other side, and the throughput that UDP_STREAM received there."""
+    """Add the second line of a result: sizes of the other side, and the throughput received there by UDP_STREAM."""
     values = _named(family, cells)
     result.figures += _figures(values, unit or _DEFAULT_UNIT, "us/KB")
-    # Both lines have the time: that of the first is kept.
+    # Both lines have the time: keep the first.
     result.rows["settings"][0] |= {name: value for name, value in values.items() if name != "elapsed_s"}
 
 
@@ -182,7 +182,7 @@ def read_omni(fields: Mapping[str, str], banner: Banner, at: int) -> Part:
 
 
 def read_interim(value: str, unit: str, seconds: str, end: str | None) -> Fields | None:
-    """Return an interim result, where it says when it ended."""
+    """Return an interim result, if it has an end time."""
     factor, name = omni.unit_of(unit) or _DEFAULT_UNIT
     rate, moment = number(value), number(end)
     if rate is None or moment is None or not 0 < moment < 1 << 33:
@@ -200,7 +200,7 @@ def read_bins(line: str) -> list[Fields]:
     tens, unit = match["row"].split("_")
     width = _ROW_TIMES[tens] * _ROW_MS[unit]
     counts = [whole(text) for text in match["counts"].split(":")]
-    # What is below ten of a unit is counted in the bins of the line above: the first bin of this one is always zero.
+    # Values below ten units are counted in the bins of the line above: the first bin of this line is always zero.
     return [
         {"from_ms": place * width, "to_ms": (place + 1) * width, "count": count}
         for place, count in enumerate(counts)

@@ -44,7 +44,7 @@ def _time_column(word: str) -> str:
 
 
 def bar_column(title: str) -> tuple[str, float]:
-    """Return the column below a title between bars; one without a name is not read."""
+    """Return the column below a title between bars; a column without a name is not read."""
     rate, time, scale = _RATE.search(title), _TIME.search(title), _SCALE.search(title)
     if rate:
         is_mean = re.search("avg|average|mean", title, re.IGNORECASE)
@@ -123,14 +123,14 @@ def _blank(report: Report, _: Match[str]) -> bool:
 
 @LINES.reads("fact")
 def _fact(report: Report, found: Match[str]) -> bool:
-    """Note a setting of the run to come."""
+    """Record a setting of the next run."""
     report.coming |= {name: whole(text) for name, text in found.groupdict().items() if text is not None}
     return not report.under
 
 
 @LINES.reads("in_table")
 def _in_table(report: Report, _: Match[str]) -> bool:
-    """Keep a line of a table that is not a row: it may be damaged, and the table goes on below."""
+    """Keep a line of a table that is not a row: it may be damaged, and the table continues below."""
     if report.under:
         report.keep("damaged")
     return bool(report.under)

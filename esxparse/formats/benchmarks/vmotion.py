@@ -1,4 +1,4 @@
-r"""vMotions in a VM's log (vmware.log): how long each took, and how long the VM was stopped.
+r"""vMotions in a VM's log (vmware.log): duration of each, and how long the VM was stopped.
 
 A vMotion goes through states: from 0 to 1 and up to 6 on the source, from 0 to 7 and up on the destination. It takes
 from its first change of state to its last. The destination writes how long the VM stood still: `Checkpoint_Unstun: vm
@@ -40,7 +40,7 @@ def _changes(lines: list[str]) -> Iterator[tuple[datetime, dict[str, str | None]
 
 
 def _vmotions(lines: list[str]) -> tuple[list[Fields], int]:
-    """One row per vMotion, and how many times the VM was stopped outside of them."""
+    """Return one row per vMotion, and how many times the VM was stopped outside of them."""
     rows: list[Fields] = []
     current: Fields | None = None
     others = 0

@@ -1,4 +1,4 @@
-"""What the three readers of perf stat share: rows, how event and metric names are taken apart, and tables."""
+"""Shared code of the three perf stat readers: rows, the parts of event and metric names, and tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Key = tuple[str | None, str | None, str | None]
 
 
 class Fields(NamedTuple):
-    """A line of CSV or text taken apart, numbers as text."""
+    """The fields of a line of CSV or text, with numbers as text."""
 
     elapsed: str | None = None
     aggregate: str | None = None
@@ -39,7 +39,7 @@ class Fields(NamedTuple):
 
 
 class Line(NamedTuple):
-    """What one line says."""
+    """The content of one line."""
 
     elapsed_s: float | None = None
     aggregate: str | None = None
@@ -59,7 +59,7 @@ class Line(NamedTuple):
 
 
 def line_of(fields: Fields, number_of: Read) -> Line:
-    """What a line says, with its numbers read; `number_of`: see `numbers.reader`."""
+    """Return the content of a line, with its numbers read; `number_of`: see `numbers.reader`."""
 
     def read(text: str | None) -> float | None:
         return number_of(text and text.rstrip("%"))
@@ -80,7 +80,7 @@ def line_of(fields: Fields, number_of: Read) -> Line:
 
 
 def assemble(lines: Sequence[tuple[int, Line]], heads: Sequence[tuple[int, Row]]) -> Parsed:
-    """Return the tables of lines; `heads` are command lines and start times, and where they stand."""
+    """Return the tables of lines; `heads` are command lines and start times with their places."""
     firsts: list[int] = []
     numbered: list[tuple[int, int, Line]] = []
     last: Line | None = None
