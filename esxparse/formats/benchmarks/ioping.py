@@ -33,7 +33,7 @@ _LONGEST = 2000
 
 
 def _told(line: str) -> bool:
-    """Return whether the numbers of a raw line are those of ioping: rate, extremes and mean are of one kind."""
+    """Return whether the numbers of a raw line fit ioping: its rate, extremes and mean agree."""
     values = [int(cell) for cell in line.split()] if _LINES["raw"].match(line) and len(line) < 400 else []  # noqa: PLR2004
     if not values or not values[0] or not values[1]:
         return False
@@ -42,7 +42,7 @@ def _told(line: str) -> bool:
 
 
 def recognise(head: Head) -> bool:
-    """Return a request, the title of statistics, raw statistics from the first line on, or objects of `-J`."""
+    """Return whether a head has a request, title of statistics, raw statistics on its first line, or `-J` objects."""
     if not head.holds("request=", "ioping statistics", '"ignored"', '"mdev"'):
         return _told(head.text.partition("\n")[0].strip())
     if head.text.lstrip().startswith("["):

@@ -32,7 +32,7 @@ _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 
 def recognise(head: Head) -> bool:
-    """By the keys of its document, by its events, or by the titles of its text with what only iperf3 prints."""
+    """Return whether a head has keys of the document, events, or text titles and words that only iperf3 prints."""
     text = head.text
     if _SIGNS["event"].search(text) and ('"interval"' in text or "iperf" in text or "bits_per_second" in text):
         return True

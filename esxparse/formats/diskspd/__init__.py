@@ -24,7 +24,7 @@ from esxparse.recording import Note, Recording
 FORMAT = "diskspd"
 
 _Run = tuple[dict[str, list[Row]], Row, list[Note]]
-"""Rows of the tables, what is known of the run, notes."""
+"""Rows of the tables, facts about the run, notes."""
 _XML = re.compile(r"<Results\s*>\s*<(?:System|Profile|TimeSpan)\s*>")
 
 
@@ -46,7 +46,7 @@ def read(source: Source) -> Recording:
 
 
 def _xml(text: Text, notes: Notes) -> Iterator[_Run]:
-    """Yield the runs of XML documents; what stands between them is noted."""
+    """Yield the runs of XML documents, with notes on text between them."""
     run = 0
     for line, document, between in documents(text.text):
         if between:
@@ -65,7 +65,7 @@ def _printed(text: Text) -> Iterator[_Run]:
 
 
 def _meta(facts: list[Row]) -> dict[str, Any]:
-    """What is known of the whole: names that differ between runs are listed."""
+    """Return facts about the whole: names that differ between runs are listed."""
     meta: dict[str, Any] = {}
     for name in ("host", "release", "command_line"):
         known = list(dict.fromkeys(fact[name] for fact in facts if fact.get(name)))

@@ -36,13 +36,13 @@ def moment(text: str | None) -> datetime | None:
 
 
 def common(settings: Sequence[Row], target: str | None) -> Row:
-    """Return the settings of a target; without a target, those that all targets share."""
+    """Return the settings of a target; without a target, the settings shared by all targets."""
     own = [row for row in settings if target is None or row["target"] == target] or list(settings)
     return {name: own[0].get(name) if len({row.get(name) for row in own}) == 1 else None for name in SETTINGS}
 
 
 def job(which: Row, direction: str, seconds: float | None, counted: Row) -> Row:
-    """Return a row of `jobs`: rates from the counts and the time; what `counted` has of its own stays."""
+    """Return a row of `jobs`: rates from the counts and the time, unless `counted` has its own."""
     ios, size_of_all = counted.get("ios"), counted.get("bytes")
     timed = seconds or None
     rates = {
@@ -53,7 +53,7 @@ def job(which: Row, direction: str, seconds: float | None, counted: Row) -> Row:
 
 
 def empty() -> dict[str, list[Row]]:
-    """Empty rows for each table."""
+    """Return empty rows for each table."""
     return {name: [] for name in SCHEMAS}
 
 

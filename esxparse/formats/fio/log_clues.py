@@ -259,7 +259,7 @@ def compare(metric: str, rows: Sequence[Entry], expected_ms: float, source: str)
 
 
 def _by_bandwidth(rows: Sequence[Entry]) -> float | None:
-    """Milliseconds per I/O, by the bandwidth of single I/Os; None for averages, which older releases write alike."""
+    """Return milliseconds per I/O by the bandwidth of single I/Os; None for averages, which may look alike."""
     span = max(row["time"] for row in rows) - min(row["time"] for row in rows)
     values = [row["size"] / row["value"] for row in rows if row["value"] and row["size"]]
     return median(values) if len(values) >= _FEWEST and span < 100 * len(values) else None

@@ -1,5 +1,4 @@
-"""perf stat -j: one JSON object a line, with the errors of releases before 6.12 and of locales.
-"""
+"""perf stat -j: one JSON object a line, with the errors of releases before 6.12 and of locales."""
 
 from __future__ import annotations
 

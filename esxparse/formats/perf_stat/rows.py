@@ -102,7 +102,7 @@ def assemble(lines: Sequence[tuple[int, Line]], heads: Sequence[tuple[int, Row]]
 
 
 def collected(lines: Iterable[tuple[int, int, Line]]) -> Parsed:
-    """Events and metrics of lines, each with the number of its run and its place in the file."""
+    """Return events and metrics of lines, each with the number of its run and its place in the file."""
     events: list[Row] = []
     metrics: list[Row] = []
     notes = Notes()
@@ -129,7 +129,7 @@ def collected(lines: Iterable[tuple[int, int, Line]]) -> Parsed:
 
 
 def _share(event: Row, metrics: Sequence[Row], line: Line) -> None:
-    """What stands at the end of the last line of an event belongs to the event and all its metrics."""
+    """Apply the end of an event's last line to the event and all its metrics."""
     for name, value in (("counted_pct", line.counted_pct), ("stddev_pct", line.stddev_pct)):
         event[name] = value if event[name] is None else event[name]
     for row in metrics[-_METRICS_OF_ONE:]:
@@ -155,7 +155,7 @@ def _begins(line: Line, last: Line | None, first: _Key | None) -> bool:
         return last.elapsed_s is None or line.elapsed_s < last.elapsed_s
     if last.elapsed_s is not None or line.summary != last.summary:
         return True
-    # The same event twice in a row is one asked for twice.
+    # The same event twice in a row was requested twice.
     return _key(line) == first and _key(line) != _key(last)
 
 
@@ -165,7 +165,7 @@ def _event(line: Line, run: int) -> Row:
     told = not_counted or (NOT_READABLE if line.value is None else COUNTED)
     unit = line.unit
     if unit is None and not not_counted and line.event and _CLOCKS.fullmatch(line.event):
-        # Without a unit some releases print them in ms, with decimals, others (6.17) in ns, without.
+        # Without a unit, some releases print them in ms, with decimals; others (6.17) in ns, without decimals.
         unit = "msec" if _MILLISECONDS.fullmatch(line.counter or "") else "ns"
     return {**line._asdict(), "run": run, "pmu": pmu(line.event or ""), "state": told, "unit": unit}
 
@@ -223,7 +223,7 @@ _LISTED = 3
 
 @dataclass(frozen=True)
 class Parsed:
-    """What a reader found, as rows of each table."""
+    """A reader's results, as rows of each table."""
 
     events: Sequence[Row] = ()
     metrics: Sequence[Row] = ()
@@ -234,7 +234,7 @@ class Parsed:
 
 
 def pmu(event: str) -> str | None:
-    """Return the PMU an event names, before it or (`--no-merge`) after it.
+    """Return the PMU of an event, which is before it or (`--no-merge`) after it.
 
     >>> pmu("cpu_core/cycles:u/"), pmu("cpa_cycles [hisi_sicl0_cpa0]"), pmu("cycles:u")
     ('cpu_core', 'hisi_sicl0_cpa0', None)
@@ -244,7 +244,7 @@ def pmu(event: str) -> str | None:
 
 
 def state(count: str) -> str | None:
-    """What perf prints in place of a missing count.
+    """Return perf's word in place of a missing count.
 
     >>> state("<not supported>"), state("12")
     ('not supported', None)
@@ -254,7 +254,7 @@ def state(count: str) -> str | None:
 
 
 def unit_and_name(text: str) -> tuple[str | None, str | None]:
-    """Unit and name of a metric, from what stands after its number.
+    """Return unit and name of a metric, from the text after its number.
 
     >>> unit_and_name("insn per cycle"), unit_and_name("%  tma_retiring"), unit_and_name("frontend_cycles_idle")
     (('insn per cycle', None), ('%', 'tma_retiring'), (None, 'frontend_cycles_idle'))
@@ -268,7 +268,7 @@ def unit_and_name(text: str) -> tuple[str | None, str | None]:
 
 
 def command(line: str) -> str | None:
-    """Return the command line of perf stat, where a line is one: people keep it on top of the output.
+    """Return the command line of perf stat, if a line is one: people keep it above the output.
 
     >>> command("# perf stat -a sleep 1"), command("Performance counter stats for 'sleep 1':")
     ('perf stat -a sleep 1', None)
@@ -278,7 +278,7 @@ def command(line: str) -> str | None:
 
 
 def left_out(lines: Iterable[tuple[int, str]], what: str, severity: Severity) -> tuple[Note, ...]:
-    """One note for all lines of a kind."""
+    """Return one note for all lines of a kind."""
     if not (found := list(lines)):
         return ()
     shown = ", ".join(repr(text.strip()[:60]) for _, text in found[:_LISTED])
@@ -287,7 +287,7 @@ def left_out(lines: Iterable[tuple[int, str]], what: str, severity: Severity) ->
 
 
 def interval_meta(events: Sequence[Row]) -> Row:
-    """`samples` and `interval` of a recording with `-I`."""
+    """Return `samples` and `interval` of a recording with `-I`."""
     ends = sorted({(row["run"], row["elapsed_s"]) for row in events if row["elapsed_s"] is not None})
     if not ends:
         return {}

@@ -1,9 +1,9 @@
 """CSV exports of power meters and PDUs: a column of time and a column of watts.
 
-Read are comma, semicolon, tab and bar separated files, with lines of title before the header; semicolon separated
+Files may be separated by comma, semicolon, tab or bar, with title lines before the header; semicolon separated
 ones may have decimal commas. Columns are chosen by the options `time_column` and `value_column` (a name, or a number
-from 1); left out, they are the only ones that are named so (time, date, timestamp; watts, power, W). Only files whose
-header leaves no doubt are recognised by themselves; others need `format="power_csv"`.
+from 1). Without these options, the only columns with suitable names are used (time, date, timestamp; watts, power, W).
+Only files with a clear header are recognised automatically; others need `format="power_csv"`.
 
 Dates such as 03/04/2026 have one order in the whole file: a number above 12 shows it, or time goes on in one order
 only. If both orders fit, the reader asks for `date_order`. If a spreadsheet took days up to 12 for months, the reader

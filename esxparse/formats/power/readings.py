@@ -75,8 +75,7 @@ def _from_parts(parts: dict[str, str | None]) -> Stamp | None:
 
 
 def stamp(text: object) -> Stamp | None:
-    """Return the time that a whole text means, if its date has one meaning; else None. See `power.dates` for
-    04/13/2026.
+    """Return the time in a text, if it is all of it and has one meaning; else None. See `power.dates` for 04/13/2026.
 
     >>> stamp("Tue May  9 14:24:36 CEST 2023").time.isoformat()
     '2023-05-09T12:24:36+00:00'

@@ -3,7 +3,7 @@
     {"sysstat": {"hosts": [{"nodename": "web-01", ..., "statistics": [{"timestamp": ..., "cpu-load": [...]}, ...],
       "restarts": [{"boot": {"date": ..., "time": ...}}]}]}}
 
-Statistics are decoded one by one, so that a document that is cut is read as far as it is whole.
+Statistics are decoded one by one, so that the complete part of a cut document is read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SAR = '"file-date"'
 
 
 def begins(head: Head) -> bool:
-    """Return whether a file begins as JSON of sysstat."""
+    """Return whether a file begins like JSON of sysstat."""
     return _BEGIN.match(head.text[:200]) is not None
 
 
@@ -61,7 +61,7 @@ def read(text: Text, document: Document) -> None:
 
 
 def _read_list(document: Document, effort: Effort, places: Places, at: int) -> int:
-    """Read the members of a list; gives where it ends."""
+    """Read the members of a list, and return its end."""
     while True:
         found = _NEXT.match(effort.plain, at)
         begin = found.end() if found else at

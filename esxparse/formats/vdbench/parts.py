@@ -69,7 +69,7 @@ def read_flat(lines: Sequence[str], clock: Clock) -> tuple[list[Row], list[Row],
 
 
 def _moment(match: re.Match[str], clock: Clock) -> object:
-    """Return the time of a row, by its own date; the zone it names, where no other file tells the time in UTC."""
+    """Return the time of a row, by its own date; in its own zone if no other file shows the time in UTC."""
     if not match["date"]:
         return None
     month, day, year = match["date"].split("/")
@@ -84,7 +84,7 @@ def _moment(match: re.Match[str], clock: Clock) -> object:
 
 
 def read_parameters(lines: Sequence[str]) -> list[Row]:
-    """The definitions of a parameter file: kind, name, and the rest of the line; what goes on below belongs to it."""
+    """Return the definitions of a parameter file: kind, name, and the rest of the line, with continuation lines."""
     rows: list[Row] = []
     for place, line in enumerate(lines, 1):
         text = line.strip()
