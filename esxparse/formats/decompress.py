@@ -157,7 +157,7 @@ class Raw(Layer):
         try:
             piece = self._file.read(size) if size > 0 else b""
             if piece is None:
-                raise BlockingIOError  # noqa: TRY301  said below as all errors are
+                raise BlockingIOError  # noqa: TRY301  reported below like all errors
         except Exception as error:
             # Each remote file system has errors of its own.
             msg = f"{self.name} cannot be read beyond {self.taken:,} bytes: {error or type(error).__name__}; try again"

@@ -52,7 +52,7 @@ def shown(size: int) -> str:
     ('4 GiB', '1.4 MiB')
     """
     value, unit = (size / (1 << 30), "GiB") if size >= 1 << 30 else (size / (1 << 20), "MiB")
-    return f"{value:.4g} {unit}" if value >= 100 else f"{value:.2g} {unit}"  # noqa: PLR2004  two digits tell
+    return f"{value:.4g} {unit}" if value >= 100 else f"{value:.2g} {unit}"  # noqa: PLR2004  two digits are enough
 
 
 def bounded(pieces: Iterable[_Piece], allowed: int) -> list[_Piece]:

@@ -10,7 +10,7 @@ in `logicaldisk`), in the language of the Windows that wrote it, and one row per
     instance    str   as printed between the parentheses; null for an object without instances
     ...         f64   one column per counter, named by the same rule (`% Processor Time` is `pct_processor_time`,
                       `Avg. Disk sec/Read` is `avg_disk_sec_per_read`), in the unit that Windows has for it; null if
-                      a cell has no number. typeperf writes -1 where a counter has no value (assumption): null
+                      a cell has no number. typeperf writes -1 if a counter has no value (assumption): null
 
 Its objects and its header distinguish it from a capture of esxtop, which has the same form: see `of_windows` in
 `esxparse.formats.esxtop.grammar`. The reader of esxtop reads it, with its options and its notes (docs/damage.md).

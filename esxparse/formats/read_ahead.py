@@ -41,7 +41,7 @@ def _read_ahead(layer: Layer, to: _Handover) -> None:
                 length += len(piece)
             if length:
                 to.chunks.put(b"".join(pieces))
-    except Exception as error:  # noqa: BLE001  it is raised where the reader is
+    except Exception as error:  # noqa: BLE001  raised in the reading thread
         to.error = error
     finally:
         layer.close()

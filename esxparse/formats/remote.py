@@ -134,7 +134,7 @@ class _Waited(io.RawIOBase):
         def run() -> None:
             try:
                 done.set_result(work())
-            except BaseException as error:  # noqa: BLE001  raised where it is waited for
+            except BaseException as error:  # noqa: BLE001  raised in the waiting thread
                 done.set_exception(error)
 
         # A daemon: a server that never answers does not keep the program from ending.
@@ -245,7 +245,7 @@ class _Answer(io.RawIOBase):
             # The address of a redirect is signed, and repeated in its errors.
             public(str(one.url))
         status, reason = self._answer.status, self._answer.reason or ""
-        if status >= 400:  # noqa: PLR2004  where the errors of HTTP begin
+        if status >= 400:  # noqa: PLR2004  the first HTTP error
             raise _refused(self._url, status, reason)
         if place and status != _PARTIAL:
             why = "the server does not serve parts of files, which this bundle needs: download it and open the file"

@@ -1,7 +1,7 @@
 """vmstat (procps 3.2 to 4.0), in any language: its samples, also with -a, -w and -t; disks (-d); counters (-s).
 
-A file does not show the unit of memory that -S set: KiB is assumed, with a note; with a warning if the memory would be
-less than any machine has. Nor does it show whether -y left out the first report: the first in the file is marked.
+A file does not show the unit of memory that -S set. KiB is assumed, with a note, or with a warning if the memory would
+be less than any machine has. Nor does a file show whether -y left out the first report: the first in it is marked.
 Titles are repeated after a screen of samples; if they come sooner, another run begins.
 
 Source: vmstat.c of procps 3.2.8, 3.3 and 4.0; outputs of 4.0.2 in all its languages.

@@ -1,6 +1,6 @@
 """The forms of netperf's omni tests: CSV (`-o`), text in columns (`-O`) and key=value (`-k`).
 
-A result maps printed names to texts; `figures` selects those for the common table.
+A result maps printed names to texts; `figures` selects the ones for the common table.
 """
 
 from __future__ import annotations

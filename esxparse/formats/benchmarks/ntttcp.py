@@ -1,7 +1,7 @@
 """NTttcp of Windows (5.2 to 5.4) and for Linux (1.x): text, XML (`-xml`, `-x`), JSON (`-O`); senders and receivers.
 
-"MB" and "KB" are 2**20 and 2**10 bytes (34,243 "MEG" are 547,888 buffers of 64 KiB), and "mbps" in the XML for
-Linux is 8 times such MB: Mbit are computed from MB/s instead. Linux prints `Gbps` of 10**9.
+"MB" and "KB" are 2**20 and 2**10 bytes (34,243 "MEG" are 547,888 buffers of 64 KiB). "mbps" in the XML for
+Linux is 8 times such MB, so Mbit are computed from MB/s instead. Linux prints `Gbps` of 10**9.
 Source: util.c and throughputmanagement.c of ntttcp-for-linux; published output of Windows' 5.28 to 5.40.
 """
 

@@ -1,7 +1,7 @@
 """The rows of a capture: bytes to blocks of numbers, on as many threads as there are processors.
 
-A file is read in pieces of whole lines. Reading a piece and counting its lines happens under a lock, which gives the
-piece its rows in the block; scanning, the long part, runs beside the other threads without the interpreter lock.
+A file is read in pieces of whole lines. A thread reads a piece and counts its lines under a lock, which gives the
+piece its rows in the block. Scanning, the long part, runs beside the other threads without the interpreter lock.
 """
 
 from __future__ import annotations

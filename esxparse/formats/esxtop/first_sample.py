@@ -9,7 +9,7 @@ all zeros are kept. Later samples are not checked: a part of a capture with idle
 whole. An idle interval at the beginning of a file cut by hand looks the same. The header of a slice shows that the
 capture continues (`grammar.CONTINUED`).
 
-Source: a capture of ESXi 6.5 (no disk counter but queue depths is above 0 in sample 1; shares of 1000 are there from
+Source: a capture of ESXi 6.5 (no disk counter but queue depths is above 0 in sample 1; shares of 1000 appear from
 sample 2 on).
 """
 

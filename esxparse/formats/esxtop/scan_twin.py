@@ -242,7 +242,7 @@ def scan(
     Args:
         data: Whole lines.
         first: Place in `out` of each cell of row 0.
-        step: What to add to that place for each further row; not negative.
+        step: The increase of that place for each further row; not negative.
         out: Written to; places beyond its end are passed over.
         least: A line of fewer bytes is not a row: it is listed among the lines, and its cells go nowhere.
         count: Whether cells after the last of `first` are counted; they are not looked at otherwise.

@@ -28,8 +28,8 @@ Averages without an iops log fit both units.
 fio writes an interval of a `*_clat_hist` log when an I/O completes after its end. I/Os after the last interval are in
 no line: the log has fewer I/Os than the run.
 
-A directory has the tables of its outputs and logs. `latency_bins` and `percentiles` are those of `*_clat_hist` logs if
-no output has them.
+A directory has the tables of its outputs and logs. If no output has `latency_bins` and `percentiles`, they are from
+`*_clat_hist` logs.
 
 A log's name contains a number: fio counts the jobs of a run from 1, in the order of its output, which has a part for
 each job. With `group_reporting` the output has fewer jobs: a log then keeps its given name, unless all jobs have one

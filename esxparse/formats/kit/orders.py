@@ -291,7 +291,7 @@ def two_forms(dates: Sequence[re.Match[str]], moment: Moment) -> dict[str, str]:
         is_year = len(date["first"]) == len("2026")
         form = date["mark"], is_year, rest.count(":"), _HALF_OF_DAY.search(rest) is not None
         forms.setdefault(form, []).append(date)
-    if len(forms) != 2:  # noqa: PLR2004  the spreadsheet's own form and that of the texts
+    if len(forms) != 2:  # noqa: PLR2004  the spreadsheet's own form and the texts' form
         return {}
     is_dated = {form: any(max(_two_numbers(date)) > _MONTHS for date in found) for form, found in forms.items()}
     if sorted(is_dated.values()) != [False, True]:

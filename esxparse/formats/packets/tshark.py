@@ -272,7 +272,7 @@ def output(found: str, path: Path, source: Source, fields: Sequence[str], notes:
         run = subprocess.Popen(  # noqa: S603  the program that the user has on the PATH
             command(str(path), fields, found), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
         )
-        assert run.stdout is not None  # noqa: S101  it was asked for
+        assert run.stdout is not None  # noqa: S101  it was requested
         # Otherwise tshark would wait at a full pipe while a block is processed.
         ahead = cast("BinaryIO", ReadAhead(Raw(cast("BinaryIO", run.stdout), found)))
         try:

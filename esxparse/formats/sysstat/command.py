@@ -6,7 +6,7 @@
     sleep 300
     20:42:21        0      4881      0.00      0.00      0.00    1  sleep 300
 
-It ends where the next row, line of titles or average begins.
+It ends at the next row, line of titles or average.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ meta: `name` (displayName), `guest`, `hardware` (virtualHW.version), `numvcpus`,
 `threads` (= numvcpus), `sockets`, `memory_bytes`, and `numa_nodes` if `numa.autosize.vcpu.maxPerVirtualNode` shows
 it.
 
-Source: real files. Assumptions (general knowledge): numvcpus and cpuid.coresPerSocket are 1 if not written, memory
-is in MiB, characters are escaped as | and two hexadecimal digits, and the last of two equal keys counts.
+Source: real files. Assumptions (general knowledge): numvcpus and cpuid.coresPerSocket are 1 if not written. Memory
+is in MiB. Characters are escaped as | and two hexadecimal digits. The last of two equal keys counts.
 """
 
 from __future__ import annotations
