@@ -233,7 +233,7 @@ def _zip_refusal(info: zipfile.ZipInfo) -> str:
 
 
 def _zip_content(file: BinaryIO, info: zipfile.ZipInfo, name: str, *, known: bool = True) -> Entry:
-    """Return a member with its content; `known`: whether its sizes and sum are."""
+    """Return a member with its content; `known`: whether its sizes and sum are known."""
     try:
         file.seek(info.header_offset)
         local = file.read(_ZIP_LOCAL)

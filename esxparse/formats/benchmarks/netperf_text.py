@@ -62,7 +62,7 @@ def is_command(line: str) -> bool:
 
 
 def read_command(options: str, at: int) -> Command:
-    """Return the test, destination and unit that options of a command set.
+    """Return the test, destination and unit in the options of a command.
 
     >>> read_command("-H 10.0.0.2,4 -t TCP_MAERTS -P 0 -f g", 3).banner
     Banner(test='TCP_MAERTS', destination='10.0.0.2', line=3)

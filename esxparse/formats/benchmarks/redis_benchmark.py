@@ -56,7 +56,7 @@ def _begin(report: Report, found: Match[str]) -> None:
 
 @_LINES.reads_in_run("fact", "rate")
 def _fact(report: Report, found: Match[str]) -> None:
-    """Add the settings or the rate on a line to the latest test."""
+    """Add settings or the rate from a line to the latest test."""
     report.run.facts |= known(typed(found.groupdict(), _SCHEMAS["tests"]))
     report.under = ""
 

@@ -54,12 +54,12 @@ class Run:
 
 
 def higher(metric: str, value: float | None, unit: str) -> Figure:
-    """Return a figure of which higher is better."""
+    """Return a figure that is better if higher."""
     return Figure(metric, value, unit, higher_is_better=True)
 
 
 def lower(metric: str, value: float | None, unit: str) -> Figure:
-    """Return a figure of which lower is better."""
+    """Return a figure that is better if lower."""
     return Figure(metric, value, unit, higher_is_better=False)
 
 

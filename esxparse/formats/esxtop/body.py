@@ -26,9 +26,9 @@ from esxparse.formats.esxtop.seams import Shapes
 from esxparse.formats.kit.pieces import WholeLines
 
 PIECE = 8 << 20  # bytes read at a time: the first row of each takes up to five times as long as the others
-_UNKNOWN = 32 << 20  # bytes that content of unknown length is at first taken to have
-_ASIDE = 64 << 20  # bytes of a block that is put aside, or a piece of rows
-_SLACK = 1.03  # room in a block beyond the rows expected; memory that is not used is not taken from the system
+_UNKNOWN = 32 << 20  # assumed bytes of content of unknown length
+_ASIDE = 64 << 20  # bytes of a block that is put aside, or of a piece of rows
+_SLACK = 1.03  # room in a block beyond the expected rows; the system does not provide unused memory
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Start:
     """Where the rows begin."""
 
     position: int  # byte of the content
-    rest: bytes  # what was read beyond it already
-    end: int | None  # bytes of the content, where they are known
+    rest: bytes  # bytes already read after that position
+    end: int | None  # bytes of the content, if known
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Texts:
     words: Sequence[bytes]
 
     def where(self, mine: Flags) -> Texts:
-        """Return some of them."""
+        """Return the texts that the flags select."""
         return Texts(self.sample[mine], self.cell[mine], self.word[mine], self.words)
 
     def of(self, sample_of: Integers) -> Texts:

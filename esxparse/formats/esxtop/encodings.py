@@ -1,8 +1,8 @@
 """Captures in UTF-16, and files whose parts have different encodings, to text.
 
 PowerShell's `>` writes UTF-16, and its `>>` may append UTF-16 to a file in UTF-8: each part is decoded by its own
-encoding. A byte that is missing or added in UTF-16 shifts all bytes after it by half a letter. Decoding goes on with
-the next whole letter, and a NUL marks the place: readers leave the row out as one with NUL bytes.
+encoding. A missing or added byte in UTF-16 shifts all bytes after it by half a letter. Decoding continues with
+the next whole letter, and a NUL marks the place: readers skip the row like any row with NUL bytes.
 """
 
 from __future__ import annotations

@@ -24,9 +24,9 @@ from esxparse.formats.esxtop.tables import Wanted
 from esxparse.formats.kit.pieces import fill, in_order, large
 from esxparse.formats.unchanged import Opened
 
-BATCH_BYTES = 16 << 20  # bytes of the file that one batch of rows takes at most (a row at least)
-_PART_BYTES = 4 << 20  # bytes that are read at a time: more would not stay near the processor
-_BATCH_NUMBERS = 4 << 20  # numbers that one batch has at most (a sample at least)
+BATCH_BYTES = 16 << 20  # most bytes of the file in one batch of rows (at least one row)
+_PART_BYTES = 4 << 20  # bytes read at a time: more would not fit into the processor's cache
+_BATCH_NUMBERS = 4 << 20  # most numbers in one batch (at least one sample)
 
 _LINE_END = ord("\n")
 _LONGEST_LINE_END = 3  # bytes of `\\r\\r\\n`. Rows with a longer one are read apart.
@@ -40,7 +40,7 @@ class Surveyed:
 
     opened: Opened  # the file
     start: Integers  # the byte its row begins with
-    stop: Integers  # the byte after its row, the line end not counted
+    stop: Integers  # byte after its row, without its line end
     lines: Integers
     stamps: Sequence[bytes]  # beginning of its row
     prefixed: Flags  # whether text precedes its row on the line

@@ -214,7 +214,7 @@ def _clock(match: re.Match[str]) -> tuple[int, int, int]:
 
 
 def _moment(stamp: re.Match[str], order: str) -> datetime | None:
-    """Return the time of a stamp, on the clock of the file; None if it has no such date."""
+    """Return the time of a stamp, on the clock of the file; None for a date that does not exist."""
     numbers = dict(zip(order, (int(stamp[part]) for part in ("first", "middle", "last")), strict=True))
     year = numbers["y"] + (_CENTURY if numbers["y"] < 100 else 0)  # noqa: PLR2004  two digits
     try:

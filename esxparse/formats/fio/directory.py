@@ -169,7 +169,7 @@ def _of_one_run(outputs: Sequence[_Output]) -> tuple[list[_Output], list[Note]]:
 
 
 def _tables_of(outputs: Sequence[_Output]) -> dict[str, pl.LazyFrame]:
-    """Return the tables of all outputs; documents are numbered on."""
+    """Return the tables of all outputs, with consecutive numbers of documents."""
     tables: dict[str, list[pl.LazyFrame]] = {}
     before = 0
     for output in outputs:

@@ -1,10 +1,10 @@
-"""Whether an output of fio is of the run that wrote a log: by job names and log prefixes, rates and latencies.
+"""Whether an output of fio is from the run that wrote a log: by job names and log prefixes, rates and latencies.
 
 A log's name is its job, or the prefix in an option such as `write_lat_log`. An output with that name is of the same run
 if its mean latency is the log's in one unit. Averages of a beginning differ from the mean of the run; in that case
 the rates must agree as well.
 
-Source: fio's HOWTO, "write_lat_log"; stat.c, several releases, on how each output names its release.
+Source: fio's HOWTO, "write_lat_log"; stat.c, several releases, for the release in each output.
 """
 
 from __future__ import annotations

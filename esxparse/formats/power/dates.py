@@ -24,7 +24,7 @@ def may_be_date(text: str) -> bool:
 
 
 def read_date(text: str, order: str) -> Stamp | None:
-    """Return the time in a text, in that order; None if it has no such date.
+    """Return the time in a text, in that order; None for a date that does not exist.
 
     >>> read_date("13/04/2026 08:00", "dmy").time.isoformat(), read_date("13/04/2026 08:00", "mdy")
     ('2026-04-13T08:00:00+00:00', None)
@@ -41,7 +41,7 @@ def with_year_first_in(date: re.Match[str], order: str) -> str:
 
 
 def moment(date: re.Match[str], order: str) -> datetime | None:
-    """Return the time of a date in an order; None if it has no such date."""
+    """Return the time of a date in an order; None for a date that does not exist."""
     found = stamp(with_year_first_in(date, order))
     return found.time if found else None
 

@@ -26,7 +26,7 @@ _DATE = re.compile(
 """A date and a time of day; JSON may have a backslash before each slash."""
 _HEADER = re.compile(r"\s*Date:\s*", re.IGNORECASE)
 _LOOKED_AT = 120
-"""Characters before a date that may show its clock."""
+"""Characters before a date in which its clock may be named."""
 _NEAR = timedelta(days=2)
 """Largest difference between the clocks of one machine, whatever their zones."""
 

@@ -34,7 +34,7 @@ def _reading(name: str) -> Iterator[None]:
 def _may_have_joint(line: bytes) -> bool:
     """Return whether a row or a header may begin within a line: time stamps have two slashes, numbers none."""
     if grammar.MARK in line:
-        # A row that was cut within its time stamp has a few bytes.
+        # A row cut within its time stamp is only a few bytes long.
         return line.find(grammar.MARK) > 1
     slashes = line.count(b"/")
     return slashes > 2 or (slashes == 2 and b"/" not in line.lstrip(b'"')[:_YEAR])  # noqa: PLR2004
