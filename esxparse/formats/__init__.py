@@ -1,1 +1,1 @@
-"""Readers of raw formats, one module each; the registry knows how to recognise them."""
+"""Readers of raw formats, one module each; the registry recognises their files."""

@@ -1,4 +1,4 @@
-"""The members of a tar or a zip, one after the other. Nothing is written to disk."""
+"""The members of a tar or a zip, one after another. Nothing is written to disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from esxparse.formats.decompress import ZIP_METHODS, Decoded, Layer, Raw
 
 _BLOCK = 512
 _TAR_HEADERS = 16 << 20
-"""Bytes that the headers of one member may take: no name is a gigabyte long."""
+"""Most bytes of the headers of one member: no name is a gigabyte long."""
 
 _MOST_MEMBERS = 1_000_000
 _SKIP = 1 << 20
@@ -26,13 +26,13 @@ _KIND_BITS = 0o170000
 
 
 def shown(name: str) -> str:
-    """A printable name: characters that would not show are escaped."""
+    """Return a printable name, with unprintable characters escaped."""
     encoded = name.encode("utf-8", "backslashreplace").decode("utf-8")
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in encoded)
 
 
 def is_zip(head: bytes) -> bool:
-    """Whether a file that begins with `head` is a zip."""
+    """Return whether a file that begins with `head` is a zip."""
     return head.startswith((b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08"))
 
 
@@ -50,7 +50,7 @@ _HTML = re.compile(r"\W*<(?:!doctype html|html|head|meta|style|table|div)\b", re
 
 
 def _text_workbook(head: bytes, name: str) -> str | None:
-    """What a workbook in text is: Excel opens XML and tables of HTML by the same name as its own files."""
+    """Return the kind of a text workbook: Excel gives XML and HTML tables the same file name as its own files."""
     text = head[:_BLOCK].decode("latin-1").replace("\0", "")
     if _AS_XML.search(text):
         return f"an Excel workbook (XML): {_SAVE}"
@@ -60,9 +60,9 @@ def _text_workbook(head: bytes, name: str) -> str | None:
 
 
 def no_text(head: bytes, name: str, members: Iterable[str] = ()) -> str | None:
-    """What a file is that holds a recording in a form of its own, and how to get it as text; None for any other.
+    """Return the kind of a file with a recording in its own form, and how to get it as text; None for any other.
 
-    `members` are the names in a zip, or else those in its first bytes count.
+    `members` are the names in a zip; otherwise the names in its first bytes count.
     """
     text = head.decode("latin-1")
     if head.startswith(_OLE):
@@ -81,7 +81,7 @@ def no_text(head: bytes, name: str, members: Iterable[str] = ()) -> str | None:
 
 
 def is_tar(head: bytes) -> bool:
-    """Whether a file that begins with `head` is a tar: its first block has the right sum."""
+    """Return whether a file that begins with `head` is a tar: its first block has the right sum."""
     if len(head) < _BLOCK:
         return False
     try:
@@ -92,7 +92,7 @@ def is_tar(head: bytes) -> bool:
 
 
 def _leads_out(name: str) -> bool:
-    """Whether a member of that name would be unpacked outside the target directory."""
+    """Return whether a member of that name would be unpacked outside the target directory."""
     return ".." in re.split(r"[/\\]", name) or bool(re.match(r"[/\\]|[A-Za-z]:[/\\]", name)) or "\0" in name
 
 
@@ -109,11 +109,11 @@ class Entry:
     refused: str = ""
     layers: tuple[str, ...] = ()
     raw: Raw | None = None
-    """What its content is read through, where that is not what the whole bundle is."""
+    """The source of its content, if it differs from the whole bundle's."""
 
 
 class _TarFace:
-    """A layer as `tarfile` wants a file: it may go forward only, and no header may take much memory."""
+    """A layer in the form of a `tarfile` file: it only goes forward, and no header may take much memory."""
 
     def __init__(self, layer: Layer) -> None:
         self.layer = layer
@@ -175,7 +175,7 @@ def _tar_refusal(member: tarfile.TarInfo) -> str:
 
 
 def tar_entries(layer: Layer) -> Iterator[Entry]:
-    """Members of a tar in their order, directories left out; sets `problem` of the layer where the tar is cut."""
+    """Yield the members of a tar in order, without directories, and set `problem` of the layer if the tar is cut."""
     face = _TarFace(layer)
     tar = None
     try:
@@ -187,7 +187,7 @@ def tar_entries(layer: Layer) -> Iterator[Entry]:
                 if face.last.strip(b"\0") or not face.last:
                     layer.problem = layer.problem or f"the tar is cut or damaged after {face.position:,} bytes"
                 return
-            # `tarfile` keeps all it has met.
+            # `tarfile` keeps all earlier members.
             tar.members.clear()  # type: ignore[attr-defined]
             if number == _MOST_MEMBERS:
                 layer.problem = f"the tar has more than {_MOST_MEMBERS:,} members: the rest was not looked at"
@@ -200,7 +200,7 @@ def tar_entries(layer: Layer) -> Iterator[Entry]:
 
 
 class _Checked(Layer):
-    """Content of a member of a zip, whose sum the zip tells."""
+    """Content of a zip member, checked against the zip's sum."""
 
     def __init__(self, below: Layer, crc: int) -> None:
         super().__init__()
@@ -233,7 +233,7 @@ def _zip_refusal(info: zipfile.ZipInfo) -> str:
 
 
 def _zip_content(file: BinaryIO, info: zipfile.ZipInfo, name: str, *, known: bool = True) -> Entry:
-    """A member with its content; `known`: whether its sizes and sum are."""
+    """Return a member with its content; `known`: whether its sizes and sum are known."""
     try:
         file.seek(info.header_offset)
         local = file.read(_ZIP_LOCAL)
@@ -251,7 +251,7 @@ def _zip_content(file: BinaryIO, info: zipfile.ZipInfo, name: str, *, known: boo
 
 
 def _first_of_cut_zip(file: BinaryIO, name: str) -> Iterator[Entry]:
-    """The beginning of a zip whose directory, at its end, is missing."""
+    """Yield the beginning of a zip without its directory, which should be at its end."""
     file.seek(0)
     local = file.read(_ZIP_LOCAL)
     size = int.from_bytes(local[26:28], "little")
@@ -269,7 +269,7 @@ def _first_of_cut_zip(file: BinaryIO, name: str) -> Iterator[Entry]:
 
 
 def names_in(file: BinaryIO, head: bytes) -> list[str]:
-    """The names in a zip that begins with `head`; none if it is no zip, or its directory cannot be read."""
+    """Return the names in a zip that begins with `head`; empty if it is not a zip or its directory is unreadable."""
     if not is_zip(head) or not file.seekable():
         return []
     try:
@@ -279,7 +279,7 @@ def names_in(file: BinaryIO, head: bytes) -> list[str]:
 
 
 def _overlapping(infos: list[zipfile.ZipInfo]) -> set[int]:
-    """Where files of a zip begin inside of another: the same compressed bytes would be expanded again and again."""
+    """Return where files of a zip begin inside another: the same compressed bytes would be expanded repeatedly."""
     found = set()
     end = 0
     for info in sorted(infos, key=lambda one: one.header_offset):
@@ -290,7 +290,7 @@ def _overlapping(infos: list[zipfile.ZipInfo]) -> set[int]:
 
 
 def zip_entries(file: BinaryIO, name: str, layer: Layer) -> Iterator[Entry]:
-    """Members of a zip in the order of its directory."""
+    """Yield the members of a zip in the order of its directory."""
     try:
         infos = zipfile.ZipFile(file).infolist()
     except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError) as error:

@@ -1,6 +1,6 @@
 """Captures inside bundles: tar (however compressed, as vm-support writes it) and zip.
 
-Names that lead out of the bundle, links and devices are refused; so are archives inside an archive that is itself
+Names that lead out of the bundle, links and devices are refused. So are archives inside an archive that is itself
 inside one. A member may be compressed, once.
 """
 
@@ -17,7 +17,7 @@ from esxparse.formats.decompress import Decoded, Layer, Raw, codec_of
 from esxparse.formats.kit.head import HEAD, Head
 
 Kind = Literal["capture", "other"]
-"""What a member is: a capture of esxtop, or of another format."""
+"""The kind of a member: a capture of esxtop, or of another format."""
 
 _MARK = "(PDH-CSV"
 _MARKS = tuple(_MARK.encode(encoding) for encoding in ("ascii", "utf-16-le", "utf-16-be"))
@@ -40,11 +40,11 @@ _FOREIGN = {
 
 @dataclass(frozen=True)
 class Found:
-    """A member of a bundle: a capture, or what was asked for by name."""
+    """A member of a bundle: a capture, or the member requested by name."""
 
     name: str
     content: Layer | None
-    """Its content, good until the next member is looked at; None if it is refused."""
+    """Its content, valid until the next member is read; None if it is refused."""
     refused: str = ""
     layers: tuple[str, ...] = ()
     """Its compression and packing, from the outside in."""
@@ -55,12 +55,12 @@ class Found:
 
 
 def foreign(head: bytes) -> str | None:
-    """Name of a packed format that esxparse does not read, told by `head`."""
+    """Return the name of a packed format that esxparse does not read, from `head`."""
     return next((title for magic, title in _FOREIGN.items() if head.startswith(magic)), None)
 
 
 def unwrap(layer: Layer, raw: Raw) -> tuple[Layer, tuple[str, ...], str]:
-    """Content of data that may be compressed, how it is, and why it is refused."""
+    """Return the content of data that may be compressed, its compression, and a reason if it is refused."""
     head = layer.peek(_LOOK)
     layers: tuple[str, ...] = ()
     if codec := codec_of(head):
@@ -77,10 +77,10 @@ def unwrap(layer: Layer, raw: Raw) -> tuple[Layer, tuple[str, ...], str]:
 
 @dataclass
 class _Search:
-    """What is looked for in a bundle."""
+    """The search criteria for members of a bundle."""
 
     known: Callable[[Head], bool] | None
-    """Whether a member is of another format; asked until a capture is met."""
+    """Whether a member is of another format; called until a capture is found."""
     met: set[Kind] = field(default_factory=set)
 
     def kind(self, content: Layer) -> Kind | None:
@@ -119,7 +119,7 @@ class _Search:
                 continue
             kind: Kind | None = "capture" if member == name else self.kind(content) if member is None else None
             if kind:
-                # Of several an error names each, and none is read.
+                # If there are several, an error lists them and none is read.
                 begin = None if kind in self.met else Head(content.peek(HEAD))
                 self.met.add(kind)
                 yield Found(name, content, "", layers, kind, begin)
@@ -133,13 +133,13 @@ def look_through(
     member: str | None,
     known: Callable[[Head], bool] | None = None,
 ) -> Iterator[Found] | None:
-    """What can be read in a bundle, and what is refused, in its order; only `member` if given.
+    """Yield the readable and the refused members of a bundle, in order; only `member` if given.
 
-    Captures of esxtop, and what is `known` by its beginning: see `_Search`.
-    `file` is the bundle as it lies there, `layer` its content, read through `raw`. None if it is not a bundle.
+    Readable are captures of esxtop, and members whose beginning is `known`: see `_Search`.
+    `file` is the bundle as stored, `layer` its content, read through `raw`. Returns None if it is not a bundle.
 
     Raises:
-        UnreadableError: It is a bundle and cannot be looked into.
+        UnreadableError: It is a bundle that cannot be opened.
     """
     head = layer.peek(_LOOK)
     if (what := no_text(head, raw.name, names_in(file, head))) is not None:

@@ -1,6 +1,6 @@
-"""What each reader needs and gives: from `recognise.toml`, the tables that readers declare, and their docstrings.
+"""The inputs and outputs of each reader: from `recognise.toml`, the tables that readers declare, and their docstrings.
 
-`esxparse formats` prints it, and `docs/formats.md` is made of it (`make written`).
+`esxparse formats` prints the catalogue, and `make written` writes it to `docs/formats.md`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from esxparse.formats.registry import Reader, reader_of, readers
 _TABLES = "Tables\n------\n"
 _PACKAGE = "esxparse.formats"
 _SHARED = Path(__file__).parent / "benchmarks" / "table.py"
-"""Tables of many readers: one that declares only its name and what a row is has their columns."""
+"""Tables of many readers: a table declared with only its name and the meaning of a row has their columns."""
 _NAMES = re.compile(r"^([a-z_0-9]+(?:, [a-z_0-9]+)*)(?: \.\.\.)?(?:  +|$)", re.MULTILINE)
 
 _WRAPPED: dict[str, Any] = {"width": 120, "initial_indent": "    ", "subsequent_indent": "    "}
@@ -42,22 +42,22 @@ class Format:
     """A format that can be opened."""
 
     name: str
-    """What `Recording.format` is, and what the option `format` takes."""
+    """The value of `Recording.format` and of the option `format`."""
     title: str
     options: tuple[str, ...]
-    """Options of `esxparse.open` that are for this format alone."""
+    """Options of `esxparse.open` for this format alone."""
     needs: tuple[str, ...]
-    """What else has to be installed."""
+    """Other software that must be installed."""
     tables: tuple[str, ...]
-    """Names of the tables; empty if they are named as the file names its objects."""
+    """Names of the tables; empty if they are named after the objects in the file."""
     columns: Mapping[str, tuple[str, ...]]
-    """Columns by table, where the reader has them as data; else `text` describes them."""
+    """Columns by table, if the reader declares them; otherwise `text` describes them."""
     text: str
-    """Tables, columns, types and units, and the sources of what is known."""
+    """Tables, columns, types and units, and the sources of these facts."""
 
 
 def _declared(module: str) -> list[Table]:
-    """The tables of a reader: in the TOML file beside its module, or in those of its package."""
+    """Return the tables of a reader: in the TOML file beside its module, or in those of its package."""
     place = Path(import_module(module).__file__ or "")
     files = sorted(place.parent.glob("*.toml")) if place.name == "__init__.py" else [place.with_suffix(".toml")]
     shared = {table.name: table for table in tables_in(_SHARED)}
@@ -66,7 +66,7 @@ def _declared(module: str) -> list[Table]:
 
 
 def _listed(tables: Iterable[Table]) -> str:
-    """The tables as text: what a row is, and for each column its name, type and meaning."""
+    """Return the tables as text: the meaning of a row, and name, type and meaning of each column."""
     parts = [_TABLES.rstrip()]
     for table in tables:
         parts.append(fill(f"{table.name}: {table.about}", 120, subsequent_indent="    "))
@@ -97,7 +97,7 @@ def _of(reader: Reader) -> Format:
 
 @cache
 def catalogue() -> tuple[Format, ...]:
-    """All formats that can be opened, in the order in which they are looked for.
+    """Return all formats that can be opened, in the order in which files are checked for them.
 
     >>> [one.tables for one in catalogue() if one.name == "vscsistats"]
     [('histograms', 'summaries')]
@@ -106,16 +106,16 @@ def catalogue() -> tuple[Format, ...]:
 
 
 def described(name: str) -> Format:
-    """The format of that name.
+    """Return the format of that name.
 
     Raises:
-        EsxparseError: There is none.
+        EsxparseError: The format is unknown.
     """
     return _of(reader_of(name))
 
 
 def page() -> str:
-    """The page of the documentation."""
+    """Return the page of the documentation."""
     rows = ["| format | what | tables | options | needs |", "|---|---|---|---|---|"]
     parts = []
     for one in catalogue():

@@ -1,4 +1,4 @@
-"""What `esxparse collect host` noted beside its captures: samples that are missing, and why."""
+"""Notes of `esxparse collect host` beside its captures: missing samples, and the reasons."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _LARGEST: Final = 16 << 20
 
 
 def notes(capture: Path) -> list[Note]:
-    """Notes on a capture that stands beside such a file: one for each time at which its collector had no connection."""
+    """Return notes on a capture beside such a file: one for each time at which its collector had no connection."""
     return [Note(text, severity="warning") for gap in _gaps(capture) if (text := _text(gap, capture.name))]
 
 
 def successor(capture: Path) -> str | None:
-    """The name of the file in which a capture went on with other columns; None if it did not."""
+    """Return the name of the file in which a capture continues with other columns; None if it does not."""
     later = (gap.get("file") for gap in _gaps(capture) if gap.get("before") == capture.name)
     return next((printable(str(name)) for name in later if name != capture.name), None)
 

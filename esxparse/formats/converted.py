@@ -2,8 +2,8 @@
 
 Tables
 ------
-Those of the recording it was made of, with the same columns; the rows of one instance stand together, in the order of
-time. Each is a scan: a query reads the columns and the instances it needs.
+The tables of the original recording, with the same columns. The rows of one instance are together, in the order of
+time. Each table is a scan: a query reads the columns and the instances it needs.
 
 Source: `esxparse.lakes`.
 """
@@ -25,19 +25,19 @@ TITLE = "converted recording"
 
 
 def inside(folder: Path) -> list[Path]:
-    """Directories of the recordings in `folder`: itself, or those in it, unfinished ones left out."""
+    """Return the directories of the recordings in `folder`: itself, or its subdirectories, without unfinished ones."""
     if (folder / manifest.NAME).is_file():
         return [folder]
     return sorted(one.parent for one in folder.glob(f"*/{manifest.NAME}") if not one.parent.name.startswith("."))
 
 
 def recognise_directory(folder: Path) -> bool:
-    """Whether `folder` holds a converted recording."""
+    """Return whether `folder` holds a converted recording."""
     return bool(inside(folder))
 
 
 def _scan(file: Path) -> pl.LazyFrame:
-    """The table in a Parquet file, which has to be the same file whenever the table is read."""
+    """Return the table in a Parquet file, which must not change while the table is in use."""
     opened = Opened.of(file, file.stat())
 
     def read(
@@ -51,7 +51,7 @@ def _scan(file: Path) -> pl.LazyFrame:
         try:
             yield from frame.collect_batches(maintain_order=True)
         except (pl.exceptions.PolarsError, OSError) as error:
-            # Where it was replaced meanwhile, that is why.
+            # If it was replaced meanwhile, report that instead.
             opened.check()
             raise DamagedError(f"{file} cannot be read: {str(error).splitlines()[0]}") from error
         opened.check()
@@ -65,7 +65,7 @@ def _scan(file: Path) -> pl.LazyFrame:
 
 
 def read_directory(folder: Path) -> Recording:
-    """The recording in `folder`.
+    """Return the recording in `folder`.
 
     Raises:
         UnreadableError: There are several.

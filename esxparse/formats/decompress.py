@@ -1,8 +1,8 @@
 """Compressed data to content, piece by piece.
 
-Data goes through layers, each of which reads the one below it: a file, what its gzip data holds, a member of the tar
-therein. What can be decompressed is delivered; where it ends before its time, the layer says so (`problem`). A thread
-does the work (`read_ahead`).
+Data goes through layers, each of which reads the one below it: a file, the content of its gzip data, a member of the
+tar inside. All content that can be decompressed is delivered. If it ends early, the layer reports why (`problem`). A
+separate thread does the work (`read_ahead`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HAS_CHECKSUM, _HAS_EXTRA, _HAS_NAME, _HAS_COMMENT = 2, 4, 8, 16
 
 
 def header_length(data: bytes) -> int | None:
-    """Bytes of the header that `data` begins with; None if more data has to tell."""
+    """Return the length in bytes of the header at the beginning of `data`; None if more data is needed."""
     if len(data) < _FIXED:
         return None
     flags, at = data[3], _FIXED
@@ -41,7 +41,7 @@ def header_length(data: bytes) -> int | None:
 
 
 class GzipMember:
-    """A decompressor of one member, as those of other formats are used."""
+    """A decompressor of one member, with the interface of other formats' decompressors."""
 
     def __init__(
         self, inner: Decompressor, error: type[Exception], checksum: Callable[[bytes, int], int] = zlib.crc32
@@ -57,17 +57,17 @@ class GzipMember:
 
     @property
     def needs_input(self) -> bool:
-        """Whether it can give nothing more without more data."""
+        """Whether it needs more data for more content."""
         if self._inner.eof:
             return len(self._trailer) < _TRAILER
         return self._header is not None or self._inner.needs_input
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
-        """The next content, `max_length` bytes at most.
+        """Return the next content, `max_length` bytes at most.
 
         Raises:
-            Exception: That of the library: the data is damaged, or (`eof` is set then) all content has been given, and
-                its checksum or its length is another.
+            Exception: The library's own: the data is damaged, or all content was returned (`eof` is set then) but its
+                checksum or length is wrong.
         """
         if self._header is not None:
             self._header += data
@@ -100,30 +100,30 @@ _FED = 128 << 10
 
 _FIRST_STEP = 1 << 10
 _STEP = 128 << 10
-"""Bytes decompressed at a time: what a decompressor made in the step that fails is lost, so steps begin small."""
+"""Bytes decompressed at a time. Output of a failing step is lost, so steps begin small."""
 
 FREE = 64 << 20
 RATIO = 1000
-"""Content beyond `FREE` bytes may be at most so many times its compressed size; that of captures is 7 to 30 times."""
+"""Most content beyond `FREE` bytes, as a multiple of its compressed size; captures reach 7 to 30 times."""
 
 _XZ_MEMORY = 512 << 20
 _LONGEST_MAGIC = 16
 
 
 class Layer:
-    """Bytes from the first to the last, each given once; they can be looked at before."""
+    """Bytes from the first to the last, each returned once, with a view of the next ones."""
 
     def __init__(self) -> None:
         self.problem: str | None = None
-        """Why the bytes ended early; known once they have ended."""
+        """The reason why the bytes ended early; known once they have ended."""
         self._ahead = b""
 
     def _more(self) -> bytes:
-        """The next bytes, as many as are at hand; empty at the end."""
+        """Return the next available bytes; empty at the end."""
         raise NotImplementedError
 
     def peek(self, size: int) -> bytes:
-        """The next `size` bytes, fewer at the end; they stay to be read."""
+        """Return the next `size` bytes, fewer at the end, without consuming them."""
         if len(self._ahead) < size:
             pieces, length = [self._ahead], len(self._ahead)
             while length < size and (piece := self._more()):
@@ -133,17 +133,17 @@ class Layer:
         return self._ahead[:size]
 
     def read(self, size: int) -> bytes:
-        """One to `size` bytes; none at the end."""
+        """Return one to `size` bytes; empty at the end."""
         piece = self._ahead or self._more()
         self._ahead = piece[size:]
         return piece[:size] if len(piece) > size else piece
 
     def close(self) -> None:
-        """Closes what is below."""
+        """Close the layer below."""
 
 
 class Raw(Layer):
-    """Bytes of an open file, counted: all of them or `length` from where the file stands."""
+    """Bytes of an open file, counted: all of them or `length` from the current position."""
 
     def __init__(self, file: BinaryIO, name: str, length: int | None = None) -> None:
         super().__init__()
@@ -157,7 +157,7 @@ class Raw(Layer):
         try:
             piece = self._file.read(size) if size > 0 else b""
             if piece is None:
-                raise BlockingIOError  # noqa: TRY301  said below as all errors are
+                raise BlockingIOError  # noqa: TRY301  reported below like all errors
         except Exception as error:
             # Each remote file system has errors of its own.
             msg = f"{self.name} cannot be read beyond {self.taken:,} bytes: {error or type(error).__name__}; try again"
@@ -166,12 +166,12 @@ class Raw(Layer):
         return piece
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         self._file.close()
 
 
 class Decompressor(Protocol):
-    """What bz2, lzma, zstd and isal all offer."""
+    """The common interface of bz2, lzma, zstd and isal."""
 
     @property
     def eof(self) -> bool:
@@ -179,18 +179,18 @@ class Decompressor(Protocol):
 
     @property
     def needs_input(self) -> bool:
-        """Whether it can give nothing more without more data."""
+        """Whether it needs more data for more content."""
 
     @property
     def unused_data(self) -> bytes:
-        """What followed the end of the part."""
+        """The bytes after the end of the part."""
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
-        """The next content, `max_length` bytes at most."""
+        """Return the next content, `max_length` bytes at most."""
 
 
 class _Zlib:
-    """zlib's raw deflate behind the same face."""
+    """zlib's raw deflate with the same interface."""
 
     def __init__(self) -> None:
         self._inner = zlib.decompressobj(-zlib.MAX_WBITS)
@@ -218,9 +218,9 @@ class Codec:
     title: str
     magic: re.Pattern[bytes]
     make: Callable[[], _Made]
-    """A decompressor of one part (gzip member, zstd frame, xz or bzip2 stream) and what it raises on bad data."""
+    """A decompressor of one part (gzip member, zstd frame, xz or bzip2 stream) and its errors for bad data."""
     padded: bool = True
-    """Whether zeros may stand between and after the parts, as tapes and xz leave them."""
+    """Whether zeros may come between and after the parts, as tapes and xz leave them."""
 
 
 def _gzip() -> _Made:
@@ -237,7 +237,7 @@ def _raw_deflate() -> _Made:
         from isal import igzip_lib  # noqa: PLC0415  an extra, three times as fast as zlib
     except ImportError:
         return _Zlib(), zlib.error
-    # Its stub calls the class of its errors an error.
+    # Its stub has the wrong type for the class of its errors.
     error = cast("type[Exception]", igzip_lib.error)
     return igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_DEFLATE), error
 
@@ -275,16 +275,16 @@ ZIP_METHODS = {
     93: CODECS[1],
     95: CODECS[2],
 }
-"""Methods of compression in a zip, beside 0, stored (APPNOTE.TXT 4.4.5)."""
+"""Compression methods in a zip, other than 0, stored (APPNOTE.TXT 4.4.5)."""
 
 
 def codec_of(head: bytes) -> Codec | None:
-    """How data that begins with `head` is compressed."""
+    """Return the compression of data that begins with `head`."""
     return next((codec for codec in CODECS if codec.magic.match(head)), None)
 
 
 class Decoded(Layer):
-    """What compressed data holds, all its parts one after the other."""
+    """The content of compressed data, all its parts one after another."""
 
     def __init__(self, below: Layer, codec: Codec, raw: Raw) -> None:
         super().__init__()
@@ -295,7 +295,7 @@ class Decoded(Layer):
         self._step = _FIRST_STEP
         self._ended = False
         self._flaw: str | None = None
-        """What was wrong with a part that was read to its end."""
+        """A fault of a part that was read to its end."""
 
     def _end(self, problem: str | None) -> bytes:
         self._ended = True
@@ -303,7 +303,7 @@ class Decoded(Layer):
         return b""
 
     def _next_part(self) -> bool:
-        """Goes on to the next part, if there is one."""
+        """Go on to the next part, if there is one."""
         rest = self._decompressor.unused_data
         while True:
             if self._codec.padded:
@@ -359,5 +359,5 @@ class Decoded(Layer):
             )
 
     def close(self) -> None:
-        """Closes what is below."""
+        """Close the layer below."""
         self._below.close()

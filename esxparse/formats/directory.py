@@ -2,15 +2,15 @@
 
 Tables
 ------
-Those of the format; the first column is `file` (str): which file a row is of, by its path in the directory
-(`source_file` in a table that has a `file` of its own). Files are in natural order: run2 comes before run10. What
-counts within a file (`run`, `document`, `repetition` ...) begins anew in each.
+The tables of the format. The first column is `file` (str): the path, in the directory, of the file of a row
+(`source_file` in a table that has its own `file`). Files are in natural order: run2 comes before run10. Numbers
+within a file (`run`, `document`, `repetition` ...) start again in each file.
 
-meta: `files` (dict: by name, in order, what is known of each), `start` and `end` of all, `samples` (their sum), and
-what all files agree on. `each` gives the recordings of the single files, for those who compute with one at a time.
+meta: `files` (dict: by name, in order, the facts of each), `start` and `end` of all, `samples` (their sum), and
+facts shared by all files. `each` returns the recordings of the single files, to compute with one at a time.
 
-A directory of a run of fio is read as that (see `esxparse.formats.fio.directory`); captures of esxtop are recordings of
-their own. Of several formats one has to be chosen; what is not read is noted.
+The directory of a fio run is read as a run (see `esxparse.formats.fio.directory`). Captures of esxtop are separate
+recordings. If there are several formats, choose one; notes list the files that were not read.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from esxparse.formats.source import Source, resolve
 from esxparse.recording import Note, Recording, counted, first_few
 
 MOST_FILES = 20_000
-"""A directory of more files is not of a run: its files are not read."""
+"""Most files of a directory that is read: a larger one is not of a run."""
 
 _SHOWN = 5
 _OWN = "esxtop"
-"""Recordings of this format are never put together: each is of a host and a time of its own."""
+"""Recordings of this format are never combined: each has its own host and time."""
 
 
 @dataclass(frozen=True)
 class File:
-    """A file that may be read, and the format it is of; without a source it could not be opened."""
+    """A file that may be read, and its format; without a source it could not be opened."""
 
     name: str
     source: Source | None
@@ -51,11 +51,11 @@ class File:
 
 
 _LAKE: Final = {"catalogue", "table"}
-"""What the directories of a lake begin with."""
+"""Beginnings of the names of a lake's directories."""
 
 
 def in_order(name: str) -> list[str | int]:
-    """Return the key by which files are sorted, whatever their case.
+    """Return the key that sorts files, ignoring case.
 
     >>> sorted(["run10.txt", "run2.txt", "Run1.txt"], key=in_order)
     ['Run1.txt', 'run2.txt', 'run10.txt']
@@ -64,7 +64,7 @@ def in_order(name: str) -> list[str | int]:
 
 
 def files_in(folder: Path, format_of: Callable[[Head], str | None], limit: int | None) -> list[File]:
-    """The files in a directory and those below it, each with its format; hidden ones are left out."""
+    """Return the files in a directory and below, each with its format, without hidden files."""
     found: list[str] = []
     closed: list[OSError] = []
     for where, below, names in os.walk(folder, onerror=closed.append):
@@ -79,7 +79,7 @@ def files_in(folder: Path, format_of: Callable[[Head], str | None], limit: int |
 
 
 def files_of(members: Sequence[tuple[str, Source | str]], format_of: Callable[[Head], str | None]) -> list[File]:
-    """The members of a bundle, with their sources or why they are refused."""
+    """Return the members of a bundle, with their sources or the reasons for refusal."""
     found = [
         File(name, None, refused=one) if isinstance(one, str) else File(name, one, format_of(one.head))
         for name, one in members
@@ -97,14 +97,14 @@ def _file(path: Path, name: str, format_of: Callable[[Head], str | None], limit:
 
 
 def chosen(where: str, files: Sequence[File], asked: str | None) -> list[File]:
-    """The files to read: all of one format.
+    """Return the files to read: all of one format.
 
     Raises:
-        UnreadableError: There are none, or of several formats, or captures of esxtop.
+        UnreadableError: No file fits, the files have several formats, or they are captures of esxtop.
     """
     counts = Counter(one.format for one in files if one.format)
     if asked and asked not in counts:
-        # A format that cannot be told by content is asked for: what nobody else reads is of it.
+        # The requested format cannot be recognised by content: files that no other reader reads count as that format.
         files = [replace(one, format=asked) for one in files if one.source and one.format is None]
         counts = Counter({asked: len(files)} if files else {})
     kinds: dict[str, int] = {name: count for name, count in counts.items() if name}
@@ -130,10 +130,10 @@ def _kinds(counts: Mapping[str, int]) -> str:
 
 
 def read(where: str, files: Sequence[File], read_one: Callable[[Source], Recording], limit: int) -> Recording:
-    """The recordings of files of one format, put together.
+    """Return the recordings of files of one format, put together.
 
     Raises:
-        DamagedError: None of them can be read.
+        DamagedError: No file can be read.
         TooLargeError: Their tables take more than the limit.
     """
     notes = Notes()
@@ -162,14 +162,14 @@ def read(where: str, files: Sequence[File], read_one: Callable[[Source], Recordi
         notes += [replace(note, message=f"{one.name}: {note.message}") for note in rec.notes]
     if not read_ones:
         raise DamagedError(f"{where}: nothing can be read of its {counted(len(files), 'file')}: {notes[0].message}")
-    # In one chunk: polars 2.1 panics where it formats text of several that were filtered.
+    # In one chunk: polars 2.1 panics when it formats filtered text of several chunks.
     tables = {name: pl.concat(found, how="diagonal_relaxed", rechunk=True) for name, found in parts.items()}
     lazy = {name: table.lazy() for name, table in tables.items()}
     return Recording(read_ones[0][1].format, where, lazy, _meta(read_ones), tuple(notes))
 
 
 def _meta(read_ones: Sequence[tuple[str, Recording]]) -> dict[str, Any]:
-    """What is known of all files together."""
+    """Return the combined facts of all files."""
     metas = [rec.meta for _, rec in read_ones]
     shared = {
         name: value
@@ -185,7 +185,7 @@ def _meta(read_ones: Sequence[tuple[str, Recording]]) -> dict[str, Any]:
 
 
 def each(rec: Recording) -> list[Recording]:
-    """The recordings of the single files that a directory or bundle has; the recording itself where it is of one."""
+    """Return the recordings of the single files of a directory or bundle; otherwise the recording itself."""
     files = rec.meta.get("files")
     if not isinstance(files, dict):
         return [rec]
@@ -207,7 +207,7 @@ def _of_file(rec: Recording, name: str, meta: Mapping[str, Any]) -> Recording:
 
 
 def left_over(files: Iterable[File], used: Iterable[File]) -> list[Note]:
-    """Notes on files that were not read: those that cannot be opened, and those of no known or another format."""
+    """Return notes on unread files: unopenable ones, and those in no known format or another one."""
     taken = {one.name for one in used}
     rest = [one for one in files if one.name not in taken]
     refused = [Note(f"{one.name}: not read ({one.refused})", severity="warning") for one in rest if one.refused]

@@ -3,7 +3,7 @@
 `esxcli storage core device stats get`, `esxcli network nic stats get` (text; the first also as JSON and CSV),
 `vim-cmd hostsvc/hostsummary`, `vim-cmd vmsvc/get.summary ID`; one or several in a file, also several times.
 
-Nothing in these outputs says when they were made.
+These outputs do not show when they were made.
 
 Source: published outputs of ESXi 4 to 8; the vSphere API reference for the units of quickStats.
 """
@@ -46,7 +46,7 @@ _SCHEMAS = schemas(__file__)
 
 
 def recognise(head: Head) -> bool:
-    """Whether a file that begins so has one of these outputs, near its beginning."""
+    """Return whether a file with this head has one of these outputs near its beginning."""
     begin = head.text[: 1 << 13]
     if _SUMMARY.search(begin):
         return True
@@ -57,7 +57,7 @@ def recognise(head: Head) -> bool:
 
 
 def _named(key: str) -> str:
-    """The column of a counter, from its name as text or a formatter prints it.
+    """Return the column of a counter, from its name in text or a formatter's output.
 
     >>> _named("Failed Blocks Read"), _named("FailedBlocksRead"), _named("Receive CRC errors")
     ('failed_blocks_read', 'failed_blocks_read', 'receive_crc_errors')
@@ -66,12 +66,12 @@ def _named(key: str) -> str:
 
 
 def _counters(fields: Mapping[str, Any]) -> Row:
-    """The row of a device."""
+    """Return the row of a device."""
     return {"device": fields.get("Device")} | {_named(key): whole(fields[key]) for key in fields if key != "Device"}
 
 
 class _Reader:
-    """Goes through lines of text; a line that begins a device or a NIC ends the one before."""
+    """A reader of lines of text; a line that begins a device or NIC ends the one before."""
 
     def __init__(self) -> None:
         self.rows: dict[str, list[Row]] = {"devices": [], "nics": []}
@@ -80,7 +80,7 @@ class _Reader:
         self.row: Row | None = None
 
     def line(self, at: int, line: str) -> None:
-        """Takes in a line."""
+        """Process a line."""
         if (nic := _NIC.fullmatch(line.strip())) is not None:
             self.row = {"nic": nic[1]}
             self.rows["nics"].append(self.row)
@@ -89,7 +89,7 @@ class _Reader:
         elif line[:1].isspace() or len(line.split()) != 1:
             self.left.append((at, line))
         else:
-            # The name of a device, which stands again below it.
+            # The name of a device, which is repeated below it.
             self.row = None
 
     def _field(self, at: int, key: str, value: str) -> None:
@@ -105,7 +105,7 @@ class _Reader:
 
 
 def _structured(text: str) -> list[Row]:
-    """Devices of JSON or CSV; empty if it is neither."""
+    """Return the devices of JSON or CSV; empty for other text."""
     if text.lstrip()[:1] in {"[", "{"}:
         try:
             content = json.loads(text)
@@ -121,7 +121,7 @@ def _structured(text: str) -> list[Row]:
 
 
 def _summaries(text: str) -> tuple[dict[str, list[Row]], str]:
-    """Hosts, VMs, and their other fields; and the text with empty lines in their place."""
+    """Return hosts, VMs and their other fields; and the text with empty lines instead."""
     rows: dict[str, list[Row]] = {"hosts": [], "vms": [], "facts": []}
     rest, behind = [], 0
     for begin in _SUMMARY.finditer(text):
@@ -145,7 +145,7 @@ def _summaries(text: str) -> tuple[dict[str, list[Row]], str]:
 
 
 def _sampled(rows: Sequence[Row], of: str) -> pl.LazyFrame:
-    """Counters with their sample, in columns that any row has."""
+    """Return counters with their sample, in the columns that any row has."""
     met: Counter[str] = Counter()
     for row in rows:
         met[row[of]] += 1
@@ -155,7 +155,7 @@ def _sampled(rows: Sequence[Row], of: str) -> pl.LazyFrame:
 
 
 def read(source: Source) -> Recording:
-    """Reads the output of one command or several."""
+    """Read the output of one command or several."""
     text = source.text().without_cut_line()
     rows, other = _summaries(text.text)
     reader = _Reader()
@@ -170,7 +170,7 @@ def read(source: Source) -> Recording:
     tables |= frames({name: (found, _SCHEMAS[name]) for name, found in rows.items()})
     if not tables:
         raise DamagedError("no whole counter or summary of ESXi in it: run the command again")
-    # The commands themselves, headings and prompts say nothing about the host.
+    # The commands themselves, headings and prompts have no facts about the host.
     rest = [(at, line) for at, line in reader.left if not re.search(r"esxcli|vim-cmd|:$|^Listsummary", line.strip())]
     notes = Notes([*text.notes, *reader.odd.notes("warning"), *left_out(rest)])
     host = next((row.get("host") for row in rows["hosts"]), None)

@@ -32,7 +32,7 @@ _DELIMITERS: Final = (",", ";", "\t")
 MOST_MARKS: Final = 50
 """Most events that are drawn as marks."""
 _ABOVE: Final = 20
-"""Lines in which the titles of a table, or the first line of a log, must be."""
+"""Lines within which a table's titles, or a log's first line, must appear."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def _of_log(lines: Sequence[str], match: re.Pattern[str] | None) -> tuple[list[E
 
 
 def _titles(lines: Sequence[str]) -> tuple[int, str, dict[str, int]] | None:
-    """The place of the titles, the delimiter, and the column of each field; None if there are no such titles."""
+    """Return the place of the titles, the delimiter, and the column of each field; None without such titles."""
     for place, line in enumerate(islice(lines, _ABOVE)):
         for delimiter in _DELIMITERS:
             cells = ["".join(re.findall(r"\w", cell.lower())).replace("_", "") for cell in cells_of(line, delimiter)]
@@ -195,9 +195,9 @@ def _has_offset(text: str) -> bool:
 
 
 def in_order(files: Sequence[Events]) -> Iterator[Event]:
-    """The events of all files by time.
+    """Return the events of all files by time.
 
-    Raises EsxparseError: There is no event.
+    Raises EsxparseError: No event was found.
     """
     found = sorted((one for file in files for one in file.events), key=lambda one: one.start)
     if not found:

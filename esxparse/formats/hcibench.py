@@ -1,10 +1,10 @@
-"""HCIBench (1.6 to 2.8): what it says of a case (`*-res.txt`), and the directories of cases and tests.
+"""HCIBench (1.6 to 2.8): the results of a case (`*-res.txt`), and the directories of cases and tests.
 
-A case is a directory with a file per VM (`*.json` of fio, `*.txt` of vdbench), `resource_usage.info`, and what the vSAN
-observer saw in `iotest-fio-8vm/jsonstats`; beside it is `CASE-res.txt`. A test is a directory of cases.
+A case is a directory with a file per VM (`*.json` of fio, `*.txt` of vdbench), `resource_usage.info`, and the vSAN
+observer's data in `iotest-fio-8vm/jsonstats`; beside it is `CASE-res.txt`. A test is a directory of cases.
 
 Source: parseFioResult.rb, parseVdbResult.rb, io-test.rb, getCpuUsage.rb of HCIBench 2.x. Assumption: other topics of
-the observer are as `pcpu` is there.
+the observer have the form of `pcpu`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LISTED = 5
 
 
 def read_result(lines: Sequence[str], case: str | None) -> tuple[list[Run], list[Fields], Notes]:
-    """What a `*-res.txt` says: its results, the resources that were used, notes."""
+    """Return the results, the used resources and notes from a `*-res.txt`."""
     runs: list[Fields] = []
     resources: list[Fields] = []
     rest, notes = [], Notes()
@@ -79,7 +79,7 @@ def read_result(lines: Sequence[str], case: str | None) -> tuple[list[Run], list
 
 
 def _table_row(text: str, titles: list[str]) -> tuple[list[str], list[Fields]]:
-    """A row of a table that is drawn with bars: its titles, and the shares below them."""
+    """Return a row of a table drawn with bars: its titles, and the shares below them."""
     cells = [cell.strip() for cell in text.strip("|").split("|")]
     shares = [number(cell.removesuffix("%").strip()) for cell in cells[1:]]
     if not titles or all(share is None for share in shares):
@@ -99,7 +99,7 @@ def _run(found: Fields, case: str | None) -> Run:
 
 
 def read(source: Source) -> Recording:
-    """Reads one `*-res.txt`."""
+    """Read one `*-res.txt`."""
     text = source.text().without_cut_line()
     runs, resources, notes = read_result(text.lines(), None)
     if not (runs or resources):
@@ -109,7 +109,7 @@ def read(source: Source) -> Recording:
 
 
 def _is_case(path: Path) -> bool:
-    """Whether a directory is of one case."""
+    """Return whether a directory is of one case."""
     try:
         names = [one.name for one in path.iterdir()]
     except OSError:
@@ -118,7 +118,7 @@ def _is_case(path: Path) -> bool:
 
 
 def recognise_directory(path: Path) -> bool:
-    """Whether a directory is a case of HCIBench, or a test with cases in it."""
+    """Return whether a directory is a case of HCIBench, or a test with cases in it."""
     try:
         inside = [one for one in path.iterdir() if one.is_dir()]
     except OSError:
@@ -127,7 +127,7 @@ def recognise_directory(path: Path) -> bool:
 
 
 def read_directory(path: Path) -> Recording:
-    """Reads a case, or all cases of a test."""
+    """Read a case, or all cases of a test."""
     cases = [path] if _is_case(path) else sorted(one for one in path.iterdir() if one.is_dir() and _is_case(one))
     runs: list[Run] = []
     resources: list[Fields] = []
@@ -162,7 +162,7 @@ def read_directory(path: Path) -> Recording:
 
 
 def _usage(case: Path, notes: Notes) -> list[Fields]:
-    """What `resource_usage.info` says."""
+    """Return the contents of `resource_usage.info`."""
     info = case / "resource_usage.info"
     document = mapping(_loaded(info, notes)) if info.is_file() else {}
     return [
@@ -183,7 +183,7 @@ def _loaded(path: Path, notes: Notes) -> Any:
 
 
 def _vms(case: Path, frames: dict[str, list[pl.LazyFrame]], notes: Notes) -> Iterator[Fields]:
-    """The results of each VM of a case; its tables are added to `frames`."""
+    """Yield the results of each VM of a case, and add its tables to `frames`."""
     other = []
     for file in sorted(case.iterdir())[:_FILES]:
         if file.suffix not in {".json", ".txt"} or not file.is_file():
@@ -212,7 +212,7 @@ def _vms(case: Path, frames: dict[str, list[pl.LazyFrame]], notes: Notes) -> Ite
 
 
 def _of_fio(rec: Recording) -> Iterator[Fields]:
-    """The jobs of the last document: fio prints one at each interval, and at the end."""
+    """Yield the jobs of the last document: fio prints one at each interval, and at the end."""
     if "jobs" not in rec:
         return
     jobs = rec["jobs"].filter(pl.col("document") == pl.col("document").max(), pl.col("direction") != "sync").collect()
@@ -232,7 +232,7 @@ def _of_fio(rec: Recording) -> Iterator[Fields]:
 
 
 def _of_vdbench(rec: Recording) -> Iterator[Fields]:
-    """The averages of runs."""
+    """Yield the averages of runs."""
     if "averages" not in rec:
         return
     names = {"latency_mean_ms": "response_ms"}
@@ -243,7 +243,7 @@ def _of_vdbench(rec: Recording) -> Iterator[Fields]:
 
 
 def _compared(case: str, runs: Sequence[Run], vms: Sequence[Fields]) -> Iterator[Note]:
-    """A warning where the sum over VMs is not what HCIBench says."""
+    """Yield a warning if the sum over VMs differs from HCIBench's own figure."""
     stated = sum(one.value or 0 for run in runs for one in run.figures if one.metric == "iops")
     counted_up = sum(row["iops"] or 0 for row in vms)
     if stated and vms and abs(stated - counted_up) > _APART * stated:
@@ -253,7 +253,7 @@ def _compared(case: str, runs: Sequence[Run], vms: Sequence[Fields]) -> Iterator
 
 
 def _observer(case: Path, notes: Notes) -> list[tuple[Any, ...]]:
-    """What the vSAN observer saw: lists of values, without the thumbnails of its charts."""
+    """Return the vSAN observer's data as lists of values, without the thumbnails of its charts."""
     rows: list[tuple[Any, ...]] = []
     files = [path for path in sorted(case.glob("iotest-*/jsonstats/*/*.json")) if "thumb" not in path.name]
     if len(files) > _FILES:

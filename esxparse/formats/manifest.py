@@ -1,8 +1,8 @@
 """`recording.json`, beside the tables of a converted recording.
 
-`format`, `source`, `meta` and `notes` are those of the Recording. `esxparse` is the version that wrote it, and `layout`
-the number of what its tables mean. `origin` says where it was read from: name, bytes and SHA-256 of the file, and the
-options it was read with. `tables` has for each table its file, rows and bytes.
+`format`, `source`, `meta` and `notes` are from the Recording. `esxparse` is the version that wrote it, and `layout` is
+the version of its tables' meaning. `origin` identifies the input: name, bytes and SHA-256 of the file, and the
+options used for reading. `tables` has file, rows and bytes of each table.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from esxparse.recording import Note, Severity
 NAME = "recording.json"
 
 LAYOUT = 2
-"""Raised whenever a reader gives other numbers for the same file: what was converted before has to be converted again.
+"""Raised whenever a reader returns other numbers for the same file: older conversions must then be repeated.
 
 2: disk rates of a first sample are null, not 0; Mbit are 10^6 bits.
 """
@@ -41,14 +41,14 @@ _META: dict[str, tuple[type, ...]] = {
     "objects": (dict, _NONE),
     "vms": (tuple, list),
 }
-"""What facts that people are shown may be; others are nobody's but their reader's."""
+"""Possible types of facts shown to people; other facts are only used by their reader."""
 
 _TIME = "$time"
 _TUPLE = "$tuple"
 
 
 def _plain(value: Any) -> Any:
-    """`value` in the words of JSON; times and tuples say that they are such."""
+    """Return `value` as JSON types, with times and tuples marked as such."""
     if isinstance(value, datetime):
         return {_TIME: value.astimezone(UTC).isoformat()}
     if isinstance(value, tuple):
@@ -73,14 +73,14 @@ def _rich(value: Any) -> Any:
 
 
 def _is(value: Any, *types: type) -> Any:
-    """The value, where it is of one of these types."""
+    """Return the value if it has one of these types."""
     if isinstance(value, types) and not (isinstance(value, bool) and bool not in types and object not in types):
         return value
     raise TypeError(f"{str(value)[:_SHOWN]!r} found where {types[0].__name__} is expected")
 
 
 def count(value: Any) -> int:
-    """The value, if it is a whole number that tables and files can count to.
+    """Return the value if it is a whole number within the range of counts in tables and files.
 
     Raises:
         TypeError: It is not a number.
@@ -93,20 +93,20 @@ def count(value: Any) -> int:
 
 
 def _origin(found: dict[str, Any]) -> None:
-    """Refuses an origin whose fields have other types."""
+    """Refuse an origin whose fields have other types."""
     _is(found["sha256"], str), _is(found.get("name", ""), str), _is(found.get("options", {}), dict)
     count(found.get("bytes", 0))
 
 
 def _writable(content: dict[str, Any]) -> None:
-    """Refuses texts that no table and no other file can hold; a file's name may have bytes that are not UTF-8."""
+    """Refuse texts that tables and other files cannot hold; a file's name may have bytes that are not UTF-8."""
     origin = {name: value for name, value in content["origin"].items() if name != "name"}
     held = {name: value for name, value in content.items() if name != "source"} | {"origin": origin}
     json.dumps(held, ensure_ascii=False, default=str).encode()
 
 
 def _beside(file: str) -> None:
-    """Refuses a table's file in another directory."""
+    """Refuse a table's file in another directory."""
     if PurePath(file).name != file or "\\" in file:
         raise ValueError(f"a table may not be in another directory, as {file!r} is")
 
@@ -120,7 +120,7 @@ def _note(
 
 
 def encoded(content: Mapping[str, Any], notes: tuple[Note, ...]) -> bytes:
-    """`content` and the notes as JSON."""
+    """Return `content` and the notes as JSON."""
     listed = [
         {"message": one.message, "line": one.line, "column": one.column, "severity": one.severity}
         | ({"rows": one.rows} if one.rows else {})
@@ -132,21 +132,21 @@ def encoded(content: Mapping[str, Any], notes: tuple[Note, ...]) -> bytes:
 
 
 def write(folder: Path, content: Mapping[str, Any], notes: tuple[Note, ...]) -> None:
-    """Writes `content` and the notes beside the tables."""
+    """Write `content` and the notes beside the tables."""
     (folder / NAME).write_bytes(encoded(content, notes))
 
 
 def is_of_now(content: Mapping[str, Any]) -> bool:
-    """Whether the tables hold what readers give now."""
+    """Return whether the tables have the current meaning."""
     return content.get("layout") == LAYOUT
 
 
 def decoded(
     text: bytes, name: str, by: str = "convert", again: str = "convert the capture again"
 ) -> tuple[dict[str, Any], tuple[Note, ...]]:
-    """What `encoded` made the text of; `name` is what messages call it.
+    """Return the content and notes from the text of `encoded`; messages refer to it as `name`.
 
-    `by` is the command that writes it, `again` what helps.
+    `by` is the command that writes it, `again` the advice for repeating it.
 
     Raises:
         DamagedError: It is something else.
@@ -179,10 +179,10 @@ def decoded(
 
 
 def read(folder: Path) -> tuple[dict[str, Any], tuple[Note, ...]]:
-    """What stands beside the tables, and the notes.
+    """Return the content of the file beside the tables, and the notes.
 
     Raises:
-        DamagedError: It cannot be read, or is not what `esxparse convert` writes.
+        DamagedError: It cannot be read, or `esxparse convert` did not write it.
     """
     file = folder / NAME
     try:

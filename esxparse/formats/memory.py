@@ -1,10 +1,10 @@
-"""How much memory reading one file may take: `memory_limit`, whatever the file claims.
+"""The memory limit for reading one file: `memory_limit`, whatever the file claims.
 
-What is read whole (all formats but captures of esxtop, logs of fio and packet traces, which are read piece by piece)
-becomes Python objects, at most `PER_BYTE` bytes for each byte of it: it may be a `PER_BYTE`th of the limit long, and
-longer where it is JSON whose lists, objects and values are few enough (`PER_VALUE` bytes each). A line of esxtop may be
-a `PER_BYTE`th of the limit long. The numbers of a capture that is read at once take 8 bytes each; one left in its file
-(`lazy`) has to have room for `FEWEST_SAMPLES` samples.
+All formats are read whole, except captures of esxtop, logs of fio and packet traces, which are read piece by piece. A
+file read whole becomes Python objects of at most `PER_BYTE` bytes for each of its bytes, so it may be a `PER_BYTE`th of
+the limit long. JSON may be longer if its lists, objects and values are few enough (`PER_VALUE` bytes each). A line of
+esxtop may be a `PER_BYTE`th of the limit long. The numbers of a capture read at once take 8 bytes each. A capture whose
+numbers stay in the file (`lazy`) needs room for `FEWEST_SAMPLES` samples.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
 def limit(asked: str | int, name: str = "memory_limit") -> int:
-    """Bytes of a limit: a number, or text such as `8GiB` (prefixes are powers of 1024).
+    """Return the bytes of a limit: a number, or text such as `8GiB` (prefixes are powers of 1024).
 
     >>> limit("8GiB") == limit(8 << 30) == limit("8G")
     True
@@ -46,19 +46,19 @@ def limit(asked: str | int, name: str = "memory_limit") -> int:
 
 
 def shown(size: int) -> str:
-    """A size for people.
+    """Return a size for people.
 
     >>> shown(4 << 30), shown(1_500_000)
     ('4 GiB', '1.4 MiB')
     """
     value, unit = (size / (1 << 30), "GiB") if size >= 1 << 30 else (size / (1 << 20), "MiB")
-    return f"{value:.4g} {unit}" if value >= 100 else f"{value:.2g} {unit}"  # noqa: PLR2004  two digits tell
+    return f"{value:.4g} {unit}" if value >= 100 else f"{value:.2g} {unit}"  # noqa: PLR2004  two digits are enough
 
 
 def bounded(pieces: Iterable[_Piece], allowed: int) -> list[_Piece]:
-    """The pieces of a content that is read whole.
+    """Return the pieces of a content that is read whole.
 
-    A long text is one value, and many empty objects are many:
+    A long text is one value, but many empty objects are many values:
 
     >>> len(bounded([b'{"text": "', b"x" * 1000, b'"}'], 1300))
     3
@@ -67,7 +67,7 @@ def bounded(pieces: Iterable[_Piece], allowed: int) -> list[_Piece]:
     esxparse.errors.TooLargeError: it is longer than 0 MiB, and must be read whole, more than the memory limit of ...
 
     Raises:
-        TooLargeError: They would become larger objects than the limit is for.
+        TooLargeError: Their objects would exceed the limit.
     """
     taken: list[_Piece] = []
     length = weighed = weight = 0
@@ -85,8 +85,8 @@ def bounded(pieces: Iterable[_Piece], allowed: int) -> list[_Piece]:
 
 
 def _weight(json: bytes | memoryview) -> int:
-    """Bytes that a piece of JSON takes at most when it is objects: text, and lists, objects and values."""
-    # Imported where a large file needs it: the help of the command line does not. It counts in a tenth of the time.
+    """Return the most bytes that a piece of JSON takes as objects: text, and lists, objects and values."""
+    # Imported only for large files: the command line's help does not need it. It counts in a tenth of the time.
     import numpy as np  # noqa: PLC0415
 
     characters = np.frombuffer(json, np.uint8)
@@ -94,7 +94,7 @@ def _weight(json: bytes | memoryview) -> int:
 
 
 def refusal(what: str, allowed: int, instead: str = "") -> TooLargeError:
-    """The error for anything that would take more than the limit."""
+    """Return the error for data that would exceed the limit."""
     return TooLargeError(
         f"{what}, more than the memory limit of {shown(allowed)} allows: {instead}"
         "set memory_limit higher if the file is sound and the machine has the memory"

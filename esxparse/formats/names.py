@@ -1,4 +1,4 @@
-"""The name that a recording gets where nobody gives it one, and names that tell files apart."""
+"""Default names of recordings, and distinct names of files."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Final
 from esxparse.locations import public
 
 STANDARD_INPUT: Final = "-"
-"""The path that stands for standard input."""
+"""The path for standard input."""
 
 _PACKED: Final = re.compile(r"\.(?:gz|bz2|xz|zst|zip|tgz|tar)$", re.IGNORECASE)
 _OF_DEVICES: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:$|[. ])", re.IGNORECASE)
-"""Names that Windows keeps for devices, with any ending."""
+"""Names that Windows reserves for devices, with any ending."""
 _UNFIT: Final = re.compile(r"[^\w .@+=-]+")
 
 
 def recording_name(source: str) -> str:
-    """The name that a recording of `source` gets: that of its file, without folders and endings.
+    """Return the name of a recording of `source`: its file's name, without folders and endings.
 
     >>> recording_name("vm-support.tgz:var/log/night shift.csv.gz"), recording_name("con.csv")
     ('night shift', '_con')
@@ -40,12 +40,12 @@ def natural(name: str) -> list[str | int]:
     >>> sorted(["vm10", "vm2"], key=natural)
     ['vm2', 'vm10']
     """
-    # Texts and numbers alternate, so that a text never meets a number.
+    # Texts and numbers alternate, so that a text is never compared with a number.
     return [int(part) if at % 2 else part for at, part in enumerate(re.split(r"(\d{1,18})", name))]
 
 
 def told_apart(paths: Sequence[str]) -> list[str]:
-    """The names of files, each with as many of its folders as tell them apart.
+    """Return the names of files, each with enough of its folders to be distinct.
 
     >>> told_apart(["/home/me/a/day.csv", "/home/me/b/day.csv"]), told_apart(["/home/me/day.csv"])
     (['a/day.csv', 'b/day.csv'], ['day.csv'])

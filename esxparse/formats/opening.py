@@ -1,7 +1,7 @@
 """The options for opening a recording: one class for all functions and commands.
 
 `esxparse.open`, `convert`, `report`, the slicer, studies and the command line all take the same options, check them
-here, and hand the same `Opening` to the readers. Nothing heavy is imported, for the command line's help needs it.
+here, and pass the same `Opening` to the readers. The module imports nothing slow, as the command line's help needs it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.formats import memory
 
 Day = date
-"""The type, where an option has its name."""
+"""The type, under a name that no option has."""
 
 DateOrder = Literal["mdy", "dmy", "ymd"]
 
@@ -29,7 +29,7 @@ Decimal = Literal["point", "comma"]
 DECIMALS: Final[tuple[str, ...]] = get_args(Decimal)
 
 PATIENCE_S: Final = 60.0
-"""Seconds that a server may take for each answer, and for each piece of one, where nothing is said."""
+"""Default seconds to wait for each answer of a server, and for each piece of an answer."""
 
 _DURATION = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>s|sec|m|min|h|d|w)")
 _SECONDS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -45,7 +45,7 @@ class Window:
     every: timedelta | None = None
 
     def __str__(self) -> str:
-        """The window in words."""
+        """Return the window in words."""
         parts = [
             f"from {self.start:%Y-%m-%dT%H:%M:%S}" if self.start else "",
             f"to {self.end:%Y-%m-%dT%H:%M:%S}" if self.end else "",
@@ -57,7 +57,7 @@ EVERYTHING = Window()
 
 
 def moment(given: str | date | None, name: str) -> datetime | None:
-    """A time in UTC: a datetime (one without a zone is taken for UTC), a date, or text such as `2026-03-11T09:02`.
+    """Return a time in UTC, from a datetime (UTC if it has no zone), a date, or text such as `2026-03-11T09:02`.
 
     Raises:
         EsxparseError: It cannot be read as a time.
@@ -77,7 +77,7 @@ def moment(given: str | date | None, name: str) -> datetime | None:
 
 
 def day(given: str | date | None, name: str = "date") -> date | None:
-    """A day: a date, the day of a datetime, or text such as `2026-03-11`.
+    """Return a day: a date, the day of a datetime, or text such as `2026-03-11`.
 
     Raises:
         EsxparseError: It is not a day.
@@ -95,7 +95,7 @@ def day(given: str | date | None, name: str = "date") -> date | None:
 
 
 def period(given: str | timedelta | None, name: str) -> timedelta | None:
-    """A length of time: a timedelta, or text such as `30s`, `5m`, `1h`.
+    """Return a length of time: a timedelta, or text such as `30s`, `5m`, `1h`.
 
     Raises:
         EsxparseError: It is not a length of time, or it is not above zero.
@@ -125,17 +125,17 @@ def _seconds(given: str | float | timedelta | None, name: str) -> float | None:
 
 
 def _number(given: str | int | None, name: str) -> int | None:
-    """A place that is counted from 1."""
+    """Return a place that is counted from 1."""
     text = str(given).strip()
-    # Longer numbers than any file has captures are refused before they are computed.
+    # Numbers longer than any count of captures are refused before they are converted.
     if isinstance(given, bool) or not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < 1:
         raise EsxparseError(f"{name} is {given!r}: give its number, from 1")
-    # There is a first in every file: to ask for it says nothing.
+    # Every file has a first capture: requesting it changes nothing.
     return int(text) if int(text) > 1 else None
 
 
 def _one_of(choices: tuple[str, ...]) -> Callable[[str | None, str], str | None]:
-    """The check of an option with a few choices."""
+    """Return the check of an option with a few choices."""
 
     def check(value: str | None, name: str) -> str | None:
         if value not in choices:
@@ -152,7 +152,7 @@ def _text(given: str | None, name: str) -> str | None:
 
 
 def zone_of(given: str) -> tzinfo:
-    """The zone of a text: an offset from UTC (`+02:00`), or a name (`Europe/Berlin`), which knows daylight saving.
+    """Return the zone of a text: an offset from UTC (`+02:00`), or a name (`Europe/Berlin`) with daylight saving.
 
     Raises:
         ValueError: It is neither.
@@ -183,7 +183,7 @@ def _truth(given: str | bool | None, name: str) -> bool | None:
 
 
 class Options(TypedDict, total=False):
-    """The options of `esxparse.open`, which describes them, as callers write them; text stands for every one."""
+    """The options of `esxparse.open`, documented there, as callers write them; any may be text."""
 
     member: str | None
     start: str | Day | None
@@ -204,7 +204,7 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Opening:
-    """The options of `esxparse.open`, checked: `Opening.of` makes it from what a caller wrote, which `read` reads."""
+    """The checked options of `esxparse.open`, which documents them; `Opening.of` checks a caller's options."""
 
     member: str | None = field(default=None, metadata={"read": _text})
     start: datetime | None = field(default=None, metadata={"read": moment})
@@ -224,10 +224,10 @@ class Opening:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Opening:
-        """The options, each read and checked; None and empty text are as good as nothing said.
+        """Return the options, each read and checked; None and empty text count as not set.
 
         Raises:
-            EsxparseError: One is not known, or nobody can use what it says.
+            EsxparseError: An option is unknown, or its value is unusable.
         """
         unknown = next((name for name in options if name not in NAMES), None)
         if unknown is not None:
@@ -245,11 +245,11 @@ class Opening:
         return Window(self.start, self.end, self.every)
 
     def said(self) -> dict[str, Any]:
-        """The options that are set, by name."""
+        """Return the options that are set, by name."""
         return {name: value for name in NAMES if (value := getattr(self, name)) is not None}
 
     def texts(self) -> dict[str, Any]:
-        """The options that say something, as text, numbers and truths, which `of` reads back."""
+        """Return the options that are set, as text, numbers and booleans, which `of` reads back."""
         return {name: _written(value) for name, value in self.said().items()}
 
 

@@ -5,15 +5,15 @@ Tables
 One per object, named by its snake_case (`\Processor Information(0,1)` is in `processor_information`, `\LogicalDisk(C:)`
 in `logicaldisk`), in the language of the Windows that wrote it, and one row per sample and instance:
 
-    time        time  UTC = the file's clock + the bias its header states; typeperf states none: it is UTC, or the
-                      option `zone`, which a note says
+    time        time  UTC = the file's clock + the bias its header states; typeperf states none: the clock is then UTC
+                      or in the option `zone`, with a note
     instance    str   as printed between the parentheses; null for an object without instances
     ...         f64   one column per counter, named by the same rule (`% Processor Time` is `pct_processor_time`,
                       `Avg. Disk sec/Read` is `avg_disk_sec_per_read`), in the unit that Windows has for it; null if
-                      a cell has no number. typeperf writes -1 where a counter has no value (assumption): null
+                      a cell has no number. typeperf writes -1 if a counter has no value (assumption): null
 
-It is told from a capture of esxtop, which has the same form, by its objects and its header: see `of_windows` in
-`esxparse.formats.esxtop.grammar`. Read by the reader of esxtop, with its options and its notes (docs/damage.md).
+Its objects and its header distinguish it from a capture of esxtop, which has the same form: see `of_windows` in
+`esxparse.formats.esxtop.grammar`. The reader of esxtop reads it, with its options and its notes (docs/damage.md).
 
 Source: outputs of typeperf and relog; the PDH log format.
 """
@@ -47,19 +47,19 @@ _PIECE = 1 << 20
 
 
 def recognise(head: Head) -> bool:
-    """Whether a file that begins so has counters of Windows."""
-    # What only quotes such a header has it further down, or within a line.
+    """Return whether a file with this head has counters of Windows."""
+    # A file that only quotes such a header has it further down, or within a line.
     return _HEADER.match(head.text) is not None and of_windows(head.text)
 
 
 def read(source: Source, zone: str | None = None, **options: Any) -> Recording:
-    """Reads a file; other options are those of `esxparse.formats.esxtop.read`."""
+    """Read a file; other options are those of `esxparse.formats.esxtop.read`."""
     if esxtop.grammar.has_zone(source.head.text):
         if zone:
             raise EsxparseError("the header of the file states its zone: leave zone out")
         rec, said = esxtop.read(source, **options), list[Note]()
     else:
-        # Read at once: what is read on demand would need the file, which is not kept.
+        # Read at once: a lazy table would need the temporary file later.
         with Scratch() as folder:
             copy = folder / "counters.csv"
             options |= {"lazy": False}
@@ -77,7 +77,7 @@ def read(source: Source, zone: str | None = None, **options: Any) -> Recording:
 
 
 def _bias(start: datetime, end: datetime, zone: str) -> int:
-    """Minutes from the clock of a zone to UTC, from the first to the last sample as its clock shows them.
+    """Return the minutes from the clock of a zone to UTC, for first and last sample by that clock.
 
     Raises:
         EsxparseError: The clock changes between them.
@@ -92,7 +92,7 @@ def _bias(start: datetime, end: datetime, zone: str) -> int:
 
 
 def _with_zone(source: Source, copy: Path, bias: int) -> None:
-    """Writes the file with a header as esxtop's reader wants it, with a zone."""
+    """Write the file with a header that has a zone, as esxtop's reader requires."""
     with source.open() as stream, copy.open("wb") as file:
         text = stream.read(_PIECE)
         wide = text[:2] in {b"\xff\xfe", b"\xfe\xff"}
@@ -104,6 +104,6 @@ def _with_zone(source: Source, copy: Path, bias: int) -> None:
 
 
 def _measured(frame: pl.LazyFrame) -> list[pl.Expr]:
-    """The counters, without the -1 that stands for no value."""
+    """Return the counters without -1, which means no value."""
     counters = [name for name, kind in frame.collect_schema().items() if kind == pl.Float64()]
     return [pl.when(pl.col(name) != -1).then(pl.col(name)).alias(name) for name in counters]

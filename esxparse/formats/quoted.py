@@ -1,7 +1,8 @@
-"""Documents about a tool quote its output: a manual, a script, a test. They are no recordings of it.
+"""Documents about a tool that quote its output: a manual, a script, a test. They are not recordings of the tool.
 
-Three things decide, for every reader alike: how many lines of a file its reader had no use for, as its notes say
-(`Note.unused`); how many lines a person wrote, whatever the reader made of them; and whether the file is source code.
+Three things decide, for all readers alike. First, how many lines the reader did not use, according to its notes
+(`Note.unused`). Second, how many lines a person wrote, whatever the reader made of them. Third, whether the file is
+source code.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from esxparse.formats.source import Source
 from esxparse.recording import Recording
 
 _MOST = 0.9
-"""Share of unused lines that no recording has: what schedulers and launchers print around a result is less."""
+"""Share of unused lines that no recording has: text of schedulers and launchers around a result is less."""
 _TOGETHER = ((1 / 3, 0.12), (0.1, 0.25))
-"""Shares of unused lines, and of lines that a person wrote (source, markup, sentences), that no recording has."""
+"""Shares of unused lines, and of lines by a person (source, markup, sentences), that no recording has together."""
 _OPENED = 0.15
-"""Share of unused lines that no recording has beside a line that opens a quotation."""
+"""Share of unused lines that no recording with a line that opens a quotation has."""
 _FEWEST = 5
-"""Fewer written lines are a remark."""
+"""Fewest written lines that count: fewer are a remark."""
 _BEGINNING = 1 << 16
-"""Characters that are weighed if the reader used every line: weighing takes a tenth of a second per MiB."""
+"""Characters that are examined if the reader used every line: this takes a tenth of a second per MiB."""
 _FIRST = 3
-"""Lines at the beginning that show whether a person or a tool wrote it."""
+"""Lines at the beginning that show whether a person or a tool wrote the file."""
 _DEFINITIONS = 3
 """Definitions that make a file source code: launchers print commands, and tools print errors, but neither defines."""
 
@@ -42,12 +43,12 @@ def _without_free_text(text: str, rec: Recording) -> str:
 
 
 def refuse(rec: Recording, source: Source, title: str, *, recognised: bool) -> None:
-    """Refuses a file that quotes a recording.
+    """Refuse a file that quotes a recording.
 
-    `recognised`: whether its beginning is one of the format. If not, even a format that is set does not make it one.
+    `recognised`: whether its head is of the format. If not, setting the format does not prevent the refusal.
 
     Raises:
-        UnknownFormatError: It is one.
+        UnknownFormatError: The file is a quotation.
     """
     if len(source.head.content) == HEAD:
         return
@@ -57,8 +58,8 @@ def refuse(rec: Recording, source: Source, title: str, *, recognised: bool) -> N
     lines = [line for line in text.split("\n") if line.strip()]
     count = len(lines)
     written = sum(1 for _ in _PATTERNS["by_people"].finditer(text))
-    # A reader may take a line that a person wrote for a value. But a file that begins as its tool does quotes nothing:
-    # such lines belong to a command that it shows.
+    # A reader may take a line by a person for a value. But a file that begins as its tool does quotes nothing: such
+    # lines belong to a command that it shows.
     unused = max(skipped, written) if any(map(_PATTERNS["by_people"].match, lines[:_FIRST])) else skipped
     by_people = written >= _FEWEST and any(unused > other * count and written > own * count for other, own in _TOGETHER)
     opened = unused > _OPENED * count and _PATTERNS["opens"].search(text) is not None

@@ -1,4 +1,4 @@
-"""A stream whose content a thread reads ahead, so that decompression and parsing overlap."""
+"""A stream that a thread reads ahead, so that decompression and parsing overlap."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 CHUNK = 1 << 20
-"""Bytes of content handed from thread to thread at a time."""
+"""Bytes of content passed between threads at a time."""
 
 _CHUNKS_AHEAD = 4
 _JOIN_SECONDS = 1.0
 
 
 class _Handover:
-    """What the reading thread and the one ahead of it share."""
+    """Data shared by the reading thread and the thread ahead of it."""
 
     def __init__(self) -> None:
         self.chunks: Queue[bytes] = Queue(_CHUNKS_AHEAD)
@@ -29,7 +29,7 @@ class _Handover:
 
 
 def _read_ahead(layer: Layer, to: _Handover) -> None:
-    """Fills the queue until the layer ends or nobody wants more; an empty chunk is the end."""
+    """Fill the queue until the layer ends or the stream is closed; an empty chunk is the end."""
     try:
         at_end = False
         while not (at_end or to.stop.is_set()):
@@ -41,7 +41,7 @@ def _read_ahead(layer: Layer, to: _Handover) -> None:
                 length += len(piece)
             if length:
                 to.chunks.put(b"".join(pieces))
-    except Exception as error:  # noqa: BLE001  it is raised where the reader is
+    except Exception as error:  # noqa: BLE001  raised in the reading thread
         to.error = error
     finally:
         layer.close()
@@ -50,9 +50,9 @@ def _read_ahead(layer: Layer, to: _Handover) -> None:
 
 
 class ReadAhead(io.RawIOBase):
-    """A stream over a layer that a thread reads ahead of it, a few chunks at most.
+    """A stream over a layer that a thread reads a few chunks ahead.
 
-    `readinto` fills all of the buffer but at the end. The thread ends with the content, or when the stream is closed.
+    `readinto` fills the whole buffer except at the end. The thread ends with the content, or when the stream is closed.
     """
 
     def __init__(self, layer: Layer) -> None:
@@ -61,7 +61,7 @@ class ReadAhead(io.RawIOBase):
         self._handover = _Handover()
         self._chunk = memoryview(b"")
         self._ended = False
-        # The thread does not know the stream, so that one nobody holds any more is collected, and closed.
+        # The thread has no reference to the stream, so that an unused stream is collected and closed.
         self._thread = threading.Thread(
             target=_read_ahead, args=(layer, self._handover), name="esxparse-read-ahead", daemon=True
         )
@@ -69,11 +69,11 @@ class ReadAhead(io.RawIOBase):
 
     @property
     def problem(self) -> str | None:
-        """What ended the content before its time; known when it has been read to its end."""
+        """The reason why the content ended early; known when it has been read to its end."""
         return self._layer.problem if self._ended else None
 
     def readable(self) -> bool:
-        """A stream is there to be read."""
+        """Return True: the stream can be read."""
         return True
 
     def _next_chunk(self) -> bool:
@@ -88,7 +88,7 @@ class ReadAhead(io.RawIOBase):
         return False
 
     def readinto(self, buffer: Buffer, /) -> int:
-        """Fills the buffer; fewer bytes than it takes are the last ones."""
+        """Fill the buffer and return the number of bytes; fewer than its size are the last ones."""
         if self.closed:
             raise ValueError("read of a closed stream")
         done = 0
@@ -101,7 +101,7 @@ class ReadAhead(io.RawIOBase):
         return done
 
     def readall(self) -> bytes:
-        """The rest of the content."""
+        """Return the rest of the content."""
         pieces = [bytes(self._chunk)]
         self._chunk = memoryview(b"")
         while self._next_chunk():
@@ -110,7 +110,7 @@ class ReadAhead(io.RawIOBase):
         return b"".join(pieces)
 
     def close(self) -> None:
-        """Ends the thread. One that waits for a pipe nobody writes to is left waiting; it holds up nothing."""
+        """End the thread. If it waits for a pipe without a writer, it stays but blocks nothing."""
         if not self.closed:
             self._handover.stop.set()
             while True:
@@ -123,5 +123,5 @@ class ReadAhead(io.RawIOBase):
 
 
 def problem(stream: BinaryIO) -> str | None:
-    """What ended the content of a stream before its time; known when it has been read to its end."""
+    """Return why the content of a stream ended early; known when it has been read to its end."""
     return stream.problem if isinstance(stream, ReadAhead) else None

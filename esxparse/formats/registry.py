@@ -1,8 +1,8 @@
-"""Which reader reads a file: told by its content, never by its name alone.
+"""The reader of each file, chosen by the file's content, never by its name alone.
 
-`recognise.toml` lists the formats in the order in which they are asked for, and how each is told. A format is a module
-with `FORMAT`, `read(source, **options)` and, where words and patterns are not enough, `recognise(head)`; one that reads
-several formats has such a thing for each in `TOOLS`, and `recognise.toml` the `text` that else is its docstring.
+`recognise.toml` lists the formats in the order of the checks, and the signs of each. A format is a module
+with `FORMAT`, `read(source, **options)` and, if words and patterns are not enough, `recognise(head)`. A module for
+several formats has such an object for each in `TOOLS`. Their `text` is in `recognise.toml` instead of a docstring.
 """
 
 from __future__ import annotations
@@ -40,34 +40,34 @@ from esxparse.recording import Recording, printable
 
 _DATA = Path(__file__).with_name("recognise.toml")
 _CONVERTING = Lock()
-"""msgspec keeps the fields of a class while it still makes them: a second thread reads ones that are not there, and the
-process dies. Studies and fleets open their files in threads."""
+"""msgspec stores the fields of a class before they are complete: a second thread would read missing ones and crash the
+process. Studies and fleets open their files in threads."""
 
 _HINTS = frozenset({"lazy"})
-"""Options that spare work where a reader has them, and change nothing if it has not."""
+"""Options that save work if a reader has them, and change nothing if it does not."""
 
 _OF_READERS = ("lazy", "segment", "date_order", "date", "decimal", "zone", "time_column", "value_column")
-"""Options of `esxparse.open` that are readers' own; what is left is done here, whatever the reader."""
+"""Options of `esxparse.open` that readers handle; this module handles the others for every reader."""
 
 _SHOWN = 200
 
 
 class _Reading(Protocol):
-    """What the module of a format has."""
+    """The interface of a format's module."""
 
     FORMAT: str
 
     def recognise(self, head: Head) -> bool:
-        """Whether a file that begins so is of the format; asked where the data leaves it open."""
+        """Return whether a file with this head is of the format; called if the data does not decide."""
 
     def read(self, source: Source, **options: Any) -> Recording:
-        """The recording."""
+        """Return the recording."""
 
     def recognise_directory(self, path: Path) -> bool:
-        """Whether a directory is a recording of the format."""
+        """Return whether a directory is a recording of the format."""
 
     def read_directory(self, path: Path) -> Recording:
-        """The recording that a directory is."""
+        """Return the recording in a directory."""
 
 
 class _Named(Protocol):
@@ -76,17 +76,17 @@ class _Named(Protocol):
 
 @dataclass(frozen=True)
 class _Sign:
-    """One way in which a format is told: one of the words is there, all patterns are found, and `no` is not."""
+    """One way to recognise a format: one of the words is present, all patterns match, and `no` does not."""
 
     words: tuple[str, ...] = ()
     """In lower case."""
     patterns: tuple[str, ...] = ()
     no: str | None = None
     near: bool = False
-    """Whether the patterns are of lines with a word."""
+    """Whether the patterns apply to lines with a word."""
 
     def shows(self, head: Head) -> bool:
-        """Whether a head has it."""
+        """Return whether a head has this sign."""
         if self.words and not head.holds(*self.words):
             return False
         text = head.near(self.words) if self.near else head.text
@@ -97,29 +97,29 @@ class _Sign:
 
 @dataclass(frozen=True)
 class Reader:
-    """A format: what `recognise.toml` says of it, and the module that reads it, imported when it is needed."""
+    """A format: its entry in `recognise.toml`, and the module that reads it, imported when needed."""
 
     name: str
     title: str
     module: str
     options: frozenset[str] = frozenset()
-    """Names of the options of `esxparse.open` that `read` takes itself; tables are cut to a `window` here else."""
+    """Names of the options of `esxparse.open` that `read` takes itself; otherwise tables are cut to a `window` here."""
     needs: tuple[str, ...] = ()
-    """What has to be installed for it, in words."""
+    """Software that must be installed for it, in words."""
     words: tuple[str, ...] = ()
-    """In lower case: without one of them it is not of this format."""
+    """In lower case: a file without any of them is not of this format."""
     asks: tuple[str, ...] = ()
-    """Other words that its module asks for."""
+    """Other words that its module searches for."""
     sign: tuple[_Sign, ...] = ()
-    """One of them is enough; without any the module is asked."""
+    """One of them is enough; without any, the module decides."""
     numbers: Form | None = None
     """How the tool writes numbers."""
     text: str = ""
-    """What it gives, where no docstring of the module says so: one of several formats that the module reads."""
+    """The format's description if the module reads several formats and its docstring has none."""
 
     @classmethod
     def of(cls, name: str, told: Mapping[str, Any]) -> Reader:
-        """The reader that an entry describes."""
+        """Return the reader that an entry describes."""
         with _CONVERTING:
             made = msgspec.convert({"name": name, "module": name, **told}, cls)
         if made.words or not all(sign.words for sign in made.sign):
@@ -128,21 +128,21 @@ class Reader:
 
     @cached_property
     def reading(self) -> _Reading:
-        """The module, or what it has for this format in `TOOLS`."""
+        """The module, or its object for this format in `TOOLS`."""
         module = import_module(f"esxparse.formats.{self.module}")
         return cast("_Reading", getattr(module, "TOOLS", {}).get(self.name, module))
 
     def recognise(self, head: Head) -> bool:
-        """Whether a file that begins so is of the format."""
+        """Return whether a file with this head is of the format."""
         if self.words and not head.holds(*self.words):
             return False
         return any(sign.shows(head) for sign in self.sign) if self.sign else self.reading.recognise(head)
 
     def chosen(self, opening: Opening, name: str, left_out: set[str] | None = None) -> dict[str, Any]:
-        """The options that the reader takes; others are refused, or added to `left_out`.
+        """Return the options that the reader takes; others are refused, or added to `left_out`.
 
         Raises:
-            EsxparseError: The reader does not take one, or the file is not in the format asked for.
+            EsxparseError: The reader does not take an option, or the file is not in the requested format.
         """
         if opening.format not in {None, self.name}:
             raise EsxparseError(f"{name} is read as {self.title}, not as {opening.format}: leave the format out")
@@ -157,14 +157,14 @@ class Reader:
 
 @cache
 def readers() -> tuple[Reader, ...]:
-    """All readers, in the order in which they are asked."""
+    """Return all readers, in the order of the checks."""
     with _DATA.open("rb") as file:
         return tuple(Reader.of(name, told) for name, told in tomllib.load(file).items())
 
 
 @cache
 def _words() -> tuple[str, ...]:
-    """All words of all readers."""
+    """Return all words of all readers."""
     every = (
         (*reader.words, *reader.asks, *(word for sign in reader.sign for word in sign.words)) for reader in readers()
     )
@@ -172,9 +172,9 @@ def _words() -> tuple[str, ...]:
 
 
 def recognising(head: Head) -> Reader | None:
-    """The reader of what begins so."""
+    """Return the reader of a file with this head."""
     first, *others = readers()
-    # A capture of esxtop is told in less time than words are looked for.
+    # Checking for a capture of esxtop takes less time than the word search.
     if first.recognise(head):
         return first
     head.look_for(_words())
@@ -186,7 +186,7 @@ def _known(head: Head) -> bool:
 
 
 def recognised(path: Path) -> bool:
-    """Whether a file is of a format that is read, or a bundle that holds such files, as far as beginnings tell.
+    """Return whether a file is in a known format, or a bundle with such files, judging by beginnings.
 
     Raises:
         EsxparseError: It cannot be read.
@@ -198,17 +198,17 @@ def recognised(path: Path) -> bool:
 
 
 def _unknown(name: str, head: Head) -> UnknownFormatError:
-    # A list of URLs: what follows may be a password, and is cut where nobody could tell.
+    # For a list of URLs: the rest may be a password, and is cut because nobody could know.
     begins = re.sub(rb"(?s)(://).+", rb"\1...", head.content[:40])
     what = f"{name} is not in a format esxparse reads (it begins with {begins!r})"
     return UnknownFormatError(f"{what}: esxparse formats lists them")
 
 
 def reader_of(name: str) -> Reader:
-    """The reader of the format of that name.
+    """Return the reader of the format of that name.
 
     Raises:
-        EsxparseError: There is none.
+        EsxparseError: The format is unknown.
     """
     known = {reader.name: reader for reader in readers()}
     if name not in known:
@@ -223,16 +223,16 @@ def open_recording(
     numbers: Collection[str] | None = None,
     left_out: set[str] | None = None,
 ) -> Recording:
-    """Reads a raw recording, whatever its format: see `esxparse.open`.
+    """Read a raw recording, whatever its format: see `esxparse.open`.
 
     Args:
-        where: What `esxparse.open` takes.
+        where: A path, URL or other input of `esxparse.open`.
         opening: How to read it.
-        numbers: The tables whose numbers are needed, where the reader can spare itself the others.
-        left_out: Gets the options that the reader has no use for, which are refused where it is not given.
+        numbers: The tables whose numbers are needed, if the reader can skip the others.
+        left_out: Receives the options that the reader does not use; without it they are refused.
 
     Raises:
-        EsxparseError: It cannot be read, or not as `opening` says.
+        EsxparseError: It cannot be read, or not as `opening` requires.
     """
     folder = Path(where)
     if os.path.isdir(folder):  # noqa: PTH112  False for a name that is too long
@@ -247,7 +247,7 @@ def open_recording(
 
 
 def reader_of_directory(folder: Path, asked: str | None = None) -> Reader | None:
-    """The reader of a directory that is a recording as a whole, which is of the format `asked` if one is."""
+    """Return the reader of a directory that is a whole recording, if possible one of format `asked`."""
     converts = Reader("converted", converted.TITLE, "converted")
     every = (converts, *map(reader_of, ("hcibench", "vdbench", "fio")))
     fitting = (one for one in every if asked in {None, one.name})
@@ -267,7 +267,7 @@ def _directory(folder: Path, opening: Opening, left_out: set[str] | None) -> Rec
 
 
 def _bundle(name: str, files: Sequence[directory.File], opening: Opening, left_out: set[str] | None) -> Recording:
-    """The recording that the members of a bundle are, as those of a directory."""
+    """Return the recording made of the members of a bundle, as of a directory's files."""
     paths = [one.source.path for one in files if one.source and one.source.path]
     above = Path(os.path.commonpath([path.parent for path in paths]))
     if {one.format for one in files if one.format} == {"fio"} and all(path.parent == above for path in paths):
@@ -281,11 +281,11 @@ def _format_of(head: Head) -> str | None:
 
 
 def _together(name: str, files: Sequence[directory.File], opening: Opening, left_out: set[str] | None) -> Recording:
-    """The recording that files of one format are."""
+    """Return the recording made of files of one format."""
     used = directory.chosen(name, files, opening.format)
-    # A window is of all files: one that is outside it is not wrong.
+    # The window applies to all files together: a file outside it is not an error.
     whole = replace(opening, start=None, end=None, every=None)
-    # An option that no file takes is refused for all of them at once.
+    # An option that no file takes is refused once for all of them.
     reader_of(str(used[0].format)).chosen(whole, name, left_out)
 
     def read_one(source: Source) -> Recording:
@@ -297,10 +297,10 @@ def _together(name: str, files: Sequence[directory.File], opening: Opening, left
 
 
 def refuse_foreign(reading: _Named, opening: Opening, name: str) -> None:
-    """Refuses options that a reader does not take.
+    """Refuse options that a reader does not take.
 
     Raises:
-        EsxparseError: One was given.
+        EsxparseError: An option was given that the reader does not take.
     """
     reader_of(reading.FORMAT).chosen(opening, name)
 
@@ -311,7 +311,7 @@ def open_source(
     numbers: Collection[str] | None = None,
     left_out: set[str] | None = None,
 ) -> Recording:
-    """Reads a source."""
+    """Read a source."""
     if not source.head.content:
         raise DamagedError(f"{source.name} is empty: nothing was captured, or the copy failed")
     with own_errors(source.name, "any format"):
@@ -330,9 +330,9 @@ def open_source(
 
 
 def refuse_quoted(rec: Recording, source: Source, opening: Opening) -> None:
-    """Refuses a recording that is quoted in a text or program, unless its format was set.
+    """Refuse a recording that is quoted in a text or program, unless its format was set.
 
-    Raises:
+    UnknownFormatError: The recording is quoted.
         UnknownFormatError: It is.
     """
     reader = reader_of(rec.format)
@@ -343,7 +343,7 @@ def refuse_quoted(rec: Recording, source: Source, opening: Opening) -> None:
 
 @contextmanager
 def own_errors(name: str, title: str) -> Iterator[None]:
-    """Turns whatever a reader raises into an error of ours that names the file and the cause."""
+    """Turn any exception of a reader into an error of ours with the file and the cause."""
     try:
         yield
     except EsxparseError as error:

@@ -1,7 +1,7 @@
-"""Captures behind URLs: http and https as they come, other schemes through fsspec.
+"""Captures behind URLs: http and https directly, other schemes through fsspec.
 
-What a server does is told as what it is, each answer and each piece of it is waited for a stated time, and nothing
-whose end nobody knows is read beyond a bound.
+Errors of servers are reported with their cause. Each answer, and each piece of it, has a time limit. Content of unknown
+length is read only up to a bound.
 """
 
 from __future__ import annotations
@@ -26,39 +26,39 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 MOST_UNSAID: Final = 1 << 30
-"""Bytes that are read of an answer that does not say its length."""
+"""Most bytes read of an answer without a length."""
 
 _PIECE: Final = 1 << 18
 _SLOWEST: Final = 1 << 10
-"""Bytes that have to come within the time that a server is waited for."""
+"""Fewest bytes that must arrive within the time limit."""
 _HTTP: Final = re.compile(r"https?://", re.IGNORECASE)
 _PARTIAL: Final = 206
 _GONE: Final = frozenset({400, 403, 404, 410})
-"""What servers answer for a file that is missing, or hidden from us."""
+"""Answers of servers for a file that is missing, or hidden from us."""
 _LOGIN: Final = frozenset({401, 403, 407})
 _OF_SERVER: Final = 500
 _MOST_SAID: Final = 300
-"""Characters of an error of a library."""
+"""Most characters of a library's error."""
 _S3: Final = re.compile(r"s3a?://", re.IGNORECASE)
 _METADATA: Final = ("AWS_METADATA_ENDPOINT", "AWS_EC2_METADATA_SERVICE_ENDPOINT")
-"""Either says that the user wants the role of a cloud instance."""
+"""Either variable shows that the user wants the role of a cloud instance."""
 _OF_STORES: Final = beside(__file__)["signs"]
-"""Signs in errors of file systems, with the cause and what to do."""
+"""Signs in errors of file systems, with the cause and the advice."""
 
 
 class UnansweredError(UnreadableError):
-    """A server could not be asked, or did not say whether it has the file."""
+    """Raised if a server cannot be reached, or does not show whether it has the file."""
 
 
 def opened(url: str, timeout: float | None = None) -> BinaryIO:
-    """A stream of what is behind a URL.
+    """Return a stream of the content behind a URL.
 
     Args:
         url: The URL, or its public text (`esxparse.locations`).
         timeout: Seconds to wait for each answer, and for each piece of one.
 
     Raises:
-        UnreadableError: There is nothing, or it cannot be had.
+        UnreadableError: The URL has no content, or access fails.
     """
     try:
         import fsspec.asyn  # type: ignore[import-untyped,unused-ignore]  # noqa: F401, PLC0415  an extra
@@ -87,7 +87,7 @@ def _unreadable(url: str, why: object) -> UnreadableError:
 
 
 def _of_store(url: str, error: Exception) -> UnreadableError:
-    """The error of a file system, in one line; the words of a library only if nothing better is known."""
+    """Return the error of a file system, in one line; a library's own words only if nothing better is known."""
     kind, text = type(error).__name__, " ".join(str(error).split())
     for sign, why in _OF_STORES:
         if re.search(sign, f"{kind} {text}"):
@@ -96,14 +96,14 @@ def _of_store(url: str, error: Exception) -> UnreadableError:
 
 
 def _settings(url: str, timeout: float) -> dict[str, Any]:
-    """Options of the file system of a URL: S3 looks for no credentials that the user did not configure."""
+    """Return options of the file system of a URL: S3 uses only credentials that the user configured."""
     if not _S3.match(url):
         return {}
     from aiobotocore.session import get_session  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415
 
     session = get_session()
     if not any(os.environ.get(name) for name in _METADATA):
-        # Without credentials the library asks the metadata address of the cloud, which anybody may answer.
+        # Without credentials the library would query the cloud's metadata address, which anybody may answer.
         session.get_component("credential_provider").remove("iam-role")
     waiting = {"connect_timeout": timeout, "read_timeout": timeout, "retries": {"total_max_attempts": 1}}
     return {
@@ -115,7 +115,7 @@ def _settings(url: str, timeout: float) -> dict[str, Any]:
 
 
 class _Waited(io.RawIOBase):
-    """A file of any file system; each of its answers is waited for so long, whatever the file system does itself."""
+    """A file of any file system, with a time limit for each answer, whatever the file system itself does."""
 
     def __init__(self, url: str, timeout: float) -> None:
         super().__init__()
@@ -123,7 +123,7 @@ class _Waited(io.RawIOBase):
         self._timeout = timeout
         from fsspec.core import url_to_fs  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415  an extra
 
-        # Loading a library is not waiting for a server.
+        # Loading a library does not count as waiting for a server.
         files, path = url_to_fs(url, **_settings(url, timeout))
         self._file: Any = self._within(lambda: files.open(path, "rb"))
         self.size: int | None = getattr(self._file, "size", None)
@@ -134,7 +134,7 @@ class _Waited(io.RawIOBase):
         def run() -> None:
             try:
                 done.set_result(work())
-            except BaseException as error:  # noqa: BLE001  raised where it is waited for
+            except BaseException as error:  # noqa: BLE001  raised in the waiting thread
                 done.set_exception(error)
 
         # A daemon: a server that never answers does not keep the program from ending.
@@ -147,23 +147,23 @@ class _Waited(io.RawIOBase):
             raise _too_slow(self._url, "the server gave no answer", self._timeout) from None
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True: the file can be read."""
         return True
 
     def seekable(self) -> bool:
-        """Whether its file system can seek."""
+        """Return whether its file system can seek."""
         return bool(self._file.seekable())
 
     def tell(self) -> int:
-        """The byte that is read next."""
+        """Return the position of the next byte."""
         return int(self._file.tell())
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Goes to another place."""
+        """Move to another position."""
         return int(self._file.seek(offset, whence))
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        """Reads what is there, up to the size of the buffer."""
+        """Read available bytes, up to the size of the buffer."""
         view = memoryview(buffer).cast("B")
         try:
             piece = self._within(lambda: self._file.read(len(view)))
@@ -175,7 +175,7 @@ class _Waited(io.RawIOBase):
         return len(piece)
 
     def close(self) -> None:
-        """Ends the connection."""
+        """End the connection."""
         if not self.closed:
             with suppress(Exception):
                 self._within(self._file.close)
@@ -183,7 +183,7 @@ class _Waited(io.RawIOBase):
 
 
 class _Answer(io.RawIOBase):
-    """What a web server answers: read as it comes, and asked for again from another place where that is wanted."""
+    """The answer of a web server: read as it arrives, and requested again for another position if needed."""
 
     def __init__(self, url: str, timeout: float) -> None:
         super().__init__()
@@ -192,11 +192,11 @@ class _Answer(io.RawIOBase):
         self._session: Any = None
         self._answer: Any = None
         self._at = 0
-        """Byte that the answer gives next."""
+        """Position of the answer's next byte."""
         self._wanted = 0
         self._since, self._came = time.monotonic(), 0
         self.size: int | None = None
-        """Bytes in all, where the server says so."""
+        """Total bytes, if the server reports them."""
         try:
             self._ask(0)
         except BaseException:
@@ -204,7 +204,7 @@ class _Answer(io.RawIOBase):
             raise
 
     def _run(self, work: Coroutine[Any, Any, Any], what: str) -> Any:
-        """Waits for the server."""
+        """Wait for the server."""
         import asyncio  # noqa: PLC0415
 
         from fsspec.asyn import get_loop  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415
@@ -223,7 +223,7 @@ class _Answer(io.RawIOBase):
         return _too_slow(self._url, what, self._timeout)
 
     def _ask(self, place: int) -> None:
-        """Asks for the file from a place on."""
+        """Request the file from a position on."""
         import aiohttp  # noqa: PLC0415  an extra
 
         self._drop()
@@ -242,10 +242,10 @@ class _Answer(io.RawIOBase):
         except (OSError, ValueError) as error:
             raise UnansweredError(str(_unreadable(self._url, error or type(error).__name__))) from None
         for one in (*self._answer.history, self._answer):
-            # The address that a server sends us on to is signed, and repeated in its errors.
+            # The address of a redirect is signed, and repeated in its errors.
             public(str(one.url))
         status, reason = self._answer.status, self._answer.reason or ""
-        if status >= 400:  # noqa: PLR2004  where the errors of HTTP begin
+        if status >= 400:  # noqa: PLR2004  the first HTTP error
             raise _refused(self._url, status, reason)
         if place and status != _PARTIAL:
             why = "the server does not serve parts of files, which this bundle needs: download it and open the file"
@@ -257,19 +257,19 @@ class _Answer(io.RawIOBase):
         self._since, self._came = time.monotonic(), 0
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True: the answer can be read."""
         return True
 
     def seekable(self) -> bool:
-        """Where its length is known."""
+        """Return whether its length is known."""
         return self.size is not None
 
     def tell(self) -> int:
-        """The byte that is read next."""
+        """Return the position of the next byte."""
         return self._wanted
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Goes to another place; the server is asked for it when something is read there."""
+        """Move to another position; the next read requests it from the server."""
         if whence == io.SEEK_END and self.size is None:
             raise OSError("the server does not say how long the file is, which this bundle needs: download it")
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._wanted, io.SEEK_END: self.size or 0}[whence]
@@ -277,7 +277,7 @@ class _Answer(io.RawIOBase):
         return self._wanted
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        """Reads what is there, up to the size of the buffer."""
+        """Read available bytes, up to the size of the buffer."""
         import aiohttp  # noqa: PLC0415  an extra
 
         view = memoryview(buffer).cast("B")
@@ -296,7 +296,7 @@ class _Answer(io.RawIOBase):
         return len(piece)
 
     def _watch(self, came: int) -> None:
-        """Refuses answers that never end, and those that would take for ever."""
+        """Refuse answers that never end, or that would take too long."""
         if self.size is None and self._at > MOST_UNSAID:
             why = f"the server does not say how long it is, and it goes on after {MOST_UNSAID:,} bytes: download it"
             raise _unreadable(self._url, why)
@@ -314,7 +314,7 @@ class _Answer(io.RawIOBase):
             self._answer = None
 
     def close(self) -> None:
-        """Ends the connection."""
+        """End the connection."""
         if not self.closed and self._session is not None:
 
             async def end() -> None:
@@ -331,7 +331,7 @@ def _too_slow(url: str, what: str, timeout: float) -> UnansweredError:
 
 
 def _refused(url: str, status: int, reason: str) -> UnreadableError:
-    """The error for an answer that cannot be used."""
+    """Return the error for an unusable answer."""
     name, answer = public(url), f"the server answers {status} {reason}".rstrip()
     if status in {404, 410}:
         return UnreadableError(f"{name} does not exist ({answer})")
@@ -343,7 +343,7 @@ def _refused(url: str, status: int, reason: str) -> UnreadableError:
 
 
 def _told(url: str, error: Exception) -> UnreadableError:
-    """The error of a server that cannot be talked to."""
+    """Return the error for a failed connection to a server."""
     import aiohttp  # noqa: PLC0415  an extra
 
     cause = getattr(error, "os_error", None) or error

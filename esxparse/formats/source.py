@@ -1,6 +1,6 @@
-"""Where a capture comes from: a file, a compressed one, a bundle, standard input, or a URL.
+"""The source of a capture: a file, a compressed one, a bundle, standard input, or a URL.
 
-All are told by their content, never by their names. `resolve` looks, `Source.open` reads.
+Sources are recognised by their content, never by their names. `resolve` finds them, `Source.open` reads them.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ _NO_CONTENT = {"a link", "a device", "a named pipe", "a device or pipe"}
 
 
 class ReadOnceError(UnreadableError):
-    """What can be read once has been read."""
+    """Raised if a source that can be read only once has already been read."""
 
 
 class SeveralError(UnreadableError):
-    """A bundle has several recordings, none of them of esxtop."""
+    """Raised if a bundle has several recordings, none of them of esxtop."""
 
 
 class _Once:
-    """Content that can be read from its beginning one time only."""
+    """Content that can be read from its beginning only once."""
 
     def __init__(self, layer: Layer) -> None:
         self._layer: Layer | None = layer
@@ -64,29 +64,29 @@ class Source:
     """A capture that can be read."""
 
     name: str
-    """What messages call it: `night.csv.gz`, `vm-support.tgz:var/log/esxtop.csv`, `-`, `s3://bucket/x.csv`."""
+    """Its name in messages: `night.csv.gz`, `vm-support.tgz:var/log/esxtop.csv`, `-`, `s3://bucket/x.csv`."""
     size: int | None
-    """Bytes of content, where they are known without reading it."""
+    """Bytes of content, if known without reading it."""
     compression: str | None
-    """How it is compressed and packed, for people, from the outside in: `gzip`, `gzip, tar, gzip`."""
+    """Its compression and packing, for people, from the outside in: `gzip`, `gzip, tar, gzip`."""
     path: Path | None
-    """The plain local file, where it is one: it can be read from any place."""
+    """The plain local file, if it is one: it can be read from any position."""
     problem: str | None = None
-    """What is wrong with the bundle it is in, beyond its own content: members may be missing."""
+    """A fault of its bundle outside its own content: members may be missing."""
     memory_limit: int = field(default=memory.DEFAULT, repr=False, compare=False)
     """Bytes of memory that reading it may take: see `esxparse.formats.memory`."""
     where: str = field(default="", repr=False)
-    """What it was asked for by, without the member."""
+    """The requested path or URL, without the member."""
     member: str | None = field(default=None, repr=False)
     timeout: float | None = field(default=None, repr=False, compare=False)
     """Seconds to wait for a server."""
     once: _Once | None = field(default=None, repr=False, compare=False)
     scratch: object = field(default=None, repr=False, compare=False)
-    """What keeps a temporary file at `path` from being removed."""
+    """Reference that keeps a temporary file at `path` from being removed."""
     looked_at: Head | None = field(default=None, repr=False, compare=False)
-    """Its beginning, where it was read already."""
+    """Its beginning, if already read."""
     numbers: Form | None = field(default=None, repr=False, compare=False)
-    """How the tool writes numbers; `text` leaves out others. None: the reader knows the marks of all locales."""
+    """The tool's form of numbers; `text` leaves out others. None: the reader handles the marks of all locales."""
 
     @cached_property
     def head(self) -> Head:
@@ -101,7 +101,7 @@ class Source:
             return Head(read_up_to(stream, HEAD), self.name)
 
     def text(self) -> Text:
-        """The whole text; a note says where its content ended before its time.
+        """Return the whole text, with a note if its content ended early.
 
         Raises:
             TooLargeError: It is too long for the memory limit.
@@ -112,7 +112,7 @@ class Source:
         return Text(plain, (*notes, *text.notes, *left))
 
     def content(self) -> tuple[bytes, list[Note]]:
-        """The whole content, and a note where it ended before its time.
+        """Return the whole content, with a note if it ended early.
 
         Raises:
             TooLargeError: It is too long for the memory limit.
@@ -121,7 +121,7 @@ class Source:
         return bytes(found), notes
 
     def buffer(self) -> tuple[memoryview | bytes, list[Note]]:
-        """The same as `content`, with its errors; of a plain file in large pages, which take a third of the time."""
+        """Return the result of `content`, with its errors; a plain file uses large pages, in a third of the time."""
         with self.open() as stream:
             if self.path is None or not 0 < (self.size or 0) <= self.memory_limit:
                 pieces = memory.bounded(iter(lambda: stream.read(_PIECE), b""), self.memory_limit)
@@ -131,17 +131,17 @@ class Source:
             return room[:length], self.ended(stream)
 
     def ended(self, stream: BinaryIO) -> list[Note]:
-        """A note where the content of a stream of it, read to its end, ended before its time."""
+        """Return a note if the content of its stream, read to the end, ended early."""
         cut = problem(stream) or self.problem
         return [Note(f"{cut}: what comes before is read", severity="warning")] if cut else []
 
     def open(self) -> BinaryIO:
-        """A new stream from the first byte of the content, with `readinto`; `problem` tells how it ended.
+        """Return a new stream from the first byte of the content, with `readinto`; `problem` shows how it ended.
 
-        A plain local file is opened unbuffered; all else is read ahead by a thread, which ends with the stream.
+        A plain local file is opened unbuffered. A thread reads other sources ahead, and ends with the stream.
 
         Raises:
-            EsxparseError: It cannot be read, cannot be read again (standard input), or is no longer what it was.
+            EsxparseError: It cannot be read, cannot be read again (standard input), or has changed.
         """
         if self.path is not None:
             return _local(self.path)
@@ -150,7 +150,7 @@ class Source:
 
 
 def read_up_to(stream: BinaryIO, size: int, head: bytes = b"") -> bytes:
-    """`head` and what follows it in the stream, of `size` bytes in all where there is as much."""
+    """Return `head` and the following bytes of the stream, up to `size` bytes in all."""
     pieces = [head]
     missing = size - len(head)
     while missing > 0 and (piece := stream.read(missing)):
@@ -161,7 +161,7 @@ def read_up_to(stream: BinaryIO, size: int, head: bytes = b"") -> bytes:
 
 def _local(path: Path) -> io.FileIO:
     try:
-        # Asked before it is opened: a named pipe would make that wait.
+        # Checked before it is opened: opening a named pipe would block.
         kind = path.stat().st_mode
         if stat.S_ISDIR(kind):
             raise UnreadableError(f"{path} is a directory: name a capture in it")
@@ -176,7 +176,7 @@ def _local(path: Path) -> io.FileIO:
 
 
 def standard_input() -> BinaryIO:
-    """Standard input as a stream of bytes.
+    """Return standard input as a stream of bytes.
 
     Raises:
         UnreadableError: Nothing is piped into it.
@@ -185,7 +185,7 @@ def standard_input() -> BinaryIO:
     if stream is None or sys.stdin.isatty():
         raise UnreadableError("nothing is piped into standard input (-): esxtop -b ... | esxparse info -")
     try:
-        # Not through Python's own buffer: a thread that waits in it when the program ends would crash it.
+        # Not through Python's own buffer: a thread waiting in it at exit would crash the program.
         return os.fdopen(stream.fileno(), "rb", buffering=0, closefd=False)
     except OSError:
         return cast("BinaryIO", stream)
@@ -206,9 +206,9 @@ def _exists(where: str, timeout: float | None) -> bool:
 
 
 def _split(where: str, member: str | None, timeout: float | None) -> tuple[str, str | None]:
-    """`bundle:member` in two, if there is no such file and there is such a bundle."""
+    """Return `bundle:member` in two parts, if there is no such file but such a bundle."""
     url = is_url(where)
-    # The colon after the host of a URL leads to a port.
+    # The colon after the host of a URL precedes a port.
     begin = where.find("/", url.end()) if url else 1
     colons = [place for place, char in enumerate(where) if char == ":" and begin <= place < len(where) - 1]
     if member is not None or begin < 0 or not colons or _exists(where, timeout):
@@ -223,7 +223,7 @@ def _raw(where: str, timeout: float | None = None) -> tuple[BinaryIO, Raw]:
 
 
 def _only(name: str, met: list[Found], member: str | None) -> Found:
-    """The one capture that is meant, or an error that says why there is none."""
+    """Return the one matching capture, or raise an error with the reason."""
     found = [one for one in met if one.kind == "capture"] or [one for one in met if one.kind == "other"]
     if len(found) == 1:
         return found[0]
@@ -239,7 +239,7 @@ def _only(name: str, met: list[Found], member: str | None) -> Found:
 
 
 def _passed_over(found: list[Found]) -> str | None:
-    """Which members of a bundle were not looked into, and why; links and devices hold nothing of their own."""
+    """Return a text about skipped members of a bundle; links and devices have no content of their own."""
     refused = [f"{one.name} ({one.refused})" for one in found if one.refused and one.refused not in _NO_CONTENT]
     return f"skipped in the bundle, so a capture may be missing: {first_few(refused, _LISTED)}" if refused else None
 
@@ -251,7 +251,7 @@ def _no_bundle(name: str, member: str) -> UnreadableError:
 def _found(
     file: BinaryIO, raw: Raw, member: str | None, known: Callable[[Head], bool] | None = None
 ) -> tuple[Layer, tuple[str, ...], Iterator[Found] | None]:
-    """Content of a file, how it is compressed, and what is in it where it is a bundle."""
+    """Return the content of a file, its compression, and its members if it is a bundle."""
     layer, layers, refused = unwrap(raw, raw)
     if refused:
         raise UnreadableError(f"{raw.name}: {refused}")
@@ -269,7 +269,7 @@ def _inside(file: BinaryIO, raw: Raw, source: Source) -> Layer:
 
 
 def _content(source: Source) -> Layer:
-    """The content of a source, from its first byte."""
+    """Return the content of a source, from its first byte."""
     file, raw = _raw(source.where, source.timeout)
     try:
         return _inside(file, raw, source)
@@ -302,14 +302,14 @@ def resolve(
     timeout: float | None = None,
     memory_limit: int | None = None,
 ) -> Source:
-    """Finds the capture in `where`: a path, a URL, or `-`, standard input; or in `bundle:member`.
+    """Find the capture in `where`: a path, a URL, or `-`, standard input; or in `bundle:member`.
 
-    A bundle with one capture means that capture; of several, `member` names one, or the name after a colon. Where none
-    of its members is an esxtop capture, those count that are `known` by their beginning. `timeout` is the number of
-    seconds that a server is waited for, `memory_limit` the bytes of memory that reading the source may take.
+    If a bundle has one capture, it is found. If it has several, set `member` or append a colon and the name. If no
+    member is an esxtop capture, members whose beginning is `known` count. `timeout` is the time limit for a server, in
+    seconds. `memory_limit` is the bytes of memory that reading the source may take.
 
     Raises:
-        EsxparseError: There is none, there are several, or it cannot or will not be read; with what to do.
+        EsxparseError: Nothing or several are found, or the source cannot or may not be read; with advice.
     """
     source = _resolved(os.fspath(where), member, known, timeout)
     return replace(source, memory_limit=memory.DEFAULT if memory_limit is None else memory_limit)
@@ -324,7 +324,7 @@ def _resolved(text: str, member: str | None, known: Callable[[Head], bool] | Non
     with closing(raw):
         layer, layers, found = _found(file, raw, member, known)
         if found is not None:
-            # Content that was looked at is let go, one member after the other.
+            # Content of members is released one after another.
             met = [replace(each, content=None) for each in found]
             one = _only(name, met, member)
             wrong = "; ".join(filter(None, (layer.problem, _passed_over(met)))) or None
@@ -346,7 +346,7 @@ def _resolved(text: str, member: str | None, known: Callable[[Head], bool] | Non
 
 
 def each_known(where: str, known: Callable[[Head], bool], timeout: float | None) -> Iterator[Found]:
-    """What is in a bundle, in its order: known members, whose content is good until the next, and refused ones.
+    """Yield the members of a bundle, in order: known ones, with content valid until the next, and refused ones.
 
     Raises:
         EsxparseError: It cannot be read.
@@ -357,7 +357,7 @@ def each_known(where: str, known: Callable[[Head], bool], timeout: float | None)
 
 
 def members(where: str | os.PathLike[str]) -> list[str]:
-    """Names of the captures inside a bundle, in its order; empty for a plain file or standard input.
+    """Return the names of the captures inside a bundle, in order; empty for a plain file or standard input.
 
     Raises:
         EsxparseError: It cannot be read.

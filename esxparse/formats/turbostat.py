@@ -2,7 +2,7 @@
 
 Columns that turbostat prints and no table lists keep their title in lower case. Watts are means over a sample.
 Source: turbostat.8 and turbostat.c (print_header, format_counters: a CPU that is not the first of its core or package
-has no cells for them), published output.
+has no cells for core or package columns), published output.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _titles() -> tuple[tuple[re.Pattern[str], str, str], ...]:
 
 
 def column(title: str) -> tuple[str, str]:
-    """The name of a column, and what it is of: `package`, `core` or `cpu`.
+    """Return the name of a column, and its level: `package`, `core` or `cpu`.
 
     >>> column("PkgWatt"), column("CPU%c6"), column("C1E%"), column("C1E")
     (('package_watts', 'package'), ('cpu_c6_pct', 'core'), ('c1e_time_pct', 'cpu'), ('c1e_entries', 'cpu'))
@@ -53,12 +53,12 @@ def column(title: str) -> tuple[str, str]:
 
 
 def _cells(line: str) -> list[str]:
-    """Cells of a line: newer releases put tabs between them, older ones blanks."""
+    """Return the cells of a line: newer releases separate them by tabs, older ones by blanks."""
     return [cell.strip() for cell in line.rstrip("\n").split("\t")] if "\t" in line else line.split()
 
 
 def read_samples(lines: Sequence[str]) -> tuple[list[Row], list[str], Row, Notes]:
-    """The rows of all samples; the titles of columns; facts; notes."""
+    """Return the rows of all samples; the titles of columns; facts; notes."""
     rows: list[Row] = []
     titles: list[str] = []
     every: dict[str, None] = {}
@@ -93,7 +93,7 @@ def read_samples(lines: Sequence[str]) -> tuple[list[Row], list[str], Row, Notes
 
 
 def _read_row(row: Row, odd: Counted) -> Row:
-    """A row with its figures by the names of columns."""
+    """Return a row with its figures by column name."""
     found: Row = {"sample": row["sample"], "seconds": row["seconds"]}
     for title, cell in row["cells"].items():
         low = title.lower()
@@ -113,7 +113,7 @@ def _read_row(row: Row, odd: Counted) -> Row:
 
 
 def _levels(titles: Sequence[str], each: Sequence[Row]) -> dict[str, str]:
-    """What each column is of: watts of cores are of packages where no more than one of each package has them."""
+    """Return the level of each column: watts of cores belong to packages if only one core of each has them."""
     found = {}
     for title in titles:
         if title.lower() in _OTHERS or title.lower() in _PLACES:
@@ -127,7 +127,7 @@ def _levels(titles: Sequence[str], each: Sequence[Row]) -> dict[str, str]:
 
 
 def _of(level: str, each: Sequence[Row], levels: dict[str, str]) -> tuple[list[Row], Schema]:
-    """Rows of packages or cores: the first of each that has their figures."""
+    """Return rows of packages or cores: the first row of each that has their figures."""
     names = [name for name, of in levels.items() if of == level]
     places = _PER_ROW[level]
     rows: dict[tuple[Any, ...], Row] = {}
@@ -139,12 +139,12 @@ def _of(level: str, each: Sequence[Row], levels: dict[str, str]) -> tuple[list[R
 
 
 def _columns(table: str, names: Sequence[str]) -> Schema:
-    """The columns of a table; those that are not declared are figures."""
+    """Return the columns of a table; undeclared ones are figures."""
     return {name: _SCHEMAS[table].get(name, pl.Float64()) for name in names}
 
 
 def read(source: Source) -> Recording:
-    """Reads the output of one or many runs."""
+    """Read the output of one or many runs."""
     text = source.text().without_cut_line()
     raw, titles, facts, notes = read_samples(text.lines())
     notes[:0] = text.notes

@@ -1,4 +1,4 @@
-"""Whether a file that was opened is still the same when more of it is read."""
+"""A check whether an opened file is still the same when more of it is read."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ class Opened:
     size: int
     """In bytes."""
     changed: int
-    """When its content changed last, in nanoseconds."""
+    """Time of the last change of its content, in nanoseconds."""
 
     @classmethod
     def of(cls, path: Path, found: os.stat_result) -> Opened:
-        """The file with this status."""
+        """Return the file with this status."""
         return cls(path, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
 
     def error(self, why: str) -> UnreadableError:
-        """The error that a file is not what it was."""
+        """Return the error for a changed file."""
         return UnreadableError(f"{self.path} {why} since it was opened: open it again")
 
     def open(self) -> FileIO:
-        """Opens the file at the path, whatever it is now; a named pipe in its place is not waited for."""
+        """Open the file now at the path, without waiting for a named pipe in its place."""
         return FileIO(os.open(self.path, os.O_RDONLY | _NOT_WAITING))
 
     def has_grown(self, descriptor: int) -> bool:
-        """Whether the open file has become longer; what was there may be there still.
+        """Return whether the open file has become longer; its earlier content may be unchanged.
 
         Raises:
             UnreadableError: It is another file, or was changed otherwise.
@@ -49,7 +49,7 @@ class Opened:
         now = Opened.of(self.path, found)
         if now == self:
             return False
-        # A new file may get the number of the one that was removed.
+        # A new file may get the inode number of a removed one.
         if (now.device, now.inode) != (self.device, self.inode) or not stat.S_ISREG(found.st_mode):
             why = "was replaced"
             raise self.error(why)
@@ -59,10 +59,10 @@ class Opened:
         raise self.error(why)
 
     def check(self) -> None:
-        """Makes sure that the file at the path is this one, unchanged.
+        """Check that the file at the path is this one, unchanged.
 
         Raises:
-            UnreadableError: It is not there, or not what it was.
+            UnreadableError: It is missing or has changed.
         """
         try:
             with self.open() as file:
@@ -74,7 +74,7 @@ class Opened:
             raise self.error(why)
 
     def unreadable(self, error: OSError) -> UnreadableError:
-        """The error that the file cannot be opened any more."""
+        """Return the error for a file that can no longer be opened."""
         if isinstance(error, FileNotFoundError):
             return self.error("was removed or renamed")
         return UnreadableError(f"{self.path} cannot be read: {error.strerror or error}")

@@ -1,4 +1,4 @@
-"""What can be read once, or only from its beginning, as a plain file on the disk."""
+"""Sources that can be read only once, or only from their beginning, as plain files on disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from esxparse.whole import Scratch
 
 _PIECE = 1 << 20
 _LEFT_FREE = 16
-"""The part of the free disk, one of so many, that is left to others."""
+"""The part of the free disk space left for others: one of so many."""
 
 
 def _no_room(source: Source, scratch: Scratch, why: object) -> UnreadableError:
@@ -27,7 +27,7 @@ def _no_room(source: Source, scratch: Scratch, why: object) -> UnreadableError:
 def members_unpacked(
     where: str, known: Callable[[Head], bool], timeout: float | None, limit: int
 ) -> list[tuple[str, Source | str]]:
-    """The known members of a bundle as plain files, by name; for a member that is refused the reason.
+    """Return the known members of a bundle as plain files, by name; for a refused member, the reason.
 
     Raises:
         TooLargeError: They have more than `memory.DISK` bytes for each byte of the limit.
@@ -39,7 +39,7 @@ def members_unpacked(
         if one.content is None:
             found.append((one.name, one.refused))
             continue
-        # Names that lead out of a bundle are refused; a colon is no part of a file's name everywhere.
+        # Names that lead out of a bundle are refused. Not every system allows a colon in a file's name.
         copy = scratch.path / one.name.replace(":", "_")
         try:
             copy.parent.mkdir(parents=True, exist_ok=True)
@@ -61,11 +61,11 @@ def members_unpacked(
 
 
 def unpacked(source: Source) -> Source:
-    """The same content as a plain file, which is there as long as the Source that is given back, or what holds it.
+    """Return the content as a plain file that lasts as long as the returned Source, or its holder.
 
     Raises:
         TooLargeError: It has more than `memory.DISK` bytes for each byte of the memory limit.
-        UnreadableError: There is no room for it.
+        UnreadableError: The disk has no room for it.
     """
     scratch = Scratch()
     copy = scratch.path / "content"

@@ -1,10 +1,10 @@
 """vmkperf poll and read of ESXi: hardware events of each PCPU.
 
-meta: `pcpus`, `events` (names), `interval` (seconds, of `-i` where the command line is in the file), `samples`.
+meta: `pcpus`, `events` (names), `interval` (seconds, from `-i` if the command line is in the file), `samples`.
 
 Source: a poll of 24 PCPUs as printed in a blog of 2012 (title, dashes, a line of names, a line of rates a poll), and
 "Monitoring Hardware Performance Events on ESXi 5.0 with vmkperf": `poll` prints at an interval, `read` the counts since
-the start. How `read` lays them out is an assumption: as `poll` does, its title without "per second". Without `-i`
+the start. Assumption: `read` uses the layout of `poll`, with its title without "per second". Without `-i`
 in the file the interval is not known, and elapsed_s is null.
 """
 
@@ -28,7 +28,7 @@ _SCHEMAS, _LINES = schemas(__file__), kinds(__file__)
 
 
 class Line(NamedTuple):
-    """One line of numbers: a poll, or the part of it that fits on the terminal."""
+    """One line of numbers: a poll, or a part of one that fits on the terminal."""
 
     place: int
     text: str
@@ -47,14 +47,14 @@ class Block(NamedTuple):
     interval: float | None
     pcpus: list[int]
     widths: list[int]
-    """How many names each line of names holds: more than one line where a terminal wrapped them."""
+    """Number of names in each line of names: several lines if a terminal wrapped them."""
     room: int
-    """Characters of the longest line above the numbers: lines were not wrapped before that."""
+    """Characters of the longest line above the numbers: shorter lines were not wrapped."""
     lines: list[Line]
 
 
 def read(source: Source) -> Recording:
-    """Reads one file of vmkperf output, of one event or many."""
+    """Read one file of vmkperf output, of one event or many."""
     whole = source.text().without_cut_line()
     blocks, notes = read_blocks(whole.lines())
     polls = []
@@ -90,7 +90,7 @@ def _rows(run: int, block: Block, polls: Sequence[tuple[int, Sequence[str]]]) ->
 
 
 def read_blocks(lines: Sequence[str]) -> tuple[list[Block], list[Note]]:
-    """The runs of vmkperf in a file, each with its lines of numbers."""
+    """Return the runs of vmkperf in a file, each with its lines of numbers."""
     blocks: list[Block] = []
     notes = Notes()
     title: tuple[int, str] | None = None
@@ -116,7 +116,7 @@ def read_blocks(lines: Sequence[str]) -> tuple[list[Block], list[Note]]:
 
 
 def _no_title(title: tuple[int, str] | None) -> list[Note]:
-    """What is said of a line that was taken for a title, and no names follow."""
+    """Return notes on a line that looked like a title but is not followed by names."""
     if title is None:
         return []
     severity: Severity = "warning" if _LINES["numbers"].match(title[1]) else "info"
@@ -126,7 +126,7 @@ def _no_title(title: tuple[int, str] | None) -> list[Note]:
 
 
 def _wider(block: Block, names: str) -> Block:
-    """The block with the PCPUs of one more line of names."""
+    """Return the block with the PCPUs of one more line of names."""
     numbers = [int(name) for name in _LINES["name"].findall(names)]
     block.pcpus.extend(numbers)
     block.widths.append(len(numbers))
@@ -134,9 +134,9 @@ def _wider(block: Block, names: str) -> Block:
 
 
 def read_polls(block: Block) -> tuple[list[tuple[int, list[str]]], list[Note]]:
-    """Number and cells of each poll that is whole, and a note for each that is not.
+    """Return number and cells of each whole poll, and a note for each other poll.
 
-    A terminal wraps long lines, and those are put together again where the parts are told apart from damaged polls.
+    A terminal wraps long lines. Wrapped parts are joined again if they can be distinguished from damaged polls.
     """
     notes = Notes()
     groups = _by_length(block)
@@ -157,10 +157,10 @@ def read_polls(block: Block) -> tuple[list[tuple[int, list[str]]], list[Note]]:
 
 
 def _by_length(block: Block) -> list[list[Line]]:
-    """The lines of each poll: one goes on with the next where that did not fit on it, and both make a whole poll."""
+    """Return the lines of each poll: two lines belong together if they did not fit on one and form a whole poll."""
     room = max([block.room, *(len(line.text) for line in block.lines)])
     groups: list[list[Line]] = []
-    # Each line holds a number at least, so that every sum is there once.
+    # Each line has at least one number, so that every sum occurs once.
     sums = list(accumulate((len(line.cells) for line in block.lines), initial=0))
     place_of = {numbers: place for place, numbers in enumerate(sums)}
     at = end = 0
@@ -176,7 +176,7 @@ def _by_length(block: Block) -> list[list[Line]]:
 
 
 def _by_shape(block: Block) -> tuple[list[list[Line]], list[Note]]:
-    """The lines of each poll where names are wrapped, and numbers as the names are or as those of the first poll."""
+    """Return the lines of each poll if names are wrapped, by the shape of the names or of the first poll."""
     lines, counts = block.lines, [len(line.cells) for line in block.lines]
     shape = list(block.widths)
     if not any(counts[at : at + len(shape)] == shape for at in range(len(counts))):
@@ -192,7 +192,7 @@ def _by_shape(block: Block) -> tuple[list[list[Line]], list[Note]]:
         if shape[-1] == shape[0] or rest == shape or len(shape) == 1:
             size = len(shape)
         else:
-            # The last line of a poll is shorter: after the next such one a new poll begins.
+            # The last line of a poll is shorter: after the next shorter line a new poll begins.
             size = next((place for place, count in enumerate(rest, 1) if count == shape[-1]), len(rest))
         groups.append(lines[at : at + size])
         at += size

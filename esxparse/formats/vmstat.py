@@ -1,8 +1,8 @@
 """vmstat (procps 3.2 to 4.0), in any language: its samples, also with -a, -w and -t; disks (-d); counters (-s).
 
-A file does not have the unit of memory that -S set: KiB is assumed, with a note; with a warning if the memory would be
-less than any machine has. A first report that was left out (-y) is not known either: the first in the file is marked.
-Titles come again after a screen of samples; if they come sooner, another run begins.
+A file does not show the unit of memory that -S set. KiB is assumed, with a note, or with a warning if the memory would
+be less than any machine has. Nor does a file show whether -y left out the first report: the first in it is marked.
+Titles are repeated after a screen of samples; if they come sooner, another run begins.
 
 Source: vmstat.c of procps 3.2.8, 3.3 and 4.0; outputs of 4.0.2 in all its languages.
 """
@@ -35,16 +35,16 @@ _TITLES: dict[str, dict[str, frozenset[str]]] = {
     for part, columns in data(__file__)["titles"].items()
 }
 _LAYOUTS = tuple(_TITLES["before"] | _TITLES[memory] | _TITLES["after"] for memory in ("memory", "memory_active"))
-"""The columns of samples in their order, without and with -a."""
+"""The columns of samples in order, without and with -a."""
 _SPLIT = tuple(_TITLES["memory"] | _TITLES["memory_active"])
 _SCHEMAS = schemas(__file__)
 _DISK = tuple(_SCHEMAS["disk"])[2:]
 """The columns that -d prints."""
 _GROUPS = re.compile(r"(?!-+$)[^\d|+:=]*[^\W\d][^\d|+:=]*?-{2}[^\d|+:=]*-{2}[^\d|+:=]*")
 _FEWEST, _SURE = 16, 8
-"""Titles of a sample, at least; those among them that have to be known."""
+"""Fewest titles of a sample; fewest of them that must be known."""
 _SMALLEST_KIB = 1 << 16
-"""Memory that any machine with vmstat has."""
+"""Least memory of any machine with vmstat."""
 _STAMP = re.compile(r"\s(\d{4}-\d{2}-\d{2}\s+\d{2}:\d{2}:\d{2})(?:\s+([A-Za-z]{1,5}|[+-]\d{2,4}))?\s*$")
 _ZONE = re.compile(r"[A-Z]{2,5}|[+-]\d\d(?:\d\d)?")
 _COUNTER = re.compile(r"\s*(?P<value>\d+)\s+(?:(?P<unit>[kKmM])\s+)?(?P<name>[^\W\d][^:|]*)")
@@ -52,11 +52,11 @@ _LABELLED = re.compile(r"(?P<name>[^\W\d][^:|]*):\s+(?P<value>\d+)(?:\s+(?P<unit
 _MANY = 8
 _LOOKED_AT = 1 << 13
 _SCREEN = 20
-"""Samples that fit on a screen, at least; into a file vmstat prints 21 below each line of titles."""
+"""Fewest samples on a screen; into a file vmstat prints 21 below each line of titles."""
 
 
 def recognise(head: Head) -> bool:
-    """Whether a file that begins so is of vmstat: near its beginning are its titles, or nothing but its counters."""
+    """Return whether a file with this head is of vmstat: it has its titles near the beginning, or only its counters."""
     lines = [line for line in head.text[:_LOOKED_AT].split("\n") if line.strip()]
     if any(_GROUPS.fullmatch(above) and _kind(below.split()) for above, below in pairwise(lines[:6])):
         return True
@@ -64,12 +64,12 @@ def recognise(head: Head) -> bool:
 
 
 def _counter(line: str) -> re.Match[str] | None:
-    """A counter of -s, with the label before or after its number."""
+    """Return a counter of -s, with the label before or after its number."""
     return _COUNTER.fullmatch(line) or _LABELLED.fullmatch(line)
 
 
 def _kind(titles: Sequence[str]) -> str:
-    """What a line of titles is above: samples, disks, or nothing."""
+    """Return the kind of rows below a line of titles: samples, disks, or none."""
     if any(map(str.isdecimal, titles)):
         return ""
     if len(titles) >= len(_DISK) - 1 and titles[:4] == titles[4:8]:
@@ -78,17 +78,17 @@ def _kind(titles: Sequence[str]) -> str:
 
 
 def _known(titles: Sequence[str], layout: Mapping[str, frozenset[str]]) -> int:
-    """How many titles are those of the columns in their places."""
+    """Return how many titles match the columns in their places."""
     return sum(title in known for title, known in zip(_without_waiting(titles), layout.values(), strict=False))
 
 
 def _without_waiting(titles: Sequence[str]) -> list[str]:
-    """The titles without the `w` of old kernels: processes that are swapped out."""
+    """Return the titles without the `w` of old kernels: processes that are swapped out."""
     return [title for at, title in enumerate(titles) if (at, title) != (2, "w")]
 
 
 def _columns(titles: Sequence[str]) -> tuple[str, ...]:
-    """The columns of samples below titles; what the memory is split into is left open if no title says it."""
+    """Return the columns of samples below titles; without known titles, the parts of memory keep generic names."""
     layout = max(_LAYOUTS, key=lambda one: _known(titles, one))
     bare = _without_waiting(titles)
     open_split = not any(title in layout[name] for title, name in zip(bare, layout, strict=False) if name in _SPLIT)
@@ -98,7 +98,7 @@ def _columns(titles: Sequence[str]) -> tuple[str, ...]:
 
 
 class _Reader:
-    """Goes through the lines; what numbers mean, the titles above them say."""
+    """A reader of lines; the titles above numbers show their meaning."""
 
     def __init__(self, zone: str | None) -> None:
         self.given = zone
@@ -111,7 +111,7 @@ class _Reader:
         self.longest = 0
 
     def line(self, at: int, line: str) -> None:
-        """Takes in a line."""
+        """Process a line."""
         titles = line.split()
         kind = _kind(titles)
         if kind == "vmstat":
@@ -135,7 +135,7 @@ class _Reader:
         self.zone_is_title = _ZONE.fullmatch(self.zone) is not None
         if any(name.startswith("memory_") for name in self.columns):
             self.odd.say(f"{titles[4]} and {titles[5]} are titles of another language: kept as memory_4, memory_5", at)
-        # Titles that come again before a screen is full are those of another run.
+        # Titles that are repeated before a screen is full belong to another run.
         if self.kind != "vmstat" or self.since_titles < max(_SCREEN, self.longest):
             self.report = 0
         self.longest = max(self.longest, self.since_titles)
@@ -169,7 +169,7 @@ class _Reader:
 
 
 def read(source: Source, zone: str | None = None) -> Recording:
-    """Reads the output of one or several runs of vmstat."""
+    """Read the output of one or several runs of vmstat."""
     text = source.text().without_cut_line()
     reader = _Reader(zone)
     for at, line in enumerate(text.lines(), 1):
@@ -205,9 +205,9 @@ def read(source: Source, zone: str | None = None) -> Recording:
 
 
 def _there(name: str, rows: Sequence[Row]) -> dict[str, Any]:
-    """The columns that any row has."""
+    """Return the columns that any row has."""
     there = {column for row in rows for column, value in row.items() if value is not None}
-    # A title of a release to come is a number too.
+    # A title of a future release is a number too.
     return {column: kind for column, kind in _SCHEMAS[name].items() if column in there} | dict.fromkeys(
         sorted(there - _SCHEMAS[name].keys()), pl.Float64()
     )

@@ -1,15 +1,15 @@
-"""vscsiStats histograms, ESX 3.5 to ESXi 8: `vscsiStats -p all -c` (CSV) and what `-p` prints without `-c`.
+"""vscsiStats histograms, ESX 3.5 to ESXi 8: `vscsiStats -p all -c` (CSV) and the output of `-p` without `-c`.
 
-Where a histogram lacks limits that the others of its kind in the file have, `from` is the limit that stands before `to`
-in those; a bin whose limits cannot be told so is left out. A warning says either.
+If a histogram is missing limits that others of its kind in the file have, `from` is the limit before `to` in the
+others. A bin whose limits remain unknown is left out. A warning reports either case.
 
-A histogram is of all commands since collection was started or reset, so that several samples of one disk add up: what
-happened between two is their difference.
+A histogram covers all commands since collection was started or reset, so several samples of one disk accumulate: the
+activity between two samples is their difference.
 
 Source: the printed form shows the limits as `(<= 4096)` and the last as `(> 524288)`; the CSV repeats the last limit
 instead. "A histogram bar height shows the total number of data points in the range from the previous value to this one"
-(I. Ahmad, who wrote the program, virtualirfan.com/vscsistats). The printed form is known from articles on the program
-only, no whole capture of it could be had.
+(I. Ahmad, who wrote the program, virtualirfan.com/vscsistats). The printed form is known only from articles on the
+program: no whole capture of it was available.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ FORMAT = "vscsistats"
 Row = dict[str, Any]
 
 _Bin = tuple[int, int, bool]
-"""Commands, limit, and whether it is the one without an end."""
+"""Commands, limit, and whether it is the bin without an end."""
 _Limit = tuple[int | None, int | None]
 """From and to."""
 
 _LARGEST = (1 << 63) - 1
 _LONGEST = 1000
-"""Characters of a line that are looked at: names of VMs and files are shorter."""
+"""Most characters of a line that are read: names of VMs and files are shorter."""
 _SCHEMAS, _LINES, _KINDS = schemas(__file__), kinds(__file__), data(__file__)["kinds"]
 
 
 def read(source: Source) -> Recording:
-    """Reads histograms."""
+    """Read histograms."""
     text = source.text()
     lines = text.lines()
     vms = _names(lines)
@@ -79,7 +79,7 @@ def read(source: Source) -> Recording:
 
 
 def _blocks(lines: list[str]) -> tuple[list[tuple[int, str]], list[tuple[tuple[int, str], list[tuple[int, str]]]]]:
-    """The lines before the first title, and each title with the lines below it."""
+    """Return the lines before the first title, and each title with the lines below it."""
     before: list[tuple[int, str]] = []
     blocks: list[tuple[tuple[int, str], list[tuple[int, str]]]] = []
     for number, line in enumerate(lines, 1):
@@ -91,13 +91,13 @@ def _blocks(lines: list[str]) -> tuple[list[tuple[int, str]], list[tuple[tuple[i
 
 
 def _names(lines: Iterable[str]) -> dict[int, str]:
-    """World group to VM, from what `vscsiStats -l` prints."""
+    """Return the VM of each world group, from the output of `vscsiStats -l`."""
     found = ((_LINES["world"].search(line), _LINES["vm"].search(line[:_LONGEST])) for line in lines)
     return {int(world[1]): vm["name"].strip('" ') for world, vm in found if world and vm}
 
 
 def _strange(lines: Iterable[tuple[int, str]]) -> Iterator[Note]:
-    """One note on lines that say nothing known."""
+    """Yield one note on unknown lines."""
     return strange(((number, line) for number, line in lines if not _harmless(line)), "not understood, left out")
 
 
@@ -107,7 +107,7 @@ def _harmless(line: str) -> bool:
 
 
 def _whose(title_line: str, line: int) -> tuple[Row, list[Note]]:
-    """What a histogram is of, from its title line.
+    """Return the subject of a histogram, from its title line.
 
     >>> _whose("Histogram: latency of Read IOs in Microseconds (us),virtual machine worldGroupID : 7 {", 1)[0]
     {'world_group_id': 7, 'handle_id': None, 'disk': None, 'histogram': 'latency', 'direction': 'read', 'unit': 'us'}
@@ -139,7 +139,7 @@ def _whose(title_line: str, line: int) -> tuple[Row, list[Note]]:
 
 
 def _histogram(rows: list[tuple[int, str]], *, cut: bool) -> tuple[Row, list[_Bin], list[Note]]:
-    """What is printed above the bins; (commands, limit, open end) of each; notes. `cut`: the last line has no end."""
+    """Return the values above the bins; (commands, limit, open end) of each bin; notes. `cut`: the last line is cut."""
     summary: Row = {}
     bins: list[_Bin] = []
     other: list[tuple[int, str]] = []
@@ -162,7 +162,7 @@ def _histogram(rows: list[tuple[int, str]], *, cut: bool) -> tuple[Row, list[_Bi
 
 
 def _limits(bins: Sequence[_Bin]) -> Iterator[Row]:
-    """Limits and count of each bin: the last repeats the limit before it, and has no end."""
+    """Yield limits and count of each bin: the last repeats the limit before it, and has no end."""
     previous = None
     for place, (count, limit, over) in enumerate(bins):
         open_end = over or (place == len(bins) - 1 and limit == previous)
@@ -171,7 +171,7 @@ def _limits(bins: Sequence[_Bin]) -> Iterator[Row]:
 
 
 def _usual(histograms: Iterable[tuple[str, Sequence[_Bin]]]) -> dict[str, tuple[_Limit, ...]]:
-    """The limits of each kind of histogram: those that most of the kind have, and of as many the ones with more."""
+    """Return the most common limits of each kind of histogram; among equally common ones, the longest."""
     found: dict[str, Counter[tuple[_Limit, ...]]] = {}
     for kind, bins in histograms:
         limits = tuple((row["from"], row["to"]) for row in _limits(bins))
@@ -180,14 +180,14 @@ def _usual(histograms: Iterable[tuple[str, Sequence[_Bin]]]) -> dict[str, tuple[
 
 
 def _as_usual(bins: Sequence[_Bin], usual: Sequence[_Limit], line: int) -> tuple[list[Row], list[Note]]:
-    """The bins of a histogram, with the intervals that others of its kind have, where it is of the same limits."""
+    """Return the bins of a histogram, with the usual intervals of its kind if it has the same limits."""
     rows = list(_limits(bins))
     own = {(row["from"], row["to"]) for row in rows}
     ends = {to: (begin, to) for begin, to in usual}
     known = [row["to"] in ends for row in rows]
     if own == {*usual} or sum(known) * 2 <= len(rows):
         return rows, []
-    # Without its pair the last limit is that of the bin that has no end, or of the one before: it cannot be told.
+    # Without its pair, the last limit may be of the open-ended bin or of the one before: unknown.
     alone = len(bins) > 0 and not bins[-1][2] and rows[-1]["to"] is not None and None in ends
     kept = [
         {"from": ends[row["to"]][0], "to": row["to"], "count": row["count"]}
@@ -201,7 +201,7 @@ def _as_usual(bins: Sequence[_Bin], usual: Sequence[_Limit], line: int) -> tuple
 
 
 def _check(summary: Row, bins: Sequence[_Bin], line: int) -> Iterator[Note]:
-    """Notes on a histogram that does not agree with itself."""
+    """Yield notes on a histogram that does not agree with itself."""
     limits = [limit for _, limit, _ in bins]
     if any(low >= high for low, high in pairwise(limits[:-1])):
         yield Note("the limits of its bins do not rise: lines may be lost or repeated", line, severity="warning")

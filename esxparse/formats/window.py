@@ -1,4 +1,4 @@
-"""The part of a recording that is asked for, by time."""
+"""The requested part of a recording, by time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from esxparse.schema import TIME
 
 
 def inside(times: pl.Series, bounds: Window) -> NDArray[np.int64]:
-    """Places of the times that are in the window."""
+    """Return the places of the times in the window."""
     frame = times.to_frame("time").with_row_index("place")
     if bounds.start:
         frame = frame.filter(pl.col("time") >= bounds.start)
@@ -30,17 +30,17 @@ def inside(times: pl.Series, bounds: Window) -> NDArray[np.int64]:
 
 
 def filtered(tables: Mapping[str, pl.LazyFrame], wanted: pl.Expr) -> dict[str, pl.LazyFrame]:
-    """Return the tables with the rows whose `time` is wanted; those without a time stay whole."""
+    """Return the tables with the rows whose `time` is wanted; tables without a time stay whole."""
     return {name: table.filter(wanted) if "time" in table.collect_schema() else table for name, table in tables.items()}
 
 
 def cut(tables: Mapping[str, pl.LazyFrame], bounds: Window) -> dict[str, pl.LazyFrame]:
-    """The tables with the rows in the window; those without a time stay whole.
+    """Return the tables with the rows in the window; tables without a time stay whole.
 
     Of each period of `every`, counted from the first time in the window, the rows of the first time are kept.
 
     Raises:
-        EsxparseError: There are times, and none is in the window.
+        EsxparseError: There are times, but none in the window.
     """
     dated = [name for name, frame in tables.items() if frame.collect_schema().get("time") == TIME]
     if bounds == EVERYTHING or not dated:

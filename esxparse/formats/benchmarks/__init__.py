@@ -1,1 +1,1 @@
-"""What micro-benchmarks print, each format a module; all give the table `benchmark_results`."""
+"""Readers of micro-benchmarks, one module per format; all return the table `benchmark_results`."""

@@ -37,7 +37,7 @@ _SIDES = {"min": "min_ms", "avg": "mean_ms", "max": "max_ms"}
 
 
 def _ms(text: str) -> float | None:
-    """Milliseconds of a length of time such as `2m3.241s`, `588ms`, `14.5ms`.
+    """Return the milliseconds of a length of time such as `2m3.241s`, `588ms`, `14.5ms`.
 
     >>> _ms("2m3.241s"), _ms("588ms"), _ms("108us"), _ms("soon")
     (123241.0, 588.0, 0.108, None)
@@ -58,7 +58,7 @@ def _kind(what: str, mixed: bool) -> str:
 
 
 def _is_damaged(match: re.Match[str]) -> bool:
-    """Whether a line has other cells than the program prints under its label: blanks between digits make more."""
+    """Return whether a line has unexpected cells for its label: blanks between digits make extra cells."""
     label, inside = match["label"].strip(), _PATTERNS["list"].fullmatch(match["rest"].strip())
     if label.endswith("% us"):
         return not (inside and _PATTERNS["steps"].fullmatch(inside["inside"]))
@@ -84,14 +84,14 @@ def _line(report: Report, found: Match[str]) -> bool:
 
 
 def read_text(lines: Sequence[str]) -> Report:
-    """The phases of the text results."""
+    """Return the phases of the text results."""
     report = _LINES.read(lines)
     report.remarks = Notes([*report.notes("elbencho"), *left_out(report.kept["unknown"])])
     return report
 
 
 def _of_line(match: Match[str], phase: Part) -> bool:
-    """Adds what a line says of its phase."""
+    """Add the content of a line to its phase."""
     label, inside = match["label"].strip(), _PATTERNS["list"].fullmatch(match["rest"].strip())
     if inside:
         return _of_list(label, inside["inside"], phase)
@@ -111,7 +111,7 @@ def _of_line(match: Match[str], phase: Part) -> bool:
 
 
 def _of_list(label: str, inside: str, phase: Part) -> bool:
-    """Adds latencies, percentiles or a histogram."""
+    """Add latencies, percentiles or a histogram."""
     if (match := _PATTERNS["of"].fullmatch(label)) is None:
         return label in {"Time ms each", "Svc compl. time"}
     of = _kind(match["what"], match["side"] == "rd")
@@ -129,7 +129,7 @@ def _of_list(label: str, inside: str, phase: Part) -> bool:
 
 
 def read_csv(lines: Sequence[str]) -> Report:
-    """The phases of the CSV results; releases have columns more or less, and a file may have titles again."""
+    """Return the phases of the CSV results; columns differ between releases, and a file may repeat the titles."""
     report = Report()
     titles: list[str] = []
     for report.place, line in enumerate(lines, 1):
@@ -148,7 +148,7 @@ def read_csv(lines: Sequence[str]) -> Report:
 
 
 def _of_cell(title: str, value: float | None, phase: Fields) -> None:
-    """Adds the figure that a column of the CSV holds."""
+    """Add the figure in a column of the CSV."""
     name, _, done = title.removesuffix("]").rpartition(" [")
     if (latency := _PATTERNS["csv_latency"].fullmatch(title)) and value is not None:
         of = _kind(latency["what"], bool(latency["mix"]))
@@ -158,7 +158,7 @@ def _of_cell(title: str, value: float | None, phase: Fields) -> None:
 
 
 def read_json(text: str) -> Report:
-    """The phases of the JSON results."""
+    """Return the phases of the JSON results."""
     report = Report()
     for line, one in each_object(text, report.remarks):
         report.place = line
@@ -182,7 +182,7 @@ def read_json(text: str) -> Report:
 
 
 def _of_latency(latency: Fields, phase: Part) -> None:
-    """Adds what the JSON says of latencies: of I/Os and entries, and of the reads in a mix."""
+    """Add latencies from the JSON: of I/Os and entries, and of the reads in a mix."""
     for what in ("IO", "entries"):
         both = mapping(latency.get(what))
         for mixed, part in ((False, both), (True, mapping(both.get("rwmix_read")))):
@@ -198,13 +198,13 @@ def _of_latency(latency: Fields, phase: Part) -> None:
 
 
 def _times(texts: Sequence[str], order: DateOrder | None) -> tuple[dict[str, Stamp | None], list[Note]]:
-    """The time of each text, and notes on the order of dates: elbencho writes ISO 8601, spreadsheets do not."""
+    """Return the time of each text, and notes on the order of dates: elbencho writes ISO 8601, spreadsheets do not."""
     orders, notes = orders_of(texts, order)
     return {text: read_date(text, orders[text]) if text in orders else stamp(text) for text in texts}, notes
 
 
 def read_live(lines: Sequence[str], order: DateOrder | None) -> Report:
-    """The lines of `--livecsv`."""
+    """Return the lines of `--livecsv`."""
     titles = [cell.lower() for cell in cells_of(lines[0])]
     times, order_notes = _times([(cells_of(line) or [""])[0] for line in lines[1:]], order)
     report = Report(remarks=Notes(order_notes))
@@ -226,7 +226,7 @@ def read_live(lines: Sequence[str], order: DateOrder | None) -> Report:
 
 
 def _converted(row: Fields) -> Fields:
-    """A row with MiB and seconds, whatever its form has."""
+    """Return a row converted to MiB and seconds."""
     found = dict(row)
     for name, value in row.items():
         for suffix, other, factor in (
@@ -242,7 +242,7 @@ def _converted(row: Fields) -> Fields:
 
 
 def run_of(phase: Part) -> Run:
-    """The end of a phase as the common table has it."""
+    """Return the end of a phase for the common table."""
     figures = figures_of(_converted(phase.facts["last"]), _DATA["figures"])
     for of, sides in phase.facts["latency"].items():
         prefix = {"io": "latency", "entries": "entry_latency"}.get(of, f"{of.replace(' ', '_')}_latency")
@@ -270,7 +270,7 @@ def _add_rows(report: Report, order: DateOrder | None) -> None:
 
 
 def read(source: Source, date_order: DateOrder | None = None) -> Recording:
-    """Reads one file of results, of one run or many; `date_order` is of dates that a spreadsheet rewrote."""
+    """Read one file of results, of one run or many; `date_order` applies to dates that a spreadsheet rewrote."""
     text = source.text().without_cut_line()
     lines = text.lines()
     if text.text.lstrip().startswith("{"):

@@ -1,6 +1,6 @@
 """HPC Challenge (HPCC 1.0 to 1.5), `hpccoutf.txt`: one run or several, appended as HPCC does.
 
-Source: hpcc.c, io.c of HPCC 1.5.0, and output of Debian's hpcc; GB is 10**9 bytes there, "1 MB/s = 10**6 byte/sec".
+Source: hpcc.c, io.c of HPCC 1.5.0, and output of Debian's hpcc; its GB is 10**9 bytes, "1 MB/s = 10**6 byte/sec".
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _summary(report: Report, found: Match[str]) -> bool:
 
 @_LINES.reads("spread")
 def _spread(report: Report, found: Match[str]) -> bool:
-    """Add one side of a figure. Lines of the summary may look alike, and are not one."""
+    """Add one side of a figure. Lines of the summary may look alike, but are not figures."""
     if report.under != "Summary":
         metric, _, unit = found["metric"].replace("Gflop", "GFlop").rpartition(" ")
         row = {"part": report.under, "metric": metric or None, "unit": unit}
@@ -92,14 +92,14 @@ def _passed(report: Report, _: Match[str]) -> None:
 
 
 def runs_of(run: Part) -> list[Run]:
-    """The summary of a run as the common table has it."""
+    """Return the summary of a run for the common table."""
     facts = {row["name"]: number(row["value"]) for row in run.rows["summary"]}
     processes = whole(facts.get("CommWorldProcs"))
     found: dict[str, list[Figure]] = {}
     for name, value in facts.items():
         for pattern, (metric, unit, better, *factor) in _FIGURES:
             if match := pattern.match(name):
-                # What was not run is 0 or negative there.
+                # Tests that were not run are 0 or negative.
                 measured = scaled(value, *factor or [1.0]) if value and value > 0 else None
                 found.setdefault(match["test"], []).append(Figure(metric, measured, unit, BETTER[better]))
     success = None if facts.get("Success") is None else facts["Success"] == 1
@@ -108,7 +108,7 @@ def runs_of(run: Part) -> list[Run]:
 
 
 def about(runs: Sequence[Part]) -> Notes:
-    """Notes on parts that failed or did not end, and on runs without a summary."""
+    """Return notes on parts that failed or did not end, and on runs without a summary."""
     notes = Notes()
     for place, run in enumerate(runs, 1):
         for part, state in run.facts["parts"].items():
@@ -122,7 +122,7 @@ def about(runs: Sequence[Part]) -> Notes:
 
 
 def read(source: Source) -> Recording:
-    """Reads one or many runs of HPCC."""
+    """Read one or many runs of HPCC."""
     text = source.text().without_cut_line()
     report = _LINES.read(text.lines())
     notes = Notes([*text.notes, *about(report.runs)])

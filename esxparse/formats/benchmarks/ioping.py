@@ -1,7 +1,7 @@
 r"""ioping (0.6 to 1.3): requests, periodic and final statistics, raw statistics (`-B`, `-p`, `-P`), JSON (`-J`).
 
-`-I` prints times of any form and without a year: they are not read. A file that is only raw lines (`-B`) is known by
-them: the rate of a line is its number of requests by their time.
+`-I` prints times of any form and without a year: they are not read. A file of only raw lines (`-B`) is recognised
+because the rate of a line is its number of requests by their time.
 Source: ioping.c 1.3 (print_statistics, dump_statistics, json_*), ioping.1; KiB, MiB are powers of 1024, `k` is 1000.
 """
 
@@ -29,11 +29,11 @@ _LINES, _PATTERNS = Lines(__file__), kinds(__file__, "patterns")
 _MS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3, "sec": 1e3, "min": 6e4, "hour": 3.6e6, "day": 8.64e7}
 _WAYS = {"<<<": "read", "from": "read", ">>>": "write", "to": "write", "read": "read", "written": "write"}
 _LONGEST = 2000
-"""Characters of a line that are read: all that the program prints has fewer."""
+"""Most characters of a line that are read: lines of the program are shorter."""
 
 
 def _told(line: str) -> bool:
-    """Whether the numbers of a raw line are those of ioping: rate, extremes and mean are of one kind."""
+    """Return whether the numbers of a raw line fit ioping: its rate, extremes and mean agree."""
     values = [int(cell) for cell in line.split()] if _LINES["raw"].match(line) and len(line) < 400 else []  # noqa: PLR2004
     if not values or not values[0] or not values[1]:
         return False
@@ -42,7 +42,7 @@ def _told(line: str) -> bool:
 
 
 def recognise(head: Head) -> bool:
-    """A request, the title of statistics, raw statistics from the first line on, or objects of `-J`."""
+    """Return whether a head has a request, title of statistics, raw statistics on its first line, or `-J` objects."""
     if not head.holds("request=", "ioping statistics", '"ignored"', '"mdev"'):
         return _told(head.text.partition("\n")[0].strip())
     if head.text.lstrip().startswith("["):
@@ -52,19 +52,19 @@ def recognise(head: Head) -> bool:
 
 
 def duration_ms(text: str) -> float | None:
-    """The milliseconds of a text such as `1.5 us`."""
+    """Return the milliseconds of a text such as `1.5 us`."""
     value, unit = text.split(" ")
     return scaled(value, _MS[unit])
 
 
 def _many(text: str, base: int) -> float | None:
-    """A number that may end in `k`, `M` ..., powers of `base`."""
+    """Return a number that may end in `k`, `M` ..., powers of `base`."""
     letter = text[-1:].strip("0123456789. ").lower()
     return times(number(text.rstrip("kKmMgGtTpP ")), base ** POWERS[letter])
 
 
 def _counted(count: object) -> int | None:
-    """A number of requests, which is rounded where it has a `k`."""
+    """Return a number of requests, rounded if it has a `k`."""
     return whole(round(count)) if isinstance(count, float) else None
 
 
@@ -85,11 +85,11 @@ _STATISTICS: Mapping[str, Callable[[object], float | None]] = {
     "generated": whole,
     "generated_s": _seconds,
 }
-"""Raw statistics in their order."""
+"""Raw statistics in order."""
 
 
 def statistics(cells: Iterable[object]) -> Fields:
-    """A row of `intervals` from raw statistics."""
+    """Return a row of `intervals` from raw statistics."""
     return {name: read_cell(cell) for (name, read_cell), cell in zip(_STATISTICS.items(), cells, strict=False)}
 
 
@@ -155,7 +155,7 @@ def _sides(report: Report, found: Match[str]) -> None:
 
 
 def read_objects(text: str) -> Report:
-    """The run that the objects of `-J` are of; the end may be missing."""
+    """Return the run that the objects of `-J` describe; the end may be missing."""
     report = Report()
     run = report.begin(target=None)
     for line, one in each_object(text, report.remarks):
@@ -181,13 +181,13 @@ def read_objects(text: str) -> Report:
 
 
 def run_of(run: Part) -> Run:
-    """A run as the common table has it: its last statistics are of the whole, below a title if it has one."""
+    """Return a run for the common table: its last statistics, below a title if any, cover the whole run."""
     requests, intervals = run.rows["requests"], run.rows["intervals"]
     operations = {row["operation"] for row in requests} - {None}
     test = "read-write" if len(operations) > 1 else next(iter(operations), run.facts.get("operation")) or "unknown"
     sizes = {row["bytes"] for row in requests}
     parts = [f"{size} bytes" for size in sorted(sizes - {None})] if distinct(sizes) == 1 else []
-    # If those below the title cannot be read, the last ones are of an interval.
+    # If statistics below the title cannot be read, the last ones cover only an interval.
     last: Fields = next(reversed(intervals[run.facts.get("before_title", 0) :]), {})
     values = {**last, "mib_per_s": scaled(last.get("bytes_per_s"), 2**-20)}
     figures = figures_of(values, data(__file__)["figures"])
@@ -195,7 +195,7 @@ def run_of(run: Part) -> Run:
 
 
 def read(source: Source) -> Recording:
-    """Reads the output of one or many runs."""
+    """Read the output of one or many runs."""
     text = source.text().without_cut_line()
     if text.text.lstrip().startswith(("[", "{")):
         report = read_objects(text.text)

@@ -1,7 +1,7 @@
 """iperf3 (3.0 to 3.1x): JSON (`-J`), its stream (`--json-stream`) and text, of clients and servers, many in a file.
 
 Mbit is 10**6 bits. In text, `KBytes`, `MBytes`, `GBytes` are 2**10, 2**20, 2**30 bytes, and `Kbits` ... are powers
-of 1000 (units.c); it rounds to three digits. A document with an `error` keeps what was measured before it.
+of 1000 (units.c); iperf3 rounds to three digits. A document with an `error` keeps earlier measurements.
 Source: iperf_api.c, iperf_locale.c, units.c of 3.0.11, 3.7, 3.12 and 3.17; `--json-stream`: one event a line.
 """
 
@@ -32,7 +32,7 @@ _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 
 def recognise(head: Head) -> bool:
-    """By the keys of its document, by its events, or by the titles of its text with what only iperf3 prints."""
+    """Return whether a head has keys of the document, events, or text titles and words that only iperf3 prints."""
     text = head.text
     if _SIGNS["event"].search(text) and ('"interval"' in text or "iperf" in text or "bits_per_second" in text):
         return True
@@ -44,7 +44,7 @@ def recognise(head: Head) -> bool:
 
 
 def _size(text: str | None) -> float | None:
-    """Bytes by 1024, bits by 1000, of a text such as `1.10 GBytes`."""
+    """Return the size in a text such as `1.10 GBytes`: bytes with factors of 1024, bits with factors of 1000."""
     cell, _, unit = (text or "").partition(" ")
     power = _POWERS[unit.removesuffix("Bytes").removesuffix("bits")]
     return times(number(cell), (1024.0 if unit.endswith("Bytes") else 1000.0) ** power)
@@ -70,7 +70,7 @@ def _first(report: Report, _: Match[str]) -> bool:
 
 @_LINES.reads("result")
 def _result(report: Report, found: Match[str]) -> None:
-    """Add a line of a stream or of their sum: an interval, or a side's account at the end."""
+    """Add a line of a stream or of their sum: an interval, or a side's totals at the end."""
     facts, rest = report.run.facts, found["rest"]
     side = _SIDE.search(rest)
     row: Fields = found.groupdict() | {"stream": found["stream"].lower(), "side": side[1] if side else None}
@@ -81,7 +81,7 @@ def _result(report: Report, found: Match[str]) -> None:
         row |= end.groupdict()
     if "cwnd_bytes" in row:
         row["cwnd_bytes"] = _bytes(row["cwnd_bytes"])
-    # An old release ends with lines like those of intervals, below their own titles.
+    # An old release ends with lines like interval lines, below their own titles.
     row["final"] = row["side"] is not None or ("ended" in facts and facts.get("titles", 0) > 1)
     report.run.rows["results"].append(typed(row, _SCHEMAS["intervals"]))
     facts["has_result"] = True
@@ -104,7 +104,7 @@ def _failed(report: Report, found: Match[str]) -> None:
 
 
 def _figures(summary: Sequence[Fields]) -> list[Figure]:
-    """The summary of a test, from its sums, or from its only stream."""
+    """Return the summary of a test, from its sums, or from its only stream."""
     figures = []
     for row in [row for row in summary if row["stream"] == "sum"] or summary:
         tail = "_reverse" if row["direction"] == "reverse" else ""
@@ -123,7 +123,7 @@ def _settle(test: Part) -> None:
     rows, facts = test.rows["results"], test.facts
     client = not any((row["role"] or "").endswith("S") for row in rows)
     for row in rows:
-        # What the client sends is forward, whoever printed the line.
+        # Data sent by the client is forward, whichever side printed the line.
         forward = row["role"] in (None, "TX-C" if client else "RX-S")
         row["direction"] = "forward" if forward else "reverse"
     final = [row for row in rows if row["final"]]
@@ -138,7 +138,7 @@ def _settle(test: Part) -> None:
 
 
 def read_text(lines: Sequence[str]) -> Report:
-    """The tests of a text."""
+    """Return the tests of a text."""
     report = _LINES.read(lines)
     for test in report.runs:
         _settle(test)
@@ -147,7 +147,7 @@ def read_text(lines: Sequence[str]) -> Report:
 
 
 def read(source: Source) -> Recording:
-    """Reads one or many tests of iperf3, whatever the mix of their forms."""
+    """Read one or many tests of iperf3, whatever the mix of their forms."""
     content = source.text()
     report = iperf3_json.read(content.text)
     if not report.runs and not report.remarks:

@@ -30,7 +30,7 @@ def _decoded(at: int, effort: Effort) -> tuple[Any, int] | None:
 
 
 def _salvaged(text: str, at: int, end: int, effort: Effort) -> dict[str, Any]:
-    """The complete parts of a damaged document."""
+    """Return the complete parts of a damaged document."""
     document: dict[str, Any] = {}
     place = at
     while not effort.spent and (match := _PART.search(text, place, end)):
@@ -49,7 +49,7 @@ def _salvaged(text: str, at: int, end: int, effort: Effort) -> dict[str, Any]:
 
 
 def documents(text: str) -> tuple[list[tuple[int, dict[str, Any]]], list[Note], list[tuple[int, str]]]:
-    """The documents of a text (repaired if possible) with their first lines; notes; lines between them."""
+    """Return the documents of a text (repaired if possible) with their first lines; notes; lines between them."""
     mended, many = NOT_A_NUMBER.subn("null", text)
     notes = Notes([Note(f"{many} numbers are nan or inf: left out")] if many else [])
     found: list[tuple[int, dict[str, Any]]] = []
@@ -85,7 +85,7 @@ def documents(text: str) -> tuple[list[tuple[int, dict[str, Any]]], list[Note], 
 
 
 def gathered(found: list[tuple[int, dict[str, Any]]]) -> tuple[list[tuple[int, dict[str, Any]]], list[Note]]:
-    """Documents with the events of `--json-stream` put together, each test as one document."""
+    """Return documents, with the events of `--json-stream` combined into one document per test."""
     whole: list[tuple[int, dict[str, Any]]] = []
     notes = Notes()
     stream: dict[str, Any] | None = None
@@ -115,7 +115,7 @@ def _row(part: Mapping[str, Any], forward: bool | None) -> Fields:
 
 
 def read_intervals(document: Mapping[str, Any], *, forward: bool | None, start: datetime | None) -> list[Fields]:
-    """The intervals of a test: one row for each stream, and one for their sum in each direction."""
+    """Return the intervals of a test: one row for each stream, and one for their sum in each direction."""
     rows = []
     for interval in map(mapping, listed(document.get("intervals"))):
         parts = [(str(part.get("socket")), part) for part in map(mapping, listed(interval.get("streams")))]
@@ -132,7 +132,7 @@ def read_intervals(document: Mapping[str, Any], *, forward: bool | None, start: 
 
 
 def read_streams(end: Mapping[str, Any], *, forward: bool | None) -> list[Fields]:
-    """The streams at the end of a test, as each side reports them."""
+    """Return the streams at the end of a test, as each side reports them."""
     rows = []
     for stream in map(mapping, listed(end.get("streams"))):
         for side in ("sender", "receiver", "udp"):
@@ -148,7 +148,7 @@ def _rate(metric: str, part: Mapping[str, Any]) -> Figure:
 
 
 def read_figures(end: Mapping[str, Any]) -> list[Figure]:
-    """The summary of a test."""
+    """Return the summary of a test."""
     figures = []
     for suffix in ("", "_bidir_reverse"):
         tail = "_reverse" if suffix else ""
@@ -159,7 +159,7 @@ def read_figures(end: Mapping[str, Any]) -> list[Figure]:
         elif total:
             figures.append(_rate(f"throughput{tail}", total))
         figures.append(lower(f"retransmits{tail}", number(sent.get("retransmits")), "1"))
-        # The receiver knows what was lost; old releases have its account in the sum.
+        # The receiver counts losses; old releases have its totals in the sum.
         lossy = received if "lost_percent" in received else total
         figures.append(lower(f"jitter{tail}", number(lossy.get("jitter_ms")), "ms"))
         figures.append(lower(f"lost{tail}", number(lossy.get("lost_percent")), "%"))
@@ -170,7 +170,7 @@ def read_figures(end: Mapping[str, Any]) -> list[Figure]:
 
 
 def settled(start: Mapping[str, Any]) -> str:
-    """The settings of a test, as text."""
+    """Return the settings of a test, as text."""
     test = mapping(start.get("test_start"))
     rate = number(test.get("target_bitrate", start.get("target_bitrate")))
     return listing(
@@ -182,7 +182,7 @@ def settled(start: Mapping[str, Any]) -> str:
 
 
 def read_test(line: int, document: Mapping[str, Any]) -> Part:
-    """One document."""
+    """Return the test in one document."""
     start, end = mapping(document.get("start")), mapping(document.get("end"))
     about = mapping(start.get("test_start"))
     names = (str(about.get("protocol") or "tcp").lower(), "_reverse" if about.get("reverse") in (1, True) else "")
@@ -192,7 +192,7 @@ def read_test(line: int, document: Mapping[str, Any]) -> Part:
     millis = number(stamp.get("timemillisecs"))
     seconds = number(stamp.get("timesecs")) if millis is None else millis / 1000
     began = datetime.fromtimestamp(seconds, UTC) if seconds is not None and 0 < seconds < _LAST_SECOND else None
-    # In a test both ways, the client's own sending is forward; a server sees it from the other side.
+    # In a bidirectional test, the client's own sending is forward; a server sees the other side.
     forward = ("accepted_connection" not in start) if bidir else None
     error, release = document.get("error"), start.get("version")
     test = Part(line, figures=read_figures(end))
@@ -209,7 +209,7 @@ def read_test(line: int, document: Mapping[str, Any]) -> Part:
 
 
 def read(text: str) -> Report:
-    """The tests of a text that holds iperf3's JSON; empty if it has no JSON."""
+    """Return the tests of a text with iperf3's JSON; empty if it has no JSON."""
     found, notes, rest = documents(text)
     whole, more = gathered(found)
     report = Report([read_test(line, document) for line, document in whole], remarks=Notes([*notes, *more]))

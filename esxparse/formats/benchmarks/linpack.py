@@ -1,6 +1,6 @@
 """LINPACK: Intel MKL's shared memory benchmark (xlinpack, runme), and HPL (netlib 1.0 to 2.3, Intel, NVIDIA, AMD).
 
-A file that ends before its result keeps its `progress`, and has no `benchmark_results`; a note says so.
+A file that ends before its result keeps its `progress`, and has no `benchmark_results`; a note reports this.
 Source: HPL testing/ptest/HPL_pdtest.c; MKL's lin_* sample outputs; progress lines from real captures.
 """
 
@@ -100,7 +100,7 @@ def _progress(report: Report, found: Match[str]) -> None:
 
 
 def unfinished(report: Report, last: int) -> list[Note]:
-    """A note where HPL began and did not end."""
+    """Return a note if HPL began but did not end."""
     begun, solves = report.kept["hpl_banner"], len(report.rows["hpl"])
     if not begun or not solves or report.kept["hpl_end"]:
         return []
@@ -112,14 +112,14 @@ def unfinished(report: Report, last: int) -> list[Note]:
 
 
 def run_of(solve: Fields) -> Run:
-    """One solve as the common table has it."""
+    """Return one solve for the common table."""
     figures = figures_of(solve, _DATA["figures"])
     settings = settings_of(solve, _DATA["shown"][solve["benchmark"]])
     return Run(f"n {solve['size']}", settings, tuple(figures), solve["passed"])
 
 
 def about(report: Report, last: int) -> list[Note]:
-    """Notes on the solves."""
+    """Return notes on the solves."""
     notes = Notes()
     solves, progress = [*report.rows["linpack"], *report.rows["hpl"]], report.rows["progress"]
     for solve in [solve for solve in solves if solve["passed"] is False]:
@@ -138,13 +138,13 @@ def about(report: Report, last: int) -> list[Note]:
 
 
 def repeated(solves: Sequence[Fields]) -> list[Fields]:
-    """Number the repetitions of solves."""
+    """Return the solves with the number of their repetition."""
     again = repetitions(map(run_of, solves))
     return [{**solve, "repetition": repetition} for solve, repetition in zip(solves, again, strict=True)]
 
 
 def read(source: Source) -> Recording:
-    """Reads the output of one or many runs of MKL's LINPACK or of HPL."""
+    """Read the output of one or many runs of MKL's LINPACK or of HPL."""
     text = source.text().without_cut_number("nan")
     lines = text.lines()
     report = LINES.read(lines)

@@ -29,7 +29,7 @@ _NOT_TESTS = frozenset({"Runtime", "configuration", "run information", "CPU"})
 
 
 def figures_named(values: Mapping[str, Any]) -> list[Figure]:
-    """Numbers by the names that the program prints, as the common table has them; without unknown names."""
+    """Return figures for the common table from numbers by printed name; unknown names are skipped."""
     figures = []
     for name, value in values.items():
         if match := _PERCENTILE.match(name.strip()):
@@ -40,7 +40,7 @@ def figures_named(values: Mapping[str, Any]) -> list[Figure]:
 
 
 def configured(settings: Mapping[str, Any], section: str) -> str:
-    """The settings as text, and which run of several it is."""
+    """Return the settings as text, including which of several runs it is."""
     parts = [f"{count} {what}" for what, count in settings.items() if count is not None]
     name = section.upper()
     if "RUN RESULTS" in name or "AVERAGE" in name:
@@ -85,7 +85,7 @@ def _row(report: Report, _: Match[str]) -> bool:
         return False
     test, numbers = " ".join(cells[: 1 - len(titles)]).lower(), cells[1 - len(titles) :]
     figures = [one for title, cell in zip(titles[1:], numbers, strict=True) for one in figures_named({title: cell})]
-    # The program prints zero and dashes for what it did not run.
+    # The program prints zero and dashes for commands that it did not run.
     if any(one.value for one in figures) or (figures and all(one.value is not None for one in figures)):
         _add(report, test, report.coming.get("section", "ALL STATS"), figures)
     return True
@@ -97,7 +97,7 @@ def _add(report: Report, test: str, section: str, figures: Sequence[Figure]) -> 
 
 
 def read_kind(report: Report, test: str, section: str, kind: Mapping[str, Any]) -> None:
-    """Adds one kind of command in a section of the document: figures, percentiles, seconds."""
+    """Add one kind of command in a section of the document: figures, percentiles, seconds."""
     shared = {"section": section, "test": test}
     figures = figures_named({name: value for name, value in kind.items() if not isinstance(value, dict | list)})
     metrics = {one.metric for one in figures}
@@ -117,7 +117,7 @@ def read_kind(report: Report, test: str, section: str, kind: Mapping[str, Any]) 
 
 
 def read_document(document: Mapping[str, Any]) -> Report:
-    """The JSON document: runs, percentiles, distributions, series, when it ran."""
+    """Return the content of the JSON document: runs, percentiles, distributions, series, times."""
     report = Report()
     about = {name.lower(): value for name, value in mapping(document.get("run information")).items()}
     settings = {name: value for name, value in about.items() if _LINES["setting"].match(f"{value} {name}")}
@@ -142,7 +142,7 @@ def read_document(document: Mapping[str, Any]) -> Report:
 
 
 def parse(text: str) -> tuple[Mapping[str, Any], list[Note]]:
-    """The document, repaired if it holds `nan` (not JSON) or was cut."""
+    """Return the document, repaired if it holds `nan` (not JSON) or was cut."""
     mended, many = NOT_A_NUMBER.subn("null", text[text.index("{") :])
     notes = Notes([Note(f"{many} numbers are nan or inf: left out")] if many else [])
     try:
@@ -153,7 +153,7 @@ def parse(text: str) -> tuple[Mapping[str, Any], list[Note]]:
     document: dict[str, Any] = {}
     effort = Effort(mended)
     for match in re.finditer(r'"(?P<name>[^"\n]+)"\s*:\s*(?=\{)', mended):
-        # Sections first, each kind of command by itself where a section is not whole.
+        # Sections first; if a section is not whole, each of its kinds of commands by itself.
         try:
             value, _ = effort.decode(match.end())
         except (ValueError, RecursionError):
@@ -169,7 +169,7 @@ def parse(text: str) -> tuple[Mapping[str, Any], list[Note]]:
 
 
 def read(source: Source) -> Recording:
-    """Reads memtier_benchmark's report, or its JSON document."""
+    """Read memtier_benchmark's report, or its JSON document."""
     text = source.text()
     if text.text.lstrip().startswith("{"):
         document, repairs = parse(text.text)

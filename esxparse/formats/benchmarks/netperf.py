@@ -1,9 +1,9 @@
 r"""netperf 2.x: classic text (TCP_STREAM, TCP_MAERTS, UDP_STREAM, TCP_RR, TCP_CRR ...), omni CSV, text, key=value.
 
-`configuration` holds destination and message sizes. Throughputs are all turned into Mbit/s: from `10^3bits`,
+`configuration` holds destination and message sizes. Throughputs are converted to Mbit/s from `10^3bits`,
 `10^6bits`, `10^9bits`, and `KBytes`, `MBytes`, `GBytes`, which are 2**10, 2**20, 2**30 bytes (netlib.c, calc_thruput).
-CPU figures below zero mean "not measured" and are left out. Results without titles (`-P 0`) are told by their
-shape: their protocol and unit are not in the file, and netperf's default, 10^6bits/s, is taken.
+CPU figures below zero mean "not measured" and are left out. Results without titles (`-P 0`) are recognised by their
+shape. Their protocol and unit are not in the file: netperf's default, 10^6bits/s, is assumed.
 Source: nettest_bsd.c, nettest_omni.c (titles and formats), hist.h of netperf 2.4 and 2.7; real captures.
 """
 
@@ -35,11 +35,11 @@ class Banners:
     """The banners, titles and commands above results."""
 
     failed: tuple[int, ...] = ()
-    """How many runs of each group had no result; none is known before the lines were gone through once."""
+    """Number of runs without a result in each group; empty on the first pass over the lines."""
     groups: list[list[int]] = field(default_factory=list)
-    """Banners without a result between them, and results below them, of which there should be as many."""
+    """For each group, the number of banners before a result and of the results below, which should be equal."""
     waiting: list[text.Banner] = field(default_factory=list)
-    """Banners whose results are still to come."""
+    """Banners that still wait for their results."""
     used: text.Banner | None = None
     unit: tuple[float, str] | None = None
     """The unit in the latest titles, or of the latest command."""
@@ -49,16 +49,16 @@ class Banners:
     """The lines of all commands."""
 
     def take(self, report: Report, family: str | None = None) -> text.Banner:
-        """Return the banner of a result that is there, or the test of its command."""
+        """Return the banner of a present result, or the test of its command."""
         if not self.waiting and self.commands:
-            # Of several commands without a result it is not known whose this is.
+            # With several commands without a result, it is unknown which of them has this one.
             tests = {one.banner.test for one in self.commands}
             places = {one.banner.destination for one in self.commands}
             test, place = (next(iter(some)) if len(some) == 1 else None for some in (tests, places))
             self.waiting = [text.Banner(test, place)] if test else []
         self.commands = []
         if self.groups and not self.groups[-1][1] and len(self.groups) <= len(self.failed):
-            # Runs one after another: who has no result was there before those that have one.
+            # Runs one after another: those without a result came first.
             self.give_up(report, self.failed[len(self.groups) - 1])
         if self.groups:
             self.groups[-1][1] += 1
@@ -66,7 +66,7 @@ class Banners:
         return self.used
 
     def give_up(self, report: Report, many: int) -> None:
-        """Give up the oldest banners that wait."""
+        """Give up the oldest waiting banners."""
         for banner in self.waiting[:many]:
             report.remarks.warn(f"{banner.test} has a banner and no result: the run failed, or was cut", banner.line)
         del self.waiting[:many]
@@ -162,7 +162,7 @@ def _csv(report: Report, _: Match[str]) -> bool:
     if not omni.is_csv_titles(report.line):
         return False
     separator = omni.separator_of(report.line)
-    # A last line may be wrapped so that no comma is left on it.
+    # A wrapped last line may have no comma.
     below = takewhile(lambda line: separator in line and not text.LINES["banner"].match(line), report.below)
     block = [report.line, *below]
     results, left = omni.read_csv(block)
@@ -208,7 +208,7 @@ def _titles(report: Report, _: Match[str]) -> None:
     banners: Banners = report.under
     banners.unit = omni.unit_of(report.line) or banners.unit
     if text.is_titles(report.line) and banners.used and not banners.waiting:
-        # Each test prints its banner first: the latest one belongs to another result.
+        # Each test prints its banner first: the latest banner belongs to another result.
         banners.used = None
         message = "column titles without a banner above them: test and destination are unknown"
         report.remarks.warn(message, report.place)
@@ -218,7 +218,7 @@ def _titles(report: Report, _: Match[str]) -> None:
 def _error(report: Report, _: Match[str]) -> None:
     report.keep("error")
     if report.under.waiting:
-        # That test prints no result.
+        # The last test prints no result.
         report.under.waiting.pop()
         report.under.groups[-1][0] -= 1
 
@@ -249,7 +249,7 @@ def _alone(report: Report, found: Match[str]) -> bool:
 
 
 def read_report(lines: Sequence[str], failed: tuple[int, ...] | None = None) -> Report:
-    """Read the lines of a file: twice if it has fewer results than banners, to know which runs had none."""
+    """Read the lines of a file, twice if it has fewer results than banners, to find the runs without a result."""
     banners = Banners(failed or ())
     report = text.LINES.read(lines, Report(under=banners))
     missing = tuple(max(many - results, 0) for many, results in banners.groups)
@@ -270,11 +270,11 @@ _MARKS = (
     " test from ", " test to", "recv", "elapsed", "netperf_", "throughput_units=", "_latency=", "local_cpu_util=",
     "elapsed_time=",
 )  # fmt: skip
-"""Words of which one, whatever its case, stands in every output but CSV and bare numbers."""
+"""Words, in any case, of which every output but CSV and bare numbers has at least one."""
 
 
 def recognise(head: Head) -> bool:
-    """By its banner or titles, by omni's names, or (`-P 0`) because every line has the shape of a result."""
+    """Return whether a head has netperf's banner, titles or omni names, or (`-P 0`) only lines shaped like results."""
     begin = head.text
     first = begin.lstrip().split("\n", 1)[0]
     if not (head.holds(*_MARKS) or omni.is_csv_titles(first) or text.is_part(first) or text.is_command(first)):
@@ -286,9 +286,9 @@ def recognise(head: Head) -> bool:
 
 
 def read(source: Source) -> Recording:
-    """Reads one or many results of netperf, whatever the mix of their forms."""
+    """Read one or many results of netperf, whatever the mix of their forms."""
     content = source.text()
-    # Numbers in columns are told by their place: a cut one leaves a mark there. Others leave nothing.
+    # Numbers in columns depend on their place: a cut number is replaced there. Elsewhere it is removed.
     content = content.without_cut_number("nan" if text.is_in_columns(content.lines()[-1]) else "")
     report = read_report(content.lines())
     notes = Notes([*content.notes, *report.notes("netperf"), *report.remarks])

@@ -1,6 +1,6 @@
 """The forms of netperf's omni tests: CSV (`-o`), text in columns (`-O`) and key=value (`-k`).
 
-A result is a mapping of names, as printed, to texts; `figures` says which of them the common table has.
+A result maps printed names to texts; `figures` selects the ones for the common table.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ _FACTORS |= {f"{prefix}Bytes": 2**power * 8 / 1e6 for prefix, power in (("", 0),
 
 
 def unit_of(text: str) -> tuple[float, str] | None:
-    """Factor and unit of a throughput whose printed unit (or titles) say so: Mbit/s or transactions/s."""
+    """Return factor and unit of a throughput, if the printed unit (or titles) show them: Mbit/s or transactions/s."""
     if not (match := _LINES["unit"].search(text)):
         return None
     return (1.0, "transactions/s") if match["trans"] else (_FACTORS[match["size"]], "Mbit/s")
 
 
 def is_key_value(lines: Sequence[str]) -> bool:
-    """Whether there are key=value lines that netperf alone prints."""
+    """Return whether there are key=value lines that only netperf prints."""
     keys = sum(bool(_LINES["own_key"].match(line)) for line in lines)
     rate = any(re.match(r"THROUGHPUT=-?[\d.]", line) for line in lines)
     return any(_LINES["interim"].match(line) for line in lines) or (keys > 0 and (rate or keys > 1))
 
 
 def is_csv(lines: Sequence[str]) -> bool:
-    """Whether the first line is omni's CSV titles."""
+    """Return whether the first line is omni's CSV titles."""
     return bool(lines) and is_csv_titles(lines[0])
 
 
 def separator_of(titles: str) -> str:
-    """The separator of the cells: a comma, or that of a spreadsheet which saved the file."""
+    """Return the separator of the cells: a comma, or the separator of a spreadsheet that saved the file."""
     return max(",;\t", key=titles.count)
 
 
 def is_csv_titles(line: str) -> bool:
-    """Whether a line is (the beginning of) omni's CSV titles: several of its labels, and nothing but labels."""
+    """Return whether a line is (the beginning of) omni's CSV titles: several of its labels, and nothing else."""
     if len(line) > _MOST_TITLES * _LONGEST_TITLE:
         return False
     separator = separator_of(line)
@@ -61,13 +61,13 @@ def is_csv_titles(line: str) -> bool:
 
 
 def key_value(line: str) -> tuple[str, str] | None:
-    """Key and value of a line `KEY=value`."""
+    """Return key and value of a line `KEY=value`."""
     match = _LINES["key"].match(line.strip())
     return (match["key"], match["value"].strip().strip('"')) if match else None
 
 
 _MOST_TITLES = 500
-"""omni prints a third of that at most."""
+"""omni prints at most a third of that."""
 
 _LONGEST_TITLE = 80
 
@@ -75,9 +75,9 @@ _LONGEST_RESULT = 20_000
 
 
 def read_csv(block: Sequence[str]) -> tuple[list[dict[str, str]], list[str]]:
-    """The results of a CSV block (titles, then one line per result), and the lines that fit no titles.
+    """Return the results of a CSV block (titles, then one line per result), and the lines that fit no titles.
 
-    Mail programs wrap both: lines are joined until there are as many cells as titles, the last of which is whole.
+    Mail programs wrap lines. Lines are joined until there are as many cells as titles, and the last cell is whole.
     """
     titles: list[str] = []
     results: list[dict[str, str]] = []
@@ -103,7 +103,7 @@ def read_csv(block: Sequence[str]) -> tuple[list[dict[str, str]], list[str]]:
 
 
 def read_columns(titles: Sequence[str], values: str) -> dict[str, str]:
-    """A result in columns: titles of several lines stand above their values, which begin where their titles do."""
+    """Return a result in columns: titles of several lines are above their values, and begin in the same column."""
     starts = [match.start() for match in re.finditer(r"\S+", values)]
     ends = [*starts[1:], None]
     names = [
@@ -118,7 +118,7 @@ def _first(fields: Mapping[str, str], names: Sequence[str]) -> str | None:
 
 
 def figures(fields: Mapping[str, str], unit: tuple[float, str]) -> list[Figure]:
-    """What the common table has of a result; `unit` holds where the result does not say it."""
+    """Return the figures of a result for the common table; `unit` is the default."""
     factor, name = unit_of(_first(fields, _UNITS_FIELDS) or "") or unit
     found = []
     for metric, titles in {"throughput": ("THROUGHPUT", "Throughput"), **_FIELDS["throughputs"]}.items():
@@ -126,7 +126,7 @@ def figures(fields: Mapping[str, str], unit: tuple[float, str]) -> list[Figure]:
             found.append(higher(metric, value * factor, name))
     for metric, (*names, printed, better) in _FIELDS["figures"].items():
         value = number(_first(fields, names))
-        # -1 stands for what was not measured.
+        # -1 means not measured.
         if value is not None and value >= 0:
             demand = _first(fields, _DEMAND_FIELDS) if metric.startswith("service_demand") else None
             found.append(Figure(metric, value, demand or printed, BETTER[better]))
@@ -134,6 +134,6 @@ def figures(fields: Mapping[str, str], unit: tuple[float, str]) -> list[Figure]:
 
 
 def configuration(fields: Mapping[str, str]) -> str:
-    """The settings of a result, as text."""
+    """Return the settings of a result, as text."""
     told = {name: _first(fields, names) for name, names in _FIELDS["configuration"].items()}
     return listing(*(f"{name} {value}" for name, value in told.items() if value))

@@ -1,4 +1,4 @@
-"""The lines of netperf output, told apart: banners, titles, results by their shape, interim results, histograms."""
+"""Kinds of lines in netperf output: banners, titles, results by their shape, interim results, histograms."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TRANSACTIONS = (1.0, "transactions/s")
 
 
 def _shape(family: str) -> re.Pattern[str]:
-    """The pattern of a line of numbers: whole ones in columns of whole numbers, else decimal ones."""
+    """Return the pattern of a line of numbers: whole ones in columns of whole numbers, else decimal ones."""
     integers = {name for name, kind in SCHEMAS["settings"].items() if kind.is_integer()}
     decimal = _DATA["parts"]["F"]
     cells = r"\s+".join(r"(\d+)" if name in integers else decimal for name in _DATA["numbers"][family])
@@ -40,7 +40,7 @@ SHAPES = {family: _shape(family) for family in _DATA["numbers"]}
 
 @dataclass(frozen=True)
 class Banner:
-    """What a banner says about a result that follows."""
+    """The content of a banner, about a result that follows."""
 
     test: str
     destination: str | None = None
@@ -49,7 +49,7 @@ class Banner:
 
 @dataclass(frozen=True)
 class Command:
-    """What a command line says about a result that follows without a banner."""
+    """The content of a command line, about a result that follows without a banner."""
 
     banner: Banner
     unit: str = ""
@@ -57,12 +57,12 @@ class Command:
 
 
 def is_command(line: str) -> bool:
-    """Whether a line is a command that runs netperf."""
+    """Return whether a line is a command that runs netperf."""
     return "netperf" in line and LINES["command"].match(line) is not None
 
 
 def read_command(options: str, at: int) -> Command:
-    """The test, destination and unit that options of a command set.
+    """Return the test, destination and unit in the options of a command.
 
     >>> read_command("-H 10.0.0.2,4 -t TCP_MAERTS -P 0 -f g", 3).banner
     Banner(test='TCP_MAERTS', destination='10.0.0.2', line=3)
@@ -74,18 +74,18 @@ def read_command(options: str, at: int) -> Command:
 
 
 def is_titles(line: str) -> bool:
-    """Whether a line is the first or second of the titles of a classic result."""
+    """Return whether a line is the first or second of the titles of a classic result."""
     return bool(LINES["first_titles"].match(line))
 
 
 def is_in_columns(line: str) -> bool:
-    """Whether there is nothing but several numbers on a line."""
+    """Return whether a line consists of several numbers."""
     *cells, last = line.split() or [""]
     return bool(cells) and all(number(cell) is not None for cell in cells) and number(f"{last}0") is not None
 
 
 def is_bare(lines: Sequence[str]) -> bool:
-    """Whether all lines are results or parts of one (`-P 0`), or below commands single numbers too (`-v 0`)."""
+    """Return whether all lines are results or parts of one (`-P 0`), or single numbers below commands (`-v 0`)."""
     bare = [line for line in lines if not is_command(line)]
     alone = len(bare) < len(lines)
     return all(is_part(line) or (alone and LINES["alone"].match(line)) for line in bare) and any(
@@ -94,20 +94,20 @@ def is_bare(lines: Sequence[str]) -> bool:
 
 
 def is_part(line: str) -> bool:
-    """Whether a line of numbers is a result or a part of one."""
+    """Return whether a line of numbers is a result or a part of one."""
     return len(line) < _LONGEST_RESULT and bool(
         shape_of(line) or any(SHAPES[part].match(line) for part in ("remote", "received"))
     )
 
 
 def shape_of(line: str) -> tuple[str, tuple[str, ...]] | None:
-    """Which kind of result a line of numbers is, and its numbers."""
+    """Return the kind of result in a line of numbers, and its numbers."""
     found = ((family, SHAPES[family].match(line)) for family in FAMILY_NAMES)
     return next(((family, match.groups()) for family, match in found if match), None)
 
 
 def test_name(banner: str) -> str:
-    """What `-t` calls the test of a banner."""
+    """Return the `-t` name of the test in a banner."""
     name = " ".join(banner.upper().split())
     if name in _DATA["tests"]:
         return str(_DATA["tests"][name])
@@ -117,7 +117,7 @@ def test_name(banner: str) -> str:
 
 
 def _fits(banner: Banner, family: str | None) -> bool:
-    """Whether a result of this kind can be the test that a banner announced; None is of any."""
+    """Return whether a result of this kind fits the test of a banner; None fits any."""
     test = banner.test.removesuffix("_MANY")
     ends = {"udp": ("UDP_STREAM",), "rr": ("RR", "CC")}.get(family or "")
     if family is None or test == "OMNI" or ends:
@@ -126,7 +126,7 @@ def _fits(banner: Banner, family: str | None) -> bool:
 
 
 def take(waiting: list[Banner], used: Banner | None, family: str | None) -> Banner:
-    """The banner of a result: the oldest that waits for such a one, as parallel runs print theirs before any result."""
+    """Return the banner of a result: the oldest waiting one that fits, as parallel runs print banners first."""
     banner = next((one for one in waiting if _fits(one, family)), None)
     if banner:
         waiting.remove(banner)
@@ -135,13 +135,13 @@ def take(waiting: list[Banner], used: Banner | None, family: str | None) -> Bann
 
 
 def _named(family: str, cells: Sequence[str | None]) -> Fields:
-    """The numbers of a line by name."""
+    """Return the numbers of a line by name."""
     names = [*_DATA["numbers"][family], *_DATA["cpu"].get("stream" if family == "maerts" else family, ())]
     return typed(dict(zip(names, cells, strict=True)), SCHEMAS["settings"])
 
 
 def _figures(values: Fields, unit: tuple[float, str], demand: str) -> list[Figure]:
-    """Throughput, and CPU utilisation and service demand, which below zero mean not measured."""
+    """Return throughput, CPU utilisation and service demand; negative CPU figures mean not measured."""
     figures = []
     for name, value in ((name, number(value)) for name, value in values.items()):
         if name.startswith("throughput"):
@@ -152,7 +152,7 @@ def _figures(values: Fields, unit: tuple[float, str], demand: str) -> list[Figur
 
 
 def read_classic(family: str, cells: Sequence[str], banner: Banner, at: int, unit: tuple[float, str] | None) -> Part:
-    """A classic result from its first line of numbers."""
+    """Return a classic result from its first line of numbers."""
     values = _named("maerts" if banner.test.endswith("MAERTS") and family == "stream" else family, cells)
     settings: Fields = {"test": banner.test, "destination": banner.destination, **values}
     unit = unit or (_TRANSACTIONS if family == "rr" else _DEFAULT_UNIT)
@@ -164,15 +164,15 @@ def read_classic(family: str, cells: Sequence[str], banner: Banner, at: int, uni
 
 
 def read_below(family: str, result: Part, cells: Sequence[str | None], unit: tuple[float, str] | None) -> None:
-    """Add the second line of a result: sizes of the other side, and the throughput that UDP_STREAM received there."""
+    """Add the second line of a result: sizes of the other side, and the throughput received there by UDP_STREAM."""
     values = _named(family, cells)
     result.figures += _figures(values, unit or _DEFAULT_UNIT, "us/KB")
-    # Both lines have the time: that of the first is kept.
+    # Both lines have the time: keep the first.
     result.rows["settings"][0] |= {name: value for name, value in values.items() if name != "elapsed_s"}
 
 
 def read_omni(fields: Mapping[str, str], banner: Banner, at: int) -> Part:
-    """An omni result from its fields."""
+    """Return an omni result from its fields."""
     unit = _TRANSACTIONS if banner.test.endswith(("RR", "CC")) else _DEFAULT_UNIT
     settings = settings_of(vars(banner), _DATA["shown"])
     facts = {"test": banner.test, "configuration": listing(settings, omni.configuration(fields))}
@@ -182,7 +182,7 @@ def read_omni(fields: Mapping[str, str], banner: Banner, at: int) -> Part:
 
 
 def read_interim(value: str, unit: str, seconds: str, end: str | None) -> Fields | None:
-    """An interim result, where it says when it ended."""
+    """Return an interim result, if it has an end time."""
     factor, name = omni.unit_of(unit) or _DEFAULT_UNIT
     rate, moment = number(value), number(end)
     if rate is None or moment is None or not 0 < moment < 1 << 33:
@@ -192,7 +192,7 @@ def read_interim(value: str, unit: str, seconds: str, end: str | None) -> Fields
 
 
 def read_bins(line: str) -> list[Fields]:
-    """The bins of one line of a histogram."""
+    """Return the bins of one line of a histogram."""
     if over := LINES["last_bin"].match(line):
         return [{"from_ms": times(number(over["seconds"]), 1e3), "to_ms": None, "count": whole(over["count"])}]
     if not (match := LINES["bins"].match(line)):
@@ -200,7 +200,7 @@ def read_bins(line: str) -> list[Fields]:
     tens, unit = match["row"].split("_")
     width = _ROW_TIMES[tens] * _ROW_MS[unit]
     counts = [whole(text) for text in match["counts"].split(":")]
-    # What is below ten of a unit is counted in the bins of the line above: the first bin of this one is always zero.
+    # Values below ten units are counted in the bins of the line above: the first bin of this line is always zero.
     return [
         {"from_ms": place * width, "to_ms": (place + 1) * width, "count": count}
         for place, count in enumerate(counts)

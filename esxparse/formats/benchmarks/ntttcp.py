@@ -1,7 +1,7 @@
 """NTttcp of Windows (5.2 to 5.4) and for Linux (1.x): text, XML (`-xml`, `-x`), JSON (`-O`); senders and receivers.
 
-"MB" and "KB" are 2**20 and 2**10 bytes there (34,243 "MEG" are 547,888 buffers of 64 KiB), and "mbps" of the XML for
-Linux is 8 times such MB: Mbit are made of MB/s instead. Linux prints `Gbps` of 10**9.
+"MB" and "KB" are 2**20 and 2**10 bytes (34,243 "MEG" are 547,888 buffers of 64 KiB). "mbps" in the XML for
+Linux is 8 times such MB, so Mbit are computed from MB/s instead. Linux prints `Gbps` of 10**9.
 Source: util.c and throughputmanagement.c of ntttcp-for-linux; published output of Windows' 5.28 to 5.40.
 """
 
@@ -36,15 +36,15 @@ _SPAN = re.compile(r"=+")
 _ALWAYS_ZERO = re.compile(
     r"frame_bytes|buffers(?:_per_s)?|bytes_per_completion|interrupts_per_s|dpcs_per_s|packets_per_(?:dpc|interrupt)|errors"
 )
-"""What NTttcp for Linux writes into its XML and JSON without measuring it."""
+"""Names that NTttcp for Linux writes into its XML and JSON without measuring them."""
 _MBIT = {"bps": 1e-6, "Kbps": 1e-3, "Mbps": 1.0, "Gbps": 1e3}
 _LONGEST = 2000
-"""Characters of a line that are read: all that the program prints has fewer."""
+"""Most characters of a line that are read: lines of the program are shorter."""
 
 
 @_LINES.reads("any")
 def _says(report: Report, _: Match[str]) -> bool:
-    """Find facts about the run to come in any line."""
+    """Find facts about the next run in any line."""
     for pattern, facts in _SAYS:
         if found := pattern.search(report.line):
             report.coming |= found.groupdict() | facts
@@ -112,7 +112,7 @@ def _row(report: Report, _: Match[str]) -> None:
 
 
 def read_text(lines: Sequence[str]) -> Report:
-    """The runs of text, of Windows or Linux."""
+    """Return the runs of text, of Windows or Linux."""
     report = _LINES.read([line[:_LONGEST] for line in lines])
     odd = Counted()
     for place, _ in report.kept["odd"]:
@@ -122,14 +122,14 @@ def read_text(lines: Sequence[str]) -> Report:
 
 
 def _leaf(tag: str, metric: str | None, text: str | None, into: Fields) -> None:
-    """Adds an element with its metric to totals or a thread."""
+    """Add an element with its metric to totals or a thread."""
     if told := _DATA["xml"].get(f"{tag} {metric}" if metric else tag):
         value = number((text or "").replace(" us", "").replace(" bps", "").strip())
         into[told["column"]] = times(value, told.get("factor", 1))
 
 
 def read_xml(text: str) -> Report:
-    """The runs of XML documents, one after another; the last may have no end."""
+    """Return the runs of XML documents, one after another; the last may have no end."""
     report, line = Report(), 1
     begins = [*_ROOT.finditer(text)]
     for place, begin in enumerate(begins):
@@ -174,7 +174,7 @@ def _of_document(text: str, run: Part) -> None:
 
 
 def read_json(text: str) -> Report:
-    """The runs of JSON documents, which hold what the XML does."""
+    """Return the runs of JSON documents, which have the content of the XML."""
     report = Report()
     for line, one in each_object(text, report.remarks):
         report.place = line
@@ -192,7 +192,7 @@ def read_json(text: str) -> Report:
 
 
 def _of_linux(run: Part) -> None:
-    """Takes from a run what the XML and JSON of Linux do not measure; its CPU is the sum over CPUs."""
+    """Remove values that Linux's XML and JSON do not measure from a run; its CPU is the sum over CPUs."""
     if not str(run.facts.get("release")).endswith("linux"):
         return
     totals = run.facts.get("totals", {})
@@ -215,7 +215,7 @@ def _leaves(document: Fields) -> Fields:
 
 
 def run_of(run: Part) -> Run:
-    """A run as the common table has it."""
+    """Return a run for the common table."""
     facts, threads = run.facts, len(run.rows["threads"])
     udp = facts.get("udp") or facts.get("parameters", {}).get("udp") == "True"
     figures = figures_of(facts.get("totals", {}), _DATA["figures"])
@@ -224,7 +224,7 @@ def run_of(run: Part) -> Run:
 
 
 def read(source: Source) -> Recording:
-    """Reads one or many runs of NTttcp."""
+    """Read one or many runs of NTttcp."""
     text = source.text().without_cut_line()
     if _ROOT.search(text.text):
         report = read_xml(text.text)

@@ -1,10 +1,10 @@
-"""Text that a program prints: each line goes to the first kind of line that it is.
+"""Text that a program prints: the first matching kind of line reads each line.
 
 The TOML file beside a reader has a pattern for each kind in `[lines]`, in the order in which they are tried. `<N>` in
-a pattern stands for what `[parts]` calls N. The reader has a function for each kind that matters. The lines of other
-kinds are kept with their numbers, and so are those of no kind. Three kinds have no function in most readers: `error`
-is an error message of the program, `damaged` a line that begins like a result but is incomplete, and `ordinary`
-everything else that it prints. `Report.notes` warns about errors and damaged lines.
+a pattern means part N in `[parts]`. The reader has a function for each kind that matters. Lines of other kinds and of
+no kind are kept with their numbers. Three kinds have no function in most readers: `error` is an error message of the
+program, `damaged` a line that begins like a result but is incomplete, and `ordinary` is other text of the program.
+`Report.notes` warns about errors and damaged lines.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class Part:
     """One run: its facts, figures and rows."""
 
     line: int
-    """Where it begins."""
+    """The line at which it begins."""
     facts: Fields = field(default_factory=dict)
     figures: list[Figure] = field(default_factory=list)
     rows: defaultdict[str, list[Fields]] = field(default_factory=lambda: defaultdict(list))
     """Rows by table."""
 
     def measured(self) -> Run:
-        """Return the run as the common table has it, by its facts `test` and `configuration`."""
+        """Return the run for the common table, from its facts `test` and `configuration`."""
         return Run(self.facts["test"], self.facts["configuration"], tuple(self.figures))
 
 
@@ -50,9 +50,9 @@ class Report:
 
     runs: list[Part] = field(default_factory=list)
     coming: Fields = field(default_factory=dict)
-    """Facts of the run to come."""
+    """Facts of the next run."""
     rows: defaultdict[str, list[Fields]] = field(default_factory=lambda: defaultdict(list))
-    """Rows that are not of one run, by table."""
+    """Rows that belong to no single run, by table."""
     remarks: Notes = field(default_factory=Notes)
     """Notes made while reading."""
     under: Any = ""
@@ -92,7 +92,7 @@ class Report:
         return Notes([*errors(self.kept["error"], program), *left_out(self.kept["damaged"], "warning")])
 
     def details(self, columns: Mapping[str, Schema], shared: Sequence[Fields] | None = None) -> Details:
-        """Collect all rows by table; those of a run get its number, or the row of `shared` in its place."""
+        """Collect all rows by table; rows of a run get its number, or the row of `shared` in its place."""
         every = shared or [{"run": place} for place in range(1, len(self.runs) + 1)]
         found: Details = {}
         for name, types in columns.items():
@@ -103,7 +103,7 @@ class Report:
 
 
 Hook = Callable[[Report, re.Match[str]], bool | None]
-"""Reads a line; False if later kinds should see the line too."""
+"""Reads a line; returns False if later kinds should see the line too."""
 
 
 def facts_in(line: str, patterns: Iterable[re.Pattern[str]]) -> Fields:
@@ -113,7 +113,7 @@ def facts_in(line: str, patterns: Iterable[re.Pattern[str]]) -> Fields:
 
 
 def figures_in(found: re.Match[str], kinds: Iterable[Sequence[str]]) -> list[Figure]:
-    """Return the figures of a line: a metric, a unit and perhaps a direction for each group that has no name.
+    """Return the figures of a line: metric, unit and optional direction for each group without a name.
 
     Named groups are parts of the metric's name: `latency_p{which:g}`.
     """
@@ -146,12 +146,12 @@ class Lines:
         return mark
 
     def reads_in_run(self, *kinds: str) -> Callable[[Hook], Hook]:
-        """Mark the function that reads lines of these kinds once a run has begun; before, later kinds see them."""
+        """Mark the function that reads lines of these kinds once a run has begun; before that, later kinds see them."""
         self._of_run |= set(kinds)
         return self.reads(*kinds)
 
     def read(self, lines: Sequence[str], report: Report | None = None) -> Report:
-        """Give each line to the function of its kind."""
+        """Pass each line to the function of its kind."""
         report = report or Report()
         report.lines = lines
         while report.place < len(lines):

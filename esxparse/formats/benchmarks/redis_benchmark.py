@@ -24,7 +24,7 @@ _CSV_LATENCIES = {
     for name in ("avg", "min", "p50", "p95", "p99", "max")
 }
 _CSV_WIDTHS = frozenset({2, 2 + len(_CSV_LATENCIES)})
-"""Cells of a row before Redis 6.2, and since."""
+"""Cells of a row before Redis 6.2, and from 6.2 on."""
 _BY_PERCENTILE = "Latency by percentile distribution:"
 _SUMMARY = ["avg", "min", "p50", "p95", "p99", "max"]
 
@@ -38,7 +38,7 @@ def _csv_titles(report: Report, _: Match[str]) -> None:
 def _csv_row(report: Report, _: Match[str]) -> bool:
     """Read one row of `--csv`: the test, its rate and its latencies."""
     titles, cells = report.coming.get("titles"), cells_of(report.line)
-    # With a cell lost or gained, none is known to stand under its own title.
+    # If a cell was lost or added, no cell is certain to be below its own title.
     if len(cells) not in ({len(titles)} if titles else _CSV_WIDTHS):
         return False
     named = dict(zip(titles or ("test", "rps"), cells, strict=False))
@@ -56,7 +56,7 @@ def _begin(report: Report, found: Match[str]) -> None:
 
 @_LINES.reads_in_run("fact", "rate")
 def _fact(report: Report, found: Match[str]) -> None:
-    """Add the settings or the rate on a line to the latest test."""
+    """Add settings or the rate from a line to the latest test."""
     report.run.facts |= known(typed(found.groupdict(), _SCHEMAS["tests"]))
     report.under = ""
 
@@ -87,15 +87,15 @@ def _heading(report: Report, _: Match[str]) -> bool:
 
 
 def run_of(test: Part) -> Run:
-    """One test as the common table has it."""
+    """Return one test for the common table."""
     figures = figures_of(test.facts, _DATA["figures"])
     return Run(test.facts["test"], settings_of(test.facts, _DATA["shown"]), tuple(figures))
 
 
 def read(source: Source) -> Recording:
-    """Reads one or many runs of redis-benchmark."""
+    """Read one or many runs of redis-benchmark."""
     text = source.text()
-    # A cell of a row of CSV is not whole without its quotation mark: there is no place to keep.
+    # A CSV cell without its closing quotation mark is not whole, so nothing replaces its number.
     text = text.without_cut_number("" if _LINES["damaged"].match(text.lines()[-1]) else "nan")
     report = _LINES.read(text.lines())
     notes = Notes([*text.notes, *report.notes("redis-benchmark")])

@@ -1,18 +1,18 @@
-"""Results in a table of one's own: CSV with a label and a number (orders per minute, VDImark, response times ...).
+"""Results in a table of your own: CSV with a label and a number (orders per minute, VDImark, response times ...).
 
-Nothing in such a file tells what it is: it is read when it is asked for (`format="results_csv"`), or when its first
-line is the comment `# esxparse benchmark results`.
+Such a file does not show its format: it is read with `format="results_csv"`, or if its first line is the comment
+`# esxparse benchmark results`.
 
-Columns are told by their titles, in any case and order: `benchmark`, `test`, `configuration` (`config`), `repetition`
-(`run`, `iteration`), `metric`, `unit`, `higher_is_better`. Other columns with words in them are labels: the first is
-`test` if there is none, the rest go to `configuration` as `name=value`. Every column of numbers is a metric under
-its title, or only `value_column` is; with a `metric` column it is that one's. A unit may stand in the title:
+Titles identify columns, in any case and order: `benchmark`, `test`, `configuration` (`config`), `repetition`
+(`run`, `iteration`), `metric`, `unit`, `higher_is_better`. Other columns with words are labels: the first is
+`test` if that is missing, the rest go to `configuration` as `name=value`. Every column of numbers is a metric under
+its title, or only `value_column` is; a `metric` column replaces the title. A title may contain a unit:
 `value [ms]`, `rate (MB/s)`, `latency_ms`. Repetitions are counted if there is no such column. Cells are separated
 by tab, semicolon, comma or bar. The decimal mark is derived from all numbers; if none shows it, set `decimal`. A file
 with the comment, commas between its cells and no quotes has decimal points.
-A row with another number of cells than there are titles is left out.
-Lines that begin with `#` are comments; `# benchmark: DVD Store`, `# unit: opm`, `# higher_is_better: false` say what
-no column says.
+A row is left out if its number of cells differs from the number of titles.
+Lines that begin with `#` are comments. `# benchmark: DVD Store`, `# unit: opm`, `# higher_is_better: false` replace
+missing columns.
 Whether higher is better follows from the unit (times: no; rates: yes), and is null if it does not.
 Source: the format is esxparse's own. Times without a zone are taken as UTC.
 """
@@ -48,7 +48,7 @@ _SECONDS = 1 << 33
 
 
 def is_number(text: str) -> bool:
-    """Whether a cell holds a number, in any locale.
+    """Return whether a cell holds a number, in any locale.
 
     >>> is_number("1.234,5"), is_number("1,234.5"), is_number("fast")
     (True, True, False)
@@ -57,7 +57,7 @@ def is_number(text: str) -> bool:
 
 
 def separator_of(lines: Sequence[str]) -> str:
-    """What separates cells: the character that is as often in nearly all lines; a comma where none is in any.
+    """Return the separator: the character with the same count in nearly all lines; a comma if none occurs.
 
     >>> separator_of(['name;opm', '"a, b, c";1,5', '"d; e";2'])
     ';'
@@ -73,7 +73,7 @@ def separator_of(lines: Sequence[str]) -> str:
 
 
 def unit_of(title: str) -> tuple[str, str]:
-    """The name and the unit that a title says.
+    """Return the name and the unit in a title.
 
     >>> unit_of("response time [ms]"), unit_of("latency_ms"), unit_of("opm")
     (('response time', 'ms'), ('latency', 'ms'), ('opm', ''))
@@ -86,7 +86,7 @@ def unit_of(title: str) -> tuple[str, str]:
 
 
 def better(metric: str, unit: str) -> bool | None:
-    """Whether higher is better, as far as the unit or the name tells."""
+    """Return whether higher is better, if the unit or the name shows it."""
     if unit.lower() in _DATA["units"]["times"]:
         return False
     # A score is in points, if its unit is written at all.
@@ -95,7 +95,7 @@ def better(metric: str, unit: str) -> bool | None:
 
 
 def read_time(text: str) -> datetime | None:
-    """A time: ISO 8601, or seconds (or milliseconds) since 1970."""
+    """Return a time: ISO 8601, or seconds (or milliseconds) since 1970."""
     if (seconds := number(text)) is not None:
         seconds = seconds / 1e3 if seconds > _SECONDS else seconds
         return datetime.fromtimestamp(seconds, UTC) if 0 < seconds < _SECONDS else None
@@ -126,7 +126,7 @@ def _column(titles: Sequence[str], wanted: str | None, what: str) -> int | None:
 
 
 def read_rows(lines: Sequence[str]) -> tuple[list[tuple[int, list[str]]], dict[str, str]]:
-    """The rows with their lines, and the values that comments set."""
+    """Return the rows with their lines, and the values that comments set."""
     kept = [(place, line) for place, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")]
     said = {match["name"]: match["value"] for line in lines if (match := _PATTERNS["comment"].match(line))}
     separator = separator_of([line for _, line in kept])
@@ -135,7 +135,7 @@ def read_rows(lines: Sequence[str]) -> tuple[list[tuple[int, list[str]]], dict[s
 
 
 def _titled(rows: Sequence[tuple[int, list[str]]]) -> tuple[list[str], Sequence[tuple[int, list[str]]]]:
-    """The titles, printed or made up, and the rows below them."""
+    """Return the titles, printed or made up, and the rows below them."""
     first = rows[0][1]
     if not any(is_number(cell) for cell in first):
         last = max((place for place, title in enumerate(first, 1) if title), default=len(first))
@@ -149,7 +149,7 @@ def _titled(rows: Sequence[tuple[int, list[str]]]) -> tuple[list[str], Sequence[
 
 
 def roles(titles: Sequence[str], rows: Sequence[tuple[int, list[str]]], options: Mapping[str, str | None]) -> Fields:
-    """Which column is what: named ones, metrics, labels."""
+    """Return the role of each column: named ones, time, metrics, labels."""
     named: dict[str, int] = {}
     for place, title in enumerate(titles):
         named.setdefault(_NAMES.get(title.lower().replace(" ", "_"), ""), place)
@@ -160,11 +160,11 @@ def roles(titles: Sequence[str], rows: Sequence[tuple[int, list[str]]], options:
     count = {place: sum(is_number(cells[place]) for _, cells in rows if place < len(cells)) for place in free}
     numeric = [place for place in free if rows and count[place] * 2 > len(rows)]
     if value is None and not numeric:
-        # A column named like a label may be the results: `run` in a file of two columns, for instance.
+        # A column named like a label may hold the results: `run` in a file of two columns, for instance.
         value = next((place for place in reversed(range(len(titles))) if _is_numeric(place, rows)), None)
         named = {name: place for name, place in named.items() if place != value}
     metrics = [value] if value is not None else numeric
-    # Beside named results, other numbers are settings; words come first, as the test's name.
+    # Beside named results, other numbers are settings; columns of words come first, as the test's name.
     labels = sorted((place for place in free if place not in metrics), key=lambda place: place in numeric)
     return {"named": named, "time": time, "metrics": metrics, "labels": labels}
 
@@ -176,10 +176,10 @@ def _is_numeric(place: int, rows: Sequence[tuple[int, list[str]]]) -> bool:
 def _whole_rows(
     titles: Sequence[str], rows: Sequence[tuple[int, list[str]]]
 ) -> tuple[list[tuple[int, list[str]]], list[Note]]:
-    """The rows in which no cell was lost or gained: in the others none is known to stand under its own title."""
+    """Return the rows without lost or added cells: in other rows no cell is certain to be below its own title."""
     counts = Counter(len(cells) for _, cells in rows)
     width = max(counts, key=lambda count: counts[count], default=len(titles))
-    # A separator at the end of each row makes one more cell, which is empty.
+    # A separator at the end of each row adds an empty cell.
     ended = width == len(titles) + 1 and not any(cells[-1] for _, cells in rows if len(cells) == width)
     width = width if ended else len(titles)
     notes = Notes()
@@ -192,7 +192,7 @@ def _whole_rows(
 def _without_cut(
     rows: Sequence[tuple[int, list[str]]], role: Fields, text: Text
 ) -> tuple[list[tuple[int, list[str]]], list[Note]]:
-    """The rows without a number that touches the end of the file; the row goes with it where it is a label."""
+    """Return the rows without a number that touches the end of the file; a cut label removes its row."""
     if not rows or rows[-1][0] != len(text.lines()) or not may_be_cut(text.lines()[-1]):
         return list(rows), []
     line, cells = rows[-1]
@@ -228,7 +228,7 @@ def read(
     time_column: str | None = None,
     decimal: Decimal | None = None,
 ) -> Recording:
-    """Reads a table of results; `decimal` is its decimal mark, if the file does not show it."""
+    """Read a table of results; `decimal` is its decimal mark, if the file does not show it."""
     text = source.text()
     every, said = read_rows(text.lines())
     if not every:
@@ -238,7 +238,7 @@ def read(
     role = roles(titles, rows, {"value_column": value_column, "time_column": time_column})
     rows, cut = _without_cut(rows, role, text)
     lines = text.lines()
-    # A program wrote the comment. In a locale with decimal commas a spreadsheet would have put semicolons or quotes.
+    # A program wrote the comment. A spreadsheet with decimal commas would have written semicolons or quotes.
     if lines and lines[0].startswith(MARK) and separator_of(lines) == COMMA and not any('"' in line for line in lines):
         decimal = decimal or "point"
     marks = marks_of_cells(

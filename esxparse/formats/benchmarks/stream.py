@@ -44,7 +44,7 @@ def _time_column(word: str) -> str:
 
 
 def bar_column(title: str) -> tuple[str, float]:
-    """The column below a title between bars; one without a name is not read."""
+    """Return the column below a title between bars; a column without a name is not read."""
     rate, time, scale = _RATE.search(title), _TIME.search(title), _SCALE.search(title)
     if rate:
         is_mean = re.search("avg|average|mean", title, re.IGNORECASE)
@@ -123,21 +123,21 @@ def _blank(report: Report, _: Match[str]) -> bool:
 
 @LINES.reads("fact")
 def _fact(report: Report, found: Match[str]) -> bool:
-    """Note a setting of the run to come."""
+    """Record a setting of the next run."""
     report.coming |= {name: whole(text) for name, text in found.groupdict().items() if text is not None}
     return not report.under
 
 
 @LINES.reads("in_table")
 def _in_table(report: Report, _: Match[str]) -> bool:
-    """Keep a line of a table that is not a row: it may be damaged, and the table goes on below."""
+    """Keep a line of a table that is not a row: it may be damaged, and the table continues below."""
     if report.under:
         report.keep("damaged")
     return bool(report.under)
 
 
 def about(run: Part, place: int) -> list[Note]:
-    """Notes on a run."""
+    """Return notes on a run."""
     notes = Notes()
     valid = run.facts.get("valid")
     if valid is False:
@@ -152,7 +152,7 @@ def about(run: Part, place: int) -> list[Note]:
 
 
 def read(source: Source) -> Recording:
-    """Reads the output of one or many runs of STREAM."""
+    """Read the output of one or many runs of STREAM."""
     text = source.text().without_cut_number("nan")
     report = LINES.read(text.lines())
     notes = Notes([*text.notes, *(note for place, run in enumerate(report.runs, 1) for note in about(run, place))])

@@ -1,7 +1,7 @@
 """sysbench text output (0.4, 0.5, 1.0, 1.1): cpu, memory, fileio, threads, mutex, oltp and other Lua tests.
 
-`test` is `unknown` where the output does not tell (threads and mutex of 1.0 print nothing of themselves) and the
-command is not in the file either. Checkpoint reports are runs of their own, with the time in `configuration`.
+`test` is `unknown` if neither the output (threads and mutex of 1.0 do not print their names) nor a command in the
+file shows it. Checkpoint reports are runs of their own, with the time in `configuration`.
 Source: sb_fileio.c, sb_memory.c, sysbench.c of 0.4.12 and 1.0.20: their `Mb`, `MB` and `MiB` are all 2**20 bytes.
 """
 
@@ -49,7 +49,7 @@ def _command(report: Report, found: Match[str]) -> None:
 
 @_LINES.reads("end", "checkpoint")
 def _fact(report: Report, found: Match[str]) -> None:
-    """Note the end of a report, or a checkpoint: its report comes next, and one of the whole run after that."""
+    """Record the end of a report, or a checkpoint: its report comes next, followed by one of the whole run."""
     report.run.facts |= found.groupdict()
 
 
@@ -94,14 +94,14 @@ def _of_report(report: Report, _: Match[str]) -> bool:
 
 
 def run_of(run: Part) -> Run:
-    """One run as the common table has it."""
+    """Return one run for the common table."""
     test, command = run.facts.get("test"), run.facts.get("command")
     name = test if test and test != "oltp" else command or test or "unknown"
     return Run(name, settings_of(run.facts, _DATA["shown"]), tuple(run.figures))
 
 
 def read(source: Source) -> Recording:
-    """Reads one or many runs of sysbench."""
+    """Read one or many runs of sysbench."""
     text = source.text().without_cut_number()
     report = _LINES.read(text.lines())
     notes = Notes([*text.notes, *report.notes("sysbench")])

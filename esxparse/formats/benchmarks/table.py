@@ -1,4 +1,4 @@
-"""The one table that all benchmark readers give, and what they need to make it."""
+"""The table that all benchmark readers return, and tools to make it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 Fields = dict[str, Any]
-"""What a reader found in one part of a file: names and values."""
+"""Names and values found in one part of a file."""
 
 SCHEMA = schemas(__file__)["benchmark_results"]
 
@@ -29,7 +29,7 @@ _LINES_SHOWN = 5
 
 
 BETTER: Mapping[str, bool | None] = {"up": True, "down": False, "": None}
-"""Which way is better, as data files write it."""
+"""The better direction, as data files write it."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Figure:
 
     metric: str
     value: float | None
-    """None if the program printed none: no row then."""
+    """None if the program printed no value: the result then has no row."""
     unit: str
     higher_is_better: bool | None = None
 
@@ -54,17 +54,17 @@ class Run:
 
 
 def higher(metric: str, value: float | None, unit: str) -> Figure:
-    """A figure of which higher is better."""
+    """Return a figure that is better if higher."""
     return Figure(metric, value, unit, higher_is_better=True)
 
 
 def lower(metric: str, value: float | None, unit: str) -> Figure:
-    """A figure of which lower is better."""
+    """Return a figure that is better if lower."""
     return Figure(metric, value, unit, higher_is_better=False)
 
 
 def listing(*parts: str | None) -> str:
-    """The parts that hold anything, as one text."""
+    """Return the parts that are not empty, as one text."""
     return ", ".join(filter(None, parts))
 
 
@@ -87,7 +87,7 @@ def dated(rows: list[Fields], columns: Schema, time: str = "time") -> tuple[list
 
 
 def whose(runs: Iterable[Mapping[str, Any]]) -> Fields:
-    """The release of runs, the first that is told, and their host, where there is one only."""
+    """Return the release of runs, the first known one, and their host if it is the same for all."""
     kept = list(runs)
     hosts = {run["host"] for run in kept if run.get("host")}
     release = next((run["release"] for run in kept if run.get("release")), None)
@@ -95,7 +95,7 @@ def whose(runs: Iterable[Mapping[str, Any]]) -> Fields:
 
 
 def repetitions(runs: Iterable[Run]) -> list[int]:
-    """The repetition of each run, from 1, among those with its test and configuration."""
+    """Return the repetition of each run, from 1, among runs with its test and configuration."""
     seen: Counter[tuple[str, str]] = Counter()
     numbers = []
     for run in runs:
@@ -107,7 +107,7 @@ def repetitions(runs: Iterable[Run]) -> list[int]:
 def tables(
     benchmark: str, runs: Sequence[Run], details: Mapping[str, tuple[Sequence[Fields], Schema]]
 ) -> dict[str, pl.LazyFrame]:
-    """`benchmark_results` and the detail tables (name to rows and schema); without empty ones."""
+    """Return `benchmark_results` and the detail tables (name to rows and schema), without empty ones."""
     rows = []
     for run, repetition in zip(runs, repetitions(runs), strict=True):
         whole = {"benchmark": benchmark, "test": run.test, "configuration": run.configuration, "valid": run.valid}
@@ -127,7 +127,7 @@ def recording(
     *,
     enough: object = True,
 ) -> Recording:
-    """The recording of a file of a program, by its reader; an error if there is no table, or not `enough`."""
+    """Return the recording of a program's file, by its reader; raise an error without a table, or if not `enough`."""
     found = tables(reader.replace("_", "-"), runs, details)
     if not (found and enough):
         raise nothing(notes, program)
@@ -135,7 +135,7 @@ def recording(
 
 
 def errors(lines: Sequence[tuple[int, str]], program: str) -> list[Note]:
-    """A warning for each of the program's own error messages, up to a few, and one that counts the rest."""
+    """Return a warning for each of the first few error messages of the program, and one that counts the rest."""
     notes = Notes(
         Note(f"{program} says: {excerpt(text)}", line=place, severity="warning") for place, text in lines[:_LINES_SHOWN]
     )
@@ -146,7 +146,7 @@ def errors(lines: Sequence[tuple[int, str]], program: str) -> list[Note]:
 
 
 def nothing(notes: Sequence[Note], program: str) -> DamagedError:
-    """The error for a file that holds no result of the program: it names what the program said, if it did."""
+    """Return the error for a file without a result of the program, with the program's own message if there is one."""
     said = next((note.message for note in notes if note.severity == "warning"), None)
     why = f" ({said})" if said else ""
     return DamagedError(f"this is {program} output without a result{why}: run it again, and let it finish")

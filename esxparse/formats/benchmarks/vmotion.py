@@ -1,7 +1,7 @@
-r"""vMotions in a VM's log (vmware.log): how long each took, and how long the VM was stopped.
+r"""vMotions in a VM's log (vmware.log): duration of each, and how long the VM was stopped.
 
 A vMotion goes through states: from 0 to 1 and up to 6 on the source, from 0 to 7 and up on the destination. It takes
-from its first change of state to its last. The destination writes how long the VM stood still: `Checkpoint_Unstun: vm
+from its first change of state to its last. The destination writes how long the VM was stopped: `Checkpoint_Unstun: vm
 stopped for 403475 us`. The same line outside a vMotion belongs to a snapshot: it is counted in a note.
 Source: Broadcom KB 436882 (how to identify the stun time of a vMotion) and KB 1010634 (the states); lines of ESXi 5, 6
 and 7 as blogs print them. No complete log was available. Times are UTC.
@@ -40,7 +40,7 @@ def _changes(lines: list[str]) -> Iterator[tuple[datetime, dict[str, str | None]
 
 
 def _vmotions(lines: list[str]) -> tuple[list[Fields], int]:
-    """One row per vMotion, and how many times the VM was stopped outside of them."""
+    """Return one row per vMotion, and how many times the VM was stopped outside of them."""
     rows: list[Fields] = []
     current: Fields | None = None
     others = 0
@@ -69,7 +69,7 @@ def _run(row: dict[str, Any]) -> Run:
 
 
 def read(source: Source) -> Recording:
-    """Reads the vMotions of a log; a log of a VM that was never moved raises."""
+    """Read the vMotions of a log; a log of a VM that was never moved raises."""
     text = source.text().without_cut_line()
     rows, others = _vmotions(text.lines())
     notes = Notes(text.notes)

@@ -24,12 +24,12 @@ from esxparse.recording import Note, Recording
 FORMAT = "diskspd"
 
 _Run = tuple[dict[str, list[Row]], Row, list[Note]]
-"""Rows of the tables, what is known of the run, notes."""
+"""Rows of the tables, facts about the run, notes."""
 _XML = re.compile(r"<Results\s*>\s*<(?:System|Profile|TimeSpan)\s*>")
 
 
 def read(source: Source) -> Recording:
-    """Reads one or several outputs."""
+    """Read one or several outputs."""
     text = source.text()
     rows, facts, notes = empty(), list[Row](), Notes()
     for own, known, more in _xml(text, notes) if _XML.search(text.text) else _printed(text):
@@ -46,7 +46,7 @@ def read(source: Source) -> Recording:
 
 
 def _xml(text: Text, notes: Notes) -> Iterator[_Run]:
-    """The runs of XML documents; what stands between them is noted."""
+    """Yield the runs of XML documents, with notes on text between them."""
     run = 0
     for line, document, between in documents(text.text):
         if between:
@@ -58,14 +58,14 @@ def _xml(text: Text, notes: Notes) -> Iterator[_Run]:
 
 
 def _printed(text: Text) -> Iterator[_Run]:
-    """The runs of text."""
+    """Return the runs of text."""
     lines = text.lines()
     cut = len(lines) if lines[-1].strip() else None
     return (read_run(part, run, cut=cut) for run, part in enumerate(runs(lines), 1))
 
 
 def _meta(facts: list[Row]) -> dict[str, Any]:
-    """What is known of the whole: names that differ between runs are listed."""
+    """Return facts about the whole: names that differ between runs are listed."""
     meta: dict[str, Any] = {}
     for name in ("host", "release", "command_line"):
         known = list(dict.fromkeys(fact[name] for fact in facts if fact.get(name)))

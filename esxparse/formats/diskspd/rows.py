@@ -23,7 +23,7 @@ _TIME = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2}) (\d{1,2}):(\d{2}):(\d{2})(?: UT
 
 
 def moment(text: str | None) -> datetime | None:
-    """The start of a run, which is printed in UTC.
+    """Return the start of a run, which is printed in UTC.
 
     >>> moment("2023/08/04 12:31:07 UTC").isoformat()
     '2023-08-04T12:31:07+00:00'
@@ -36,13 +36,13 @@ def moment(text: str | None) -> datetime | None:
 
 
 def common(settings: Sequence[Row], target: str | None) -> Row:
-    """The settings of a target; without a target, those that all targets share."""
+    """Return the settings of a target; without a target, the settings shared by all targets."""
     own = [row for row in settings if target is None or row["target"] == target] or list(settings)
     return {name: own[0].get(name) if len({row.get(name) for row in own}) == 1 else None for name in SETTINGS}
 
 
 def job(which: Row, direction: str, seconds: float | None, counted: Row) -> Row:
-    """A row of `jobs`: rates from the counts and the time; what `counted` has of its own stays."""
+    """Return a row of `jobs`: rates from the counts and the time, unless `counted` has its own."""
     ios, size_of_all = counted.get("ios"), counted.get("bytes")
     timed = seconds or None
     rates = {
@@ -53,10 +53,10 @@ def job(which: Row, direction: str, seconds: float | None, counted: Row) -> Row:
 
 
 def empty() -> dict[str, list[Row]]:
-    """Empty rows for each table."""
+    """Return empty rows for each table."""
     return {name: [] for name in SCHEMAS}
 
 
 def lazy(rows: dict[str, list[Row]]) -> dict[str, pl.LazyFrame]:
-    """The tables that have rows."""
+    """Return the tables that have rows."""
     return frames({name: (rows[name], columns) for name, columns in SCHEMAS.items()})

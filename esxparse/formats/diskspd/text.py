@@ -1,4 +1,4 @@
-"""What DiskSpd prints for people (`-Rtext`, the default)."""
+"""DiskSpd's output for people (`-Rtext`, the default)."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _STOPPED = "interrupted before the measurements"
 
 _READ: Mapping[str, Callable[[str], float | None]] = {"bytes": size_bytes, "whole": whole, "number": number}
 _SETTINGS = [(re.compile(one["pattern"]), one["set"]) for one in data(__file__)["setting"]]
-"""A line of the input parameters, and what it sets."""
+"""A line of the input parameters, and the values that it sets."""
 
 
 def runs(lines: list[str]) -> Iterator[Lines]:
-    """The numbered lines of each run of the program: several may be in one file."""
+    """Yield the numbered lines of each run of the program: several may be in one file."""
     current: Lines = []
     for number_of_line, line in enumerate(lines, 1):
         if _LINES["run"].match(line) and any(
@@ -54,7 +54,7 @@ def runs(lines: list[str]) -> Iterator[Lines]:
 
 
 def read_run(lines: Lines, run: int, *, cut: int | None) -> tuple[dict[str, list[Row]], Row, list[Note]]:
-    """Rows of the tables, what is known of the run, notes; `cut` is a line that has no end."""
+    """Return rows of the tables, facts about the run, notes; `cut` is a line without an end."""
     rows = empty()
     notes = Notes()
     before, spans = _spans(lines)
@@ -68,7 +68,7 @@ def read_run(lines: Lines, run: int, *, cut: int | None) -> tuple[dict[str, list
 
 
 def _spans(lines: Lines) -> tuple[Lines, list[tuple[int, Lines]]]:
-    """The lines before the results, and those of each time span."""
+    """Return the lines before the results, and the lines of each time span."""
     before: Lines = []
     spans: list[tuple[int, Lines]] = []
     for numbered in lines:
@@ -83,7 +83,7 @@ def _spans(lines: Lines) -> tuple[Lines, list[tuple[int, Lines]]]:
 
 
 def _parameters(lines: Lines, run: int) -> tuple[list[Row], Row, Lines]:
-    """Rows of `targets`, what is known of the run, and lines that are not DiskSpd's."""
+    """Return rows of `targets`, facts about the run, and lines that are not DiskSpd's."""
     unknown: Lines = []
     targets: list[Row] = []
     facts: Row = {}
@@ -113,13 +113,13 @@ def _parameters(lines: Lines, run: int) -> tuple[list[Row], Row, Lines]:
 
 
 def _set(found: re.Match[str], columns: Row) -> Row:
-    """What a line of the input parameters sets: numbers that it always means, or groups of it as they are read."""
+    """Return the values that a line of the input parameters sets: constants, or groups of the line."""
     groups = iter(found.groups())
     return {name: _READ[how](next(groups)) if isinstance(how, str) else how for name, how in columns.items()}
 
 
 def _kind(cells: list[str]) -> str | None:
-    """The table that a header line begins; None for any other line."""
+    """Return the table that a header line begins; None for any other line."""
     if {"cpu", "usage"} <= set(cells):
         return "cpu"
     if cells[:2] == ["thread", "bytes"]:
@@ -130,7 +130,7 @@ def _kind(cells: list[str]) -> str | None:
 
 
 def _printed(lines: Lines) -> tuple[list[_Printed], Lines]:
-    """The tables of a time span, and the lines that are in none."""
+    """Return the tables of a time span, and the lines that are in none."""
     tables: list[_Printed] = []
     plain: Lines = []
     for line, text in lines:
@@ -151,7 +151,7 @@ def _printed(lines: Lines) -> tuple[list[_Printed], Lines]:
 def _read_span(
     which: Row, lines: Lines, settings: list[Row], rows: dict[str, list[Row]], cut: int | None
 ) -> list[Note]:
-    """Adds the rows of one time span to the tables."""
+    """Add the rows of one time span to the tables."""
     notes = Notes()
     if lines and lines[-1][0] == cut and not _LINES["whole"].fullmatch(lines[-1][1]):
         *lines, (line, text) = lines
@@ -192,23 +192,23 @@ def _read_span(
 
 
 def _numbers(named: Row) -> Row:
-    """The numbers of a line of jobs, by column; None if a cell holds something else."""
+    """Return the numbers of a line of jobs, by column; None if a cell holds something else."""
     return typed({column: named[title] for title, column in _IO.items() if title in named}, SCHEMAS["jobs"])
 
 
 def _has_odd_cells(named: Row) -> bool:
-    """Whether cells of a line of jobs hold something else than numbers."""
+    """Return whether cells of a line of jobs hold anything but numbers."""
     numbers = _numbers(named)
     return any(numbers.get(column, 0.0) is None and named[title] not in {"", "N/A"} for title, column in _IO.items())
 
 
 def _counted(table: _Printed, written: list[str]) -> list[Row]:
-    """The cells of a thread or of the total by the names in the header; none if the line is of neither."""
+    """Return the cells of a thread or of the total by the names in the header; empty for other lines."""
     total = written[0].lower().startswith("total:")
     if not (total or whole(written[0]) is not None) or table.label.lower() not in _SECTION:
         return []
     cells = ["", written[0].partition(":")[2], *written[1:]] if total else written
-    # Of a total nothing is said beyond its numbers: there is no file.
+    # A total has only numbers: it has no file.
     expected = table.header[: table.header.index("file")] if total and "file" in table.header else table.header
     return [dict(zip(table.header, cells, strict=False))] if len(cells) in {len(expected), len(table.header)} else []
 
@@ -234,7 +234,7 @@ def _jobs(
         if total:
             own |= _extremes(which, direction, percentiles)
         if not counted.get("ios"):
-            # Without I/O the program prints 0.000: no latency was seen.
+            # Without I/O the program prints 0.000: no latency was measured.
             counted |= dict.fromkeys(("latency_mean_ms", "latency_stddev_ms"))
         yield job(own, direction, seconds, counted)
 
@@ -246,7 +246,7 @@ def _extremes(which: Row, direction: str, percentiles: list[Row]) -> Row:
 
 
 def _percentile(title: str) -> float | None:
-    """The percentile that a title names.
+    """Return the percentile in a title.
 
     >>> _percentile("25th"), _percentile("3-nines"), _percentile("5-nines"), _percentile("max")
     (25.0, 99.9, 99.999, 100.0)
@@ -259,7 +259,7 @@ def _percentile(title: str) -> float | None:
 
 
 def _percentiles(which: Row, table: _Printed, cells: list[str]) -> Iterator[Row]:
-    # Without one of its cells, nothing tells which of the others is of which direction.
+    # If a cell is missing, the directions of the others are unknown.
     percentile = _percentile(cells[0]) if len(cells) == len(table.header) else None
     scope = table.label
     of_all = scope.lower() in {"total:", "total latency distribution:"}

@@ -32,11 +32,11 @@ _PLACES = {"socket": "Socket", "node": "Node", "group": "Group", "core": "Core",
 _TRUTHS = frozenset({"true", "false"})
 _NUMERIC = ("Count", "Bytes", "Milliseconds", "Percent", "Percentile", "Stdev", "StdDev", "Seconds")
 _INSIDE = 2
-"""Depth at which an element is cut away where the document ends inside it."""
+"""Depth at which an element is removed if the document ends inside it."""
 
 
 def documents(text: str) -> Iterator[tuple[int, str, str | None]]:
-    """First line and text of each `<Results>`, and what stands between it and the one before."""
+    """Yield first line and text of each `<Results>`, and the text between it and the one before."""
     place = counted_to = 0
     line = 1
     for begin, stop in _spans(text):
@@ -50,7 +50,7 @@ def documents(text: str) -> Iterator[tuple[int, str, str | None]]:
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
-    """Where each document begins and ends; one without an end ends where the next begins."""
+    """Yield where each document begins and ends; without an end, it ends where the next begins."""
     begin: int | None = None
     opened = False
     for mark in _MARK.finditer(text):
@@ -70,7 +70,7 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _parsed(text: str, line: int) -> tuple[Element | None, Element | None, Notes]:
-    """The document; the part of it that is incomplete; notes. What it ends inside of is cut away."""
+    """Return the document, its incomplete part, and notes. An element cut by the end of the text is removed."""
     notes = Notes()
     mended, loose = _LOOSE.subn("&amp;", text)
     if loose:
@@ -99,7 +99,7 @@ def _parsed(text: str, line: int) -> tuple[Element | None, Element | None, Notes
 
 
 def read_document(text: str, line: int, run: int) -> tuple[dict[str, list[Row]], Row, list[Note]]:
-    """Rows of the tables, what is known of the run, notes, from one `<Results>`."""
+    """Return rows of the tables, facts about the run, notes, from one `<Results>`."""
     rows = empty()
     root, incomplete, notes = _parsed(text, line)
     if root is None:
@@ -127,7 +127,7 @@ def read_document(text: str, line: int, run: int) -> tuple[dict[str, list[Row]],
 
 
 def _no_numbers(root: Element, line: int) -> Iterator[Note]:
-    """A note on elements that should hold numbers but do not."""
+    """Yield a note on elements that should hold numbers but do not."""
     odd = [
         f"{element.tag} {(element.text or '').strip()[:30]!r}"
         for element in root.iter()
@@ -150,7 +150,7 @@ def _targets(which: Row, span: Element) -> Iterator[Row]:
         written = number(target.findtext("WriteRatio"))
         stride = alignment if alignment is not None else target.findtext("StrideSize")
         asked = {"block_size_bytes": size_bytes(target.findtext("BlockSize")), "stride_bytes": size_bytes(stride)}
-        # Of a pool of threads each has so many outstanding, over all targets.
+        # In a thread pool, each thread has this many outstanding requests over all targets.
         asked["queue_depth"] = requests if pool and requests else whole(target.findtext("RequestCount"))
         asked["workers"] = pool or whole(target.findtext("ThreadsPerFile"))
         random = 0.0 if alignment is None else 100.0 if ratio is None else ratio
@@ -199,7 +199,7 @@ def _jobs(which: Row, span: Element, settings: list[Row], *, totals: bool) -> It
 
 
 def _sum(values: Iterator[int | None]) -> int | None:
-    """The sum; None if one value is unknown."""
+    """Return the sum; None if one value is unknown."""
     there = list(values)
     total = sum(value for value in there if value is not None)
     return None if None in there or total >= 1 << 63 else total
@@ -241,6 +241,6 @@ def _buckets(which: Row, element: Element) -> Iterator[Row]:
             yield own | {"metric": "iops", "direction": direction, "value": iops}
             for metric, title in _SERIES.items():
                 latency = number(bucket.get(title.format(_TOTAL[direction])))
-                # Without I/O in it, a bucket shows 0.000: no latency was seen.
+                # A bucket without I/O shows 0.000: no latency was measured.
                 if latency is not None and iops:
                     yield own | {"metric": metric, "direction": direction, "value": latency}

@@ -72,18 +72,18 @@ from esxparse.worlds import VCPU_WORLD
 FORMAT = "esxtop"
 
 LAZY_FROM = 256_000_000
-"""Bytes of a file above which its numbers are left in it."""
+"""File size in bytes from which the numbers stay in the file."""
 
 UNPACK_FROM = LAZY_FROM // 8
-"""Bytes of a compressed file above which it is unpacked into a temporary one: captures shrink to an eighth or less."""
+"""Size in bytes from which a compressed file is unpacked into a temporary one. Captures shrink to an eighth or less."""
 
 
 _SIDE_BY_SIDE = 0.1
-"""Share of the columns that hosts have in common from which on their captures are side by side; less is damage."""
+"""Share of columns that hosts must have in common to be side by side. A smaller share is damage."""
 
 
 def recognise(head: Head) -> bool:
-    """Whether a file that begins so is a capture."""
+    """Return whether a file with this head is a capture."""
     mark = grammar.MARK
     if (at := head.content.find(mark)) >= 0:
         return not grammar.of_windows(head.content[at : at + grammar.LOOKED_AT].decode(errors="replace"))
@@ -95,7 +95,7 @@ def recognise(head: Head) -> bool:
 
 @dataclass(frozen=True)
 class _Judged:
-    """A capture whose samples are chosen and whose oddities are known; its numbers are not in tables yet."""
+    """A capture with its samples chosen and its odd cells known, before its numbers become tables."""
 
     segment: segments.Segment
     samples: rows.Samples
@@ -103,7 +103,7 @@ class _Judged:
     notes: tuple[Note, ...]
 
     def recording(self, source: Source, built: Mapping[str, pl.LazyFrame]) -> Recording:
-        """The recording with these tables."""
+        """Return the recording with these tables."""
         parsed, clock = self.segment.header, self.samples.times
         shapes = {table.shape.name: table.shape for table in self.tables}
         guessed, evidence = release.guess(parsed, shapes)
@@ -125,7 +125,7 @@ class _Judged:
         return Recording(format=FORMAT, source=source.name, tables=built, meta=meta, notes=self.notes)
 
     def _vms(self) -> tuple[str, ...]:
-        """Names of the VMs: of the groups that have a vCPU world, in the order of the header."""
+        """Return the names of the VMs, in header order: the groups with a vCPU world."""
         worlds = [table.parts for table in self.tables if table.shape.name == "vcpu"]
         vms = [frame.filter(pl.col("world").str.contains(VCPU_WORLD)) for frame in worlds]
         return tuple(vm for frame in vms for vm in frame.unique("group_id", maintain_order=True)["group"])
@@ -142,7 +142,7 @@ def read(
     decimal: Decimal | None = None,
     numbers: Collection[str] | None = None,
 ) -> Recording:
-    """Reads a capture: all its tables, its facts and its notes.
+    """Read a capture: all its tables, its facts and its notes.
 
     `meta`: host; start, end (aware, UTC); interval (seconds, the median step); samples; columns (the time stamp's
     included); objects (instances of each table); vms (names); pcpus (logical processors); next_segment (the number
@@ -152,17 +152,17 @@ def read(
     Args:
         source: A capture.
         window: The samples to read.
-        lazy: Leave the numbers in the file, and read what each query needs. The default for captures over 256 MB; for
-            other than plain local files, over 32 MB compressed: these are unpacked into a temporary file that lives as
+        lazy: Leave the numbers in the file and read them when a query needs them. The default for captures over 256 MB,
+            and for compressed or remote files over 32 MB. The latter are unpacked into a temporary file that lives as
             long as the tables.
-        segment: The capture to read, from 1, in a file that holds several with different columns.
-        date_order: Order of day, month and year in the time stamps, where the file does not tell.
-        date: The day of the first sample, where time stamps have none.
-        decimal: The decimal mark, where the file does not show it.
-        numbers: The tables whose numbers are needed; others may come with their keys alone. All of them by default.
+        segment: The capture to read, from 1, if the file has several with different columns.
+        date_order: Order of day, month and year in the time stamps, if the file does not show it.
+        date: The day of the first sample, if time stamps have no date.
+        decimal: The decimal mark, if the file does not show it.
+        numbers: The tables whose numbers are needed; others may have only their keys. All of them by default.
 
     Raises:
-        DamagedError: There is a header and not one whole row, or no column.
+        DamagedError: The header has no column, or no whole row follows it.
         EsxparseError: No sample is in the window, there is no such segment, or a date or a number is ambiguous.
     """
     dates = times.Dates(date_order, date)
@@ -181,11 +181,11 @@ def read(
 def _as_written(
     source: Source, window: Window, *, lazy: bool | None, segment: int, keep: Keep, dates: times.Dates
 ) -> Recording:
-    """The recording of a capture in esxtop's own form."""
+    """Return the recording of a capture in esxtop's own form."""
     packed = Path(source.where)
     size = packed.stat().st_size if packed.is_file() else source.size
     if lazy is not False and source.path is None and size is not None and size > UNPACK_FROM:
-        # It may be too large for memory, and can be read only from its beginning.
+        # The file may be too large for memory, and can be read only from its beginning.
         source = unpacked(source)
     path = source.path
     if path is not None and (path.stat().st_size > LAZY_FROM if lazy is None else lazy):
@@ -194,7 +194,7 @@ def _as_written(
 
 
 def _resaved_content(source: Source) -> bytes | None:
-    """The content of a capture that another program saved; None for one as esxtop writes it."""
+    """Return the content of a capture that another program saved; None for one as esxtop writes it."""
     with source.open() as stream:
         head = grammar.read_head(stream, source.memory_limit)
         return resaved.whole(stream, head, source.memory_limit) if resaved.is_resaved(head) else None
@@ -204,7 +204,7 @@ def _resaved_content(source: Source) -> bytes | None:
 def _mended(
     source: Source, content: bytes, dates: times.Dates, decimal: Decimal | None
 ) -> Iterator[tuple[Source, resaved.Canonical]]:
-    """A capture that another program saved, in esxtop's own form: as a file that lasts as long as the context."""
+    """Yield a capture that another program saved, in esxtop's own form, as a file that lasts as long as the context."""
     mended = resaved.canonical(content, dates, decimal)
     with Scratch() as folder:
         copy = folder / "capture.csv"
@@ -228,7 +228,7 @@ def read_by_instance(
     decimal: Decimal | None = None,
     budget: int = by_instance.BUDGET,
 ) -> Recording | None:
-    """A capture as `read` gives it, the rows of one instance together, in bounded memory; None if others saved it.
+    """Return the recording of `read`, sorted by instance, in bounded memory; None if another program saved the file.
 
     Args:
         source: A capture.
@@ -253,7 +253,7 @@ def read_by_instance(
 
 
 def has_segment(source: Source, number: int, opening: Opening) -> bool:
-    """Whether a file holds a capture of that number, as far as its captures can be read."""
+    """Return whether a file has a readable capture of that number."""
     try:
         content = _content(source) if opening.decimal else _resaved_content(source)
         if content is None:
@@ -294,7 +294,7 @@ def _in_place(source: Source, path: Path, window: Window, segment: int, dates: t
 
 
 def survey(source: Source, segment: int, dates: times.Dates) -> rows.Survey:
-    """What a whole capture shows of its rows; nothing of one that can be read once only, or has to be mended."""
+    """Return the findings that need all rows of a capture; empty if it can be read only once, or needs mending."""
     if not Path(source.where).is_file() or _resaved_content(source) is not None:
         return rows.Survey()
     try:
@@ -307,7 +307,7 @@ def survey(source: Source, segment: int, dates: times.Dates) -> rows.Survey:
 
 
 def _samples(found: segments.Segment, dates: times.Dates) -> tuple[rows.Samples, list[tuple[int, int]], list[Note]]:
-    """The samples of a capture, their numbers that are not written as their counter is, and the notes on other rows."""
+    """Return the samples of a capture, cells with numbers unlike their counter's, and the notes on other rows."""
     samples, notes = rows.judge(found, dates.order)
     if not len(samples.keep):
         raise no_rows(len(found.header.owners), [*found.notes, *notes])
@@ -317,7 +317,7 @@ def _samples(found: segments.Segment, dates: times.Dates) -> tuple[rows.Samples,
 
 
 def _refuse_several_hosts(hosts: Sequence[str], repeated: float) -> None:
-    """Refuses captures of several hosts side by side: tables would mix them; `repeated` is the share of columns."""
+    """Refuse captures of several hosts side by side: tables would mix them. `repeated` is a share of columns."""
     if len(hosts) > 1 and repeated >= _SIDE_BY_SIDE:
         msg = (
             f"captures of {len(hosts)} hosts are side by side ({', '.join(hosts[:5])}): save the columns of each "

@@ -1,7 +1,7 @@
 """The rows of a capture: bytes to blocks of numbers, on as many threads as there are processors.
 
-A file is read in pieces of whole lines. Reading a piece and counting its lines happens under a lock, which gives the
-piece its rows in the block; scanning, the long part, runs beside the other threads without the interpreter lock.
+A file is read in pieces of whole lines. A thread reads a piece and counts its lines under a lock, which gives the
+piece its rows in the block. Scanning, the long part, runs beside the other threads without the interpreter lock.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from esxparse.formats.esxtop.seams import Shapes
 from esxparse.formats.kit.pieces import WholeLines
 
 PIECE = 8 << 20  # bytes read at a time: the first row of each takes up to five times as long as the others
-_UNKNOWN = 32 << 20  # bytes that content of unknown length is at first taken to have
-_ASIDE = 64 << 20  # bytes of a block that is put aside, or a piece of rows
-_SLACK = 1.03  # room in a block beyond the rows expected; memory that is not used is not taken from the system
+_UNKNOWN = 32 << 20  # assumed bytes of content of unknown length
+_ASIDE = 64 << 20  # bytes of a block that is put aside, or of a piece of rows
+_SLACK = 1.03  # room in a block beyond the expected rows; the system does not provide unused memory
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Start:
     """Where the rows begin."""
 
     position: int  # byte of the content
-    rest: bytes  # what was read beyond it already
-    end: int | None  # bytes of the content, where they are known
+    rest: bytes  # bytes already read after that position
+    end: int | None  # bytes of the content, if known
 
 
 @dataclass
@@ -64,60 +64,60 @@ class Texts:
     words: Sequence[bytes]
 
     def where(self, mine: Flags) -> Texts:
-        """Some of them."""
+        """Return the texts that the flags select."""
         return Texts(self.sample[mine], self.cell[mine], self.word[mine], self.words)
 
     def of(self, sample_of: Integers) -> Texts:
-        """The same for samples; `sample` gives the sample of each row, -1 for a row that is not a sample."""
+        """Return the texts by sample; `sample_of` is the sample of each row, -1 for other rows."""
         mine = sample_of[self.sample] >= 0
         return Texts(sample_of[self.sample[mine]], self.cell[mine], self.word[mine], self.words)
 
     def items(self) -> list[tuple[int, int, bytes]]:
-        """Sample, cell and text of each."""
+        """Return sample, cell and text of each."""
         words = [self.words[word] for word in self.word.tolist()]
         return list(zip(self.sample.tolist(), self.cell.tolist(), words, strict=True))
 
 
 @dataclass(frozen=True)
 class Body:
-    """What stands after the header. A row is a line long enough to hold all its cells, good or bad."""
+    """The rows after the header. A row is a line long enough to hold all its cells, good or bad."""
 
     blocks: list[Block]
     # For each row:
     block: Integers
     row: Integers  # its place in the block
-    line: Integers  # the line after the header being 0
+    line: Integers  # line number, counted from 0 after the header
     cells: Integers
-    commas: Integers  # commas it ends with, each of which an empty cell follows
-    start: Integers  # the byte of the file it begins with
-    stop: Integers  # the byte after its last, its line end not counted
-    stamps: list[bytes]  # its beginning
-    odd: Texts  # rows (as `sample`), cells and texts of the wanted cells with neither a number nor a word for no number
+    commas: Integers  # commas at the end of the row; an empty cell follows each
+    start: Integers  # first byte of the row in the file
+    stop: Integers  # byte after the last one of the row, without its line end
+    stamps: list[bytes]  # beginning of the row
+    odd: Texts  # rows (as `sample`), cells and texts of wanted cells with neither a number nor a word for a missing one
     absent: list[tuple[int, int, int, bytes]]
-    """For each row with words for a missing number: row, how many, and the first one's cell and text."""
+    """For each row with words for a missing number: row, count, and cell and text of the first."""
     blank: NDArray[np.uint8]
-    """For each cell of a row, the time stamp's included, whether some row has a word for a missing number there."""
+    """For each cell of a row, time stamp included: whether some row has a word for a missing number in it."""
     shapes: list[Shapes]
     padded: bool  # whether a number ends with a zero after its point
     short: list[tuple[int, int, int]]  # line, number of cells, and first byte of each line too short to be a row
-    prefixes: list[tuple[int, int, bytes]]  # line, first byte and text of what precedes a row or a header on its line
-    headers: dict[int, bytes]  # rows in which a header stands again, whole
+    prefixes: list[tuple[int, int, bytes]]  # line, first byte and text of anything before a row or header on its line
+    headers: dict[int, bytes]  # rows that repeat a header, whole
     without_rates: frozenset[int]  # rows after a header in which no disk has a rate above 0
     short_headers: list[tuple[int, int, bytes]]  # line, byte of the file, text of each header too short to be a row
-    bare_ends: list[int]  # rows that no line end follows, and no quote: the last cell may be half a number
-    nul_tail: int  # NUL bytes that are all there is of the last line
+    bare_ends: list[int]  # rows without a line end or closing quote: the last cell may be half a number
+    nul_tail: int  # NUL bytes, if the last line has nothing else
     lines: int
     last_byte: bytes
 
 
 def threads() -> int:
-    """Processors this process may use, at most eight: beyond that memory, not scanning, is what is waited for."""
+    """Return the processors this process may use, at most eight: with more, threads wait for memory."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(usable, 8)
 
 
 class _Reader:
-    """Hands out pieces of whole lines, one thread at a time, each with its rows in a block."""
+    """A source of pieces of whole lines, for one thread at a time, each with rows in a block."""
 
     def __init__(self, stream: BinaryIO, start: Start, layout: Layout, *, keep: bool | Put, memory_limit: int) -> None:
         self.content = WholeLines(stream, start.rest, PIECE)
@@ -126,7 +126,7 @@ class _Reader:
         self.put = keep if callable(keep) else None
         self.waiting: list[int] = []  # blocks that are not put aside yet
         self.position = start.position
-        # What a capture that is still being written grows by meanwhile is left for the next time.
+        # If the capture is still being written, the next read takes what was added.
         self.end = start.end
         self.layout = layout
         self.columns = Columns.of(layout)
@@ -140,7 +140,7 @@ class _Reader:
         self.lock = threading.Lock()
 
     def _room_for(self, rows: int, length: int) -> tuple[int, int]:
-        """Block and row for `rows` more rows, which take `length` bytes; block -1 where numbers are not kept."""
+        """Return block and row for `rows` more rows, which take `length` bytes; block -1 if numbers are not kept."""
         if not self.keep:
             return -1, 0
         self.rows += rows
@@ -149,7 +149,7 @@ class _Reader:
             what = f"the numbers of its first {self.rows:,} samples take {memory.shown(size)}"
             raise memory.refusal(what, self.memory_limit, "read it with lazy=True, or ")
         if not self.blocks or self.blocks[-1].rows + rows > self.blocks[-1].capacity:
-            # The rest of the file at this piece's length of a row; as much again as was read where nobody knows it.
+            # Estimate from the bytes per row so far. If the length is unknown, expect as much again as was read.
             rest = max(self.position, _UNKNOWN) if self.end is None else self.end - self.position
             capacity = rows + 8 + int(max(rest - length, 0) / length * rows * _SLACK)
             if self.put:
@@ -163,7 +163,7 @@ class _Reader:
         return len(self.blocks) - 1, row
 
     def take(self, buffer: bytearray) -> tuple[int, Place] | None:
-        """Fills `buffer` with the next piece; gives its length and place, None at the end."""
+        """Fill `buffer` with the next piece and return its length and place; None at the end."""
         with self.lock:
             if self.content.ended and not self.content.rest:
                 return None
@@ -175,7 +175,7 @@ class _Reader:
             place = Place(self.position, self.line, *self._room_for(rows, length), self.after_header)
             self.position += length
             self.line += lines
-            # What the last line is that is not blank; what it was before where all of them are.
+            # Check the last line that is not blank. If all are blank, the earlier answer holds.
             end = length
             while end and buffer[end - 1] in b"\r\n":
                 end -= 1
@@ -184,7 +184,7 @@ class _Reader:
             return length, place
 
     def scan(self, buffer: bytearray, taken: tuple[int, Place] | None) -> list[Piece]:
-        """Scans the piece in `buffer`, and more pieces until there are none left."""
+        """Scan the piece in `buffer`, and more pieces until there are none left."""
         pieces = []
         while taken is not None:
             length, place = taken
@@ -196,7 +196,7 @@ class _Reader:
         return pieces
 
     def put_aside(self, *, ended: bool = False) -> None:
-        """Puts aside the blocks that are complete: at the end all, before it those that are followed by another."""
+        """Put complete blocks aside: all of them at the end, otherwise those before the last."""
         if not self.put:
             return
         with self.lock:
@@ -209,7 +209,7 @@ class _Reader:
             self.blocks[number].numbers = np.empty(0)
 
     def _scan(self, buffer: bytearray, span: tuple[int, int], place: Place) -> Piece:
-        """Scans a span of the buffer."""
+        """Scan a span of the buffer."""
         if place.block < 0:
             return take(buffer, span, place, self.unkept, self.columns)
         (first, step), numbers = self.places[place.block], self.blocks[place.block].numbers
@@ -219,7 +219,7 @@ class _Reader:
         return found
 
     def _apart(self, buffer: bytearray, place: Place, bounds: list[int]) -> list[Piece]:
-        """The piece cut where lines are glued, each part with rows of its own."""
+        """Cut the piece where lines are glued, and return the parts, each with its own rows."""
         pieces: list[Piece] = []
         line, after_header = place.first_line, place.after_header
         for begin, joint in pairwise(bounds):
@@ -234,7 +234,7 @@ class _Reader:
                 pieces.append(self._scan(buffer, (begin, end), part))
                 if stamps := pieces[-1].stamps:
                     after_header = MARK in stamps[-1]
-                # What is glued to a line is on it.
+                # Glued text is on the same line.
                 line += lines - (end == joint)
             if end < joint:
                 with self.lock:
@@ -289,19 +289,19 @@ def _put_together(pieces: list[Piece], reader: _Reader) -> Body:
 def read(
     stream: BinaryIO, start: Start, layout: Layout, *, keep: bool | Put = True, memory_limit: int = memory.DEFAULT
 ) -> Body:
-    """Reads the rows of a capture to the end of the stream.
+    """Read the rows of a capture to the end of the stream.
 
-    One block as a rule: it is laid out for the rows that the first lines let expect, and when more come, the rest goes
-    into another. With `keep=False` no number is kept: what is learnt is where the rows are and what is odd in them.
-    Where `keep` takes blocks, each is given to it when it is complete, from any thread.
-    Lines and numbers that would take more memory than the limit are refused.
+    Rows usually fit one block, sized by the first lines. If more rows come, they go into another block.
+    With `keep=False` the result has the places of the rows and their odd cells, but no numbers.
+    If `keep` is a function, any thread calls it with each complete block.
+    Lines and numbers that would need more memory than the limit are refused.
     """
     reader = _Reader(stream, start, layout, keep=keep, memory_limit=memory_limit)
     # A small file is read before a second thread is up.
     small = start.end is not None and start.end - start.position <= PIECE
     others = 0 if small else threads() - 1
-    # The first piece is taken here, for with it the block is made: what malloc gave to a thread that ended stays in an
-    # arena of its own, and many captures read one after another would take several times the memory of one.
+    # The first piece is read on this thread because that allocates the block. Memory that malloc gave to a finished
+    # thread stays in that thread's arena: reading many captures would take several times the memory of one.
     buffer = bytearray(PIECE)
     taken = reader.take(buffer)
     if not others:

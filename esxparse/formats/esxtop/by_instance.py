@@ -1,8 +1,9 @@
-"""The tables of a capture instance by instance: the order that one VM's or one disk's history is asked for in.
+"""The tables of a capture, instance by instance: the order that the history of one VM or disk needs.
 
-A capture is written sample by sample. Turning it would take it whole into memory. Here it is read once, and each block
-of its rows is turned and put aside in a temporary file. Of a counter that does not change within a block one number is
-kept: most are such.
+A capture is written sample by sample, and reordering it in memory would take all of it. Here it is read once. Each
+block
+of rows is reordered and put aside in a temporary file. A counter that is constant within a block, as most are, takes
+one number.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ if TYPE_CHECKING:
 
 BUDGET = 48 << 20  # bytes of rows that are made at once
 
-_KEY_BYTES = 16  # bytes that a row takes in each key column, roughly: texts are kept as views
+_KEY_BYTES = 16  # bytes per row in each key column, roughly: texts are kept as views
 
 
 class Turned:
-    """Blocks put aside: of each table its stretches, one for each instance and, within it, for each counter.
+    """Blocks put aside: for each table, one stretch for each instance and counter.
 
     A stretch has the numbers of all rows of the block, or one number if they are all the same.
     """
@@ -43,7 +44,7 @@ class Turned:
         self._lock = threading.Lock()
 
     def put(self, number: int, block: Block, layout: Layout) -> None:
-        """Puts the block of that number aside."""
+        """Put the block of that number aside."""
         for place in range(len(layout.tables)):
             ends, numbers = _stretches(block, layout, place)
             with self._lock:
@@ -59,7 +60,7 @@ class Turned:
         return found
 
     def numbers(self, table: Table, lanes: Integers, runs: Runs) -> Numbers:
-        """Counters, samples and instances, in memory instance by instance."""
+        """Return the numbers as counters, samples and instances, in memory instance by instance."""
         columns, instances = len(table.shape.columns), len(table.shape.instances)
         out = np.empty((columns, len(lanes), len(table.times)))
         bounds = [0, *(np.flatnonzero(np.diff(lanes) != 1) + 1).tolist(), len(lanes)]
@@ -81,7 +82,7 @@ class Turned:
 
 
 def _stretches(block: Block, layout: Layout, place: int) -> tuple[Integers, Numbers]:
-    """The stretches of a table in a block: where each ends (and 0 before them), and their numbers."""
+    """Return the stretches of a table in a block: their ends (with a leading 0) and their numbers."""
     shape, there = layout.tables[place], layout.cells(place) >= 0
     start, (columns, lanes) = block.capacity * shape.offset, there.shape
     numbers = block.numbers[start : start + block.capacity * columns * lanes].reshape(columns, -1, lanes)
@@ -97,7 +98,7 @@ def _stretches(block: Block, layout: Layout, place: int) -> tuple[Integers, Numb
 
 
 def _everything(table: Table) -> Wanted:
-    """All of a table, its instances in the order of their parts: worlds of a group, disks of a VM stand together."""
+    """Return all of a table, sorted by the parts of instances: worlds of a group, or disks of a VM, are adjacent."""
     lanes = table.parts.with_row_index("lane")
     parts = [name for name in table.parts.columns if name != "instance"]
     ordered = lanes.sort(parts, nulls_last=False, maintain_order=True) if parts else lanes
@@ -105,7 +106,7 @@ def _everything(table: Table) -> Wanted:
 
 
 def frames(table: Table, turned: Turned, runs: Runs, budget: int) -> Iterator[pl.DataFrame]:
-    """The rows of a table, instance by instance, in frames of about `budget` bytes."""
+    """Yield the rows of a table, instance by instance, in frames of about `budget` bytes."""
     whole = _everything(table)
     row_bytes = 8 * len(table.shape.columns) + _KEY_BYTES * (1 + table.parts.width)
     count = max(1, budget // (row_bytes * max(1, len(whole.samples))))
@@ -116,12 +117,12 @@ def frames(table: Table, turned: Turned, runs: Runs, budget: int) -> Iterator[pl
 
 
 def scan(table: Table, turned: Turned, runs: Runs, budget: int) -> pl.LazyFrame:
-    """The table as a frame that is made piece by piece, instance by instance, when it is written."""
+    """Return the table as a frame that is built piece by piece, instance by instance, when it is written."""
 
     def read(
         with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _batch_size: int | None
     ) -> Iterator[pl.DataFrame]:
-        # All of it is written: nothing is asked for less.
+        # The table is always written whole.
         if with_columns is not None or predicate is not None or n_rows is not None:
             raise EsxparseError("part of a table was requested where the whole table is written")
         yield from frames(table, turned, runs, budget)

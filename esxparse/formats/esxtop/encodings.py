@@ -1,8 +1,8 @@
 """Captures in UTF-16, and files whose parts have different encodings, to text.
 
 PowerShell's `>` writes UTF-16, and its `>>` may append UTF-16 to a file in UTF-8: each part is decoded by its own
-encoding. A byte that is missing or added in UTF-16 shifts all bytes after it by half a letter. Decoding goes on with
-the next whole letter, and a NUL marks the place: readers leave the row out as one with NUL bytes.
+encoding. A missing or added byte in UTF-16 shifts all bytes after it by half a letter. Decoding continues with
+the next whole letter, and a NUL marks the place: readers skip the row like any row with NUL bytes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LINE_ENDS = {_LITTLE: b"\n\0", _BIG: b"\0\n"}
 _BEGINS = r'"?(?:\(PDH-CSV |\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}[ T]\d|\d{1,2}:\d\d:\d\d)'
 """How a header or a row begins."""
 _NARROW_LINE = re.compile(_BEGINS.encode())
-# The same letters, each with a NUL after it: of UTF-16 with the high byte first, all but the first NUL.
+# The same letters, each followed by a NUL. If UTF-16 has the high byte first, the first NUL is not included.
 _WIDE_LINE = re.compile(
     rb'(?:"\0)?(?:'
     + "(PDH-CSV ".encode(_LITTLE).replace(b"(", rb"\(")
@@ -40,7 +40,7 @@ _MARKS_WITHIN = re.compile(r"^\ufeff", re.MULTILINE)
 
 
 def is_wide(head: bytes) -> bool:
-    """Whether the first bytes of a capture have a part in UTF-16."""
+    """Return whether the first bytes of a capture have a part in UTF-16."""
     wide = head.startswith((_BOMS[_LITTLE], _BOMS[_BIG]))
     return wide or (b"\0" in head and _WIDE_LINE.search(head) is not None)
 
@@ -55,7 +55,7 @@ class _Decoded:
     foreign: bool = False  # whether some of it is neither UTF-8 nor UTF-16
 
     def add(self, part: bytes, encoding: str, *, last: bool) -> None:
-        """Decodes a part of the file."""
+        """Decode a part of the file."""
         if encoding == _NARROW:
             text, wrong = decoded(part)
             self.foreign |= wrong is not None
@@ -76,7 +76,7 @@ class _Decoded:
 
 
 def _letters(line: bytes, encoding: str, *, cut: bool) -> tuple[str, bool]:
-    r"""The letters of a line, with a NUL where a byte is missing or added, and whether one is.
+    r"""Return the letters of a line, with a NUL where a byte is missing or added, and whether there is such a place.
 
     `cut`: whether the file may end within its last letter.
 
@@ -103,12 +103,12 @@ def _letters(line: bytes, encoding: str, *, cut: bool) -> tuple[str, bool]:
         parts.append("\0")
         damaged = True
     text = "".join(parts)
-    # A header without a letter still names its columns.
+    # A header with a missing letter still identifies its columns.
     return (text.replace("\0", "\ufffd") if damaged and MARK.decode() in text else text), damaged
 
 
 def _between(before: str, lost: bytes, following: re.Match[bytes] | None) -> str:
-    """What stands for the bytes lost between whole letters: a line end if a line begins there, else a NUL."""
+    """Return the replacement for bytes lost between whole letters: a line end if a line begins there, else a NUL."""
     ended = before.endswith("\r") or lost.startswith(b"\n")
     if following is None or not (ended or following[0].startswith(b'"')) or before.endswith(","):
         return "\0"
@@ -116,7 +116,7 @@ def _between(before: str, lost: bytes, following: re.Match[bytes] | None) -> str
 
 
 def _parts(content: bytes) -> Iterator[tuple[str, int, int]]:
-    """Encoding, first byte and end of each part of a file."""
+    """Yield encoding, first byte and end of each part of a file."""
     begin, encoding = 0, next((one for one, mark in _BOMS.items() if content.startswith(mark)), None)
     # Without a mark the file may also begin within a row.
     encoding = encoding or next((one for one, three in _LETTERS.items() if re.match(three, content)), _NARROW)
@@ -130,11 +130,11 @@ def _parts(content: bytes) -> Iterator[tuple[str, int, int]]:
         elif found:
             end = found.start()
             following = _LITTLE
-            # In narrow text no NUL stands before a line: it is the first half of its first letter.
+            # Narrow text has no NUL before a line: the NUL is half of the line's first letter.
             if end > begin and content[end - 1] == 0:
                 following, end = _BIG, end - 1
             if early := _WIDE_LETTERS.search(content, begin, end):
-                # A header with a damaged beginning: its line is of the part, too.
+                # The beginning of the header is damaged: its line is also in this part.
                 end = content.rfind(b"\n", begin, early.start()) + 1 or begin
                 following = _LITTLE if content[end] else _BIG
         stop = end
@@ -146,7 +146,7 @@ def _parts(content: bytes) -> Iterator[tuple[str, int, int]]:
 
 
 def text_of_parts(content: bytes) -> tuple[str, list[Note]]:
-    """The text of a capture, each part of it decoded by its own encoding, and notes on what is not UTF-8."""
+    """Return the text of a capture, each part decoded by its own encoding, and notes on parts that are not UTF-8."""
     out, starts = _Decoded(), []
     marked = content.startswith((_BOMS[_LITTLE], _BOMS[_BIG]))
     for encoding, begin, end in _parts(content):

@@ -1,15 +1,15 @@
 """The first sample of a capture, which has no disk rates.
 
-At its first sample esxtop has looked at CPUs, memory and ports once already, but at no disk: every rate, latency and
-count of every adapter, path, device, partition, world and virtual disk is 0.00, and so are shares. They were not
-measured, and are null in the tables. Queue depths, which are settings, are there from the start.
+By its first sample esxtop has already measured CPUs, memory and ports once, but no disk. Rates, latencies, counts and
+shares of all adapters, paths, devices, partitions, worlds and virtual disks are 0.00. These numbers were not measured
+and are null in the tables. Queue depths are settings, so the first sample has them.
 
-A first sample follows a header at once, also one that stands again. If one rate of one disk is not 0, disks were
-measured, and all zeros are kept. Later samples are not asked: a part of a capture whose disks do nothing has to open as
-it does within the whole. An idle interval at the beginning of a file cut by hand looks the same; a slice says in its
-header that it goes on (`grammar.CONTINUED`).
+A first sample directly follows a header, or a repeated header. If any disk has a rate above 0, disks were measured, and
+all zeros are kept. Later samples are not checked: a part of a capture with idle disks must open as it does within the
+whole. An idle interval at the beginning of a file cut by hand looks the same. The header of a slice shows that the
+capture continues (`grammar.CONTINUED`).
 
-Source: a capture of ESXi 6.5 (no disk counter but queue depths is above 0 in sample 1; shares of 1000 are there from
+Source: a capture of ESXi 6.5 (no disk counter but queue depths is above 0 in sample 1; shares of 1000 appear from
 sample 2 on).
 """
 
@@ -23,19 +23,19 @@ from esxparse.recording import Note
 
 _DISKS = ("Physical Disk", "Virtual Disk")
 _GAUGES = ("_q_depth", "active_commands", "queued_commands", "pct_used", "load")
-"""How the names of counters end that tell a state and no interval."""
-_MEASURED = ("_per_sec", "_per_command", "_per_read", "_per_write")  # how the names of rates and latencies end
+"""Endings of counter names for states rather than intervals."""
+_MEASURED = ("_per_sec", "_per_command", "_per_read", "_per_write")  # endings of the names of rates and latencies
 
 
 def unmeasured_columns(shape: TableShape) -> frozenset[int]:
-    """Columns of a table that have no numbers in the first sample."""
+    """Return the columns of a table that have no numbers in the first sample."""
     if not shape.object.startswith(_DISKS):
         return frozenset()
     return frozenset(place for place, name in enumerate(shape.columns) if not name.endswith(_GAUGES))
 
 
 def rate_cells(layout: Layout) -> Integers:
-    """For each cell of a row, the time stamp's included, its place among the rates and latencies of disks, or -1."""
+    """Return each cell's place among the rates and latencies of disks, or -1; time stamp included."""
     is_rate = np.zeros(len(layout.table), dtype=np.bool_)
     for table, shape in enumerate(layout.tables):
         if shape.object.startswith(_DISKS):
@@ -46,7 +46,7 @@ def rate_cells(layout: Layout) -> Integers:
 
 
 def all_zero(row: bytes, cells: Integers) -> bool:
-    """Whether a row (no line end) has rates of disks and none above 0; `cells` as `rate_cells` gives them."""
+    """Return whether a row (no line end) has disk rates and all are 0; `cells` comes from `rate_cells`."""
     rates = np.full(int(cells.max(initial=-1)) + 1, np.nan)
     if not len(rates):
         return False
@@ -55,12 +55,12 @@ def all_zero(row: bytes, cells: Integers) -> bool:
 
 
 def not_measured(numbers: Numbers) -> Numbers:
-    """The numbers of such samples: NaN for what was not measured."""
+    """Return the numbers of such samples, with NaN for zeros."""
     return np.where(numbers == 0.0, np.nan, numbers)
 
 
 def notes(layout: Layout, lines: Integers) -> list[Note]:
-    """The note on samples, on these lines, whose disks were not measured."""
+    """Return the note on samples with unmeasured disks, on these lines."""
     if not len(lines):
         return []
     tables = ", ".join(shape.name for shape in layout.tables if unmeasured_columns(shape))

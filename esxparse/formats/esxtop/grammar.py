@@ -1,7 +1,7 @@
-"""The grammar of a capture, for the reader, the slicer, and re-saved files: where it begins, its rows and their cells.
+"""The grammar of a capture, for the reader, the slicer, and re-saved files: its beginning, rows and cells.
 
-Nothing in a cell is escaped: a quote closes a cell only before a comma or at the end of the line. Login chatter may
-stand before the header, and a line end may be lost.
+Cells have no escapes: a quote closes a cell only before a comma or at the end of the line. Login text may precede the
+header, and a line end may be lost.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ Kind = Literal["cut", "torn", "text"]
 
 BOM = b"\xef\xbb\xbf"
 MARKS = (BOM, b"\xff\xfe", b"\xfe\xff")
-"""Byte order marks: one alone in a line is an empty file that was appended."""
+"""Byte order marks. A line with only a mark is an empty file that was appended."""
 MARK = b"(PDH-CSV"  # in the first cell of every capture
 STAMP = r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?"  # a time stamp as esxtop writes it
 STAMP_BYTES = 48  # bytes that hold a time stamp with its quotes, or a header's mark
 JOINT = re.compile(rb'"(?=\(PDH-CSV |' + STAMP.encode() + rb'",)')
-"""The beginning of a header or a row. Within a line it shows that a line end was lost there."""
+"""The beginning of a header or a row. Inside a line it shows a lost line end."""
 PREFIX = re.compile(
     rb'(?!\xef\xbb\xbf|\xff\xfe|\xfe\xff)(?:[^",\0\n]{0,79}[^"\0\n]|"\d{0,9}",)(?="(?:\(PDH-CSV |'
     + STAMP.encode()
     + rb'",))'
 )
-"""What `grep -n`, a data frame or a mail puts before a row or a header: `12:`, `cap.csv:`, `0,`, `> `. It is no row."""
+"""A prefix from `grep -n`, a data frame or a mail before a row or header: `12:`, `cap.csv:`, `0,`, `> `."""
 ROW = re.compile(r'"?(?:\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}[ T])?\d{1,2}:\d\d[^",;\t\n]{0,20}"?[,;\t]')
-"""How a row begins, whatever program saved it."""
+"""The beginning of a row, whatever program saved it."""
 CONTINUED = ", continued"
-"""Ends the zone in the header of a slice whose first sample shows no I/O and was measured: `(UTC, continued)(0)`."""
+"""The end of the zone in a slice's header if disks were measured but idle: `(UTC, continued)(0)`."""
 HEADER_WITHIN = 1 << 20  # bytes in which the header must begin
 
 _FIRST_CELL = re.compile(r"\(PDH-CSV [^)]{1,8}\)(?: ?\((?P<zone>[^\n]{0,80}?)\)\(-?\d{1,9}\))?")
@@ -58,14 +58,14 @@ _REST_OF_CELL = re.compile(rb'(?!\d\d?[/.:-])[^",\n]{0,255}"[,\r]?$')
 _LONGEST_HEAD = 64 << 20
 _SHOWN = 80
 _QUOTE, _COMMA = b'",'
-# Nothing but what numbers are made of; lists of nodes such as `0,1` are texts.
+# Only characters of numbers. Lists of nodes such as `0,1` are texts.
 _OF_NUMBERS = re.compile(r"[\d.,+\-eE\s]*\d[\d.,+\-eE\s]*")
 _LIST = re.compile(r"\d{1,4}(?:[, ]+\d{1,4})+")
 
 
 @dataclass(frozen=True)
 class Beginning:
-    """Where a capture begins in the first bytes of a file."""
+    """The beginning of a capture in the first bytes of a file."""
 
     header: bytes  # without its line end
     line: int
@@ -75,16 +75,16 @@ class Beginning:
 
 
 def has_zone(head: str) -> bool:
-    """Whether the header states a zone: esxtop's and Perfmon's do, typeperf's does not."""
+    """Return whether the header has a zone: esxtop and Perfmon write one, typeperf does not."""
     found = _FIRST_CELL.search(head)
     return bool(found and found["zone"])
 
 
 def of_windows(head: str) -> bool:
-    r"""Whether a file that begins so has performance counters of Windows, which writes the same form.
+    r"""Return whether a file with this head has Windows performance counters, which use the same form.
 
-    esxtop has objects that are known, and says that its times are UTC. Windows names its zone, or none; its objects may
-    be in any language.
+    esxtop has known objects, and its times are in UTC. Windows writes its own zone or none, and objects in any
+    language.
 
     >>> of_windows('"(PDH-CSV 4.0) (W. Europe Standard Time)(-60)","\\\\W\\Prozessor(_Total)\\Prozessorzeit (%)"')
     True
@@ -102,21 +102,21 @@ def of_windows(head: str) -> bool:
         if name == _MEMORY:
             of_memory.append(counter)
         elif name in objects():
-            # One is enough as a rule.
+            # One known object is usually enough.
             return False
-    # Windows has an object Memory too, with other counters.
+    # Windows also has an object Memory, with other counters.
     if any(lookup(table_name(_MEMORY), column_name(counter)) for counter in of_memory):
         return False
     return bool(names) and (not (found["zone"] or "").startswith("UTC") or bool(names & _WINDOWS))
 
 
 def read_head(stream: BinaryIO, memory_limit: int) -> bytes:
-    """A mebibyte of a stream, or more: up to the end of the header, and of two rows if 64 MiB hold them.
+    """Return the first mebibyte of a stream; more, to the end of the header and two rows, if 64 MiB hold them.
 
-    A file that begins with a row is read up to its header.
+    If a file begins with a row, the head extends to the header.
 
     Raises:
-        TooLargeError: The header is longer than the limit allows, or further down.
+            TooLargeError: The header, or the text before it, exceeds the memory limit.
     """
     head = read_up_to(stream, HEADER_WITHIN)
     while begins_with_row(head) and MARK not in head:
@@ -143,7 +143,7 @@ def read_head(stream: BinaryIO, memory_limit: int) -> bytes:
 
 
 def _has_rows(head: bytes, mark: int) -> bool:
-    """Whether the header at `mark` and two rows end in the first bytes of a file."""
+    """Return whether the header at `mark` and two rows end in the first bytes of a file."""
     at = mark
     # Counting all line ends would take ten times as long.
     for _ in range(3):
@@ -154,12 +154,12 @@ def _has_rows(head: bytes, mark: int) -> bool:
 
 
 def with_quote(text: bytes | bytearray, mark: int) -> int:
-    """Where the header begins whose mark is at `mark`."""
+    """Return the place where the header with a mark at `mark` begins."""
     return mark - (text[mark - 1 : mark] == b'"')
 
 
 def begin(head: bytes, first_line: int = 1) -> Beginning | None:
-    """The header in the first bytes of a file, which begin on `first_line`; None if there is none."""
+    """Return the header in the first bytes of a file, which begin on `first_line`; None without a header."""
     mark = head.find(MARK)
     if mark < 0:
         return None
@@ -179,7 +179,7 @@ def begin(head: bytes, first_line: int = 1) -> Beginning | None:
 
 
 def _above_rows(head: bytes, first: int) -> tuple[int, list[int]]:
-    """Where the first header begins that has rows, and the lines of those before it, the first line of all being 0."""
+    """Return the place of the first header with rows, and the lines (from 0) of earlier headers."""
     start, own, at, without_rows = first, b"", first, list[int]()
     while at < len(head):
         end = head.find(b"\n", at)
@@ -197,15 +197,15 @@ def _above_rows(head: bytes, first: int) -> tuple[int, list[int]]:
             if glued_row(header) is not None:
                 return start, without_rows
         at = end + 1
-    # No rows at all: the first header is as good as any.
+    # The file has no rows: use the first header.
     return first, []
 
 
 def refuse_broken_header(header: bytes, following: bytes, line: int) -> None:
-    """Refuses a header that goes on in the next line: its names would be of other columns.
+    """Refuse a header that continues on the next line: its names would belong to other columns.
 
     Raises:
-        DamagedError: It does.
+        DamagedError: The header continues.
     """
     if MARK in following:
         return
@@ -216,29 +216,29 @@ def refuse_broken_header(header: bytes, following: bytes, line: int) -> None:
 
 
 def refuse_long_line(length: int, memory_limit: int) -> None:
-    """Refuses a line that is longer than the limit allows."""
+    """Refuse a line that is longer than the limit allows."""
     if length > memory_limit // memory.PER_BYTE:
         what = f"a line of it is longer than {memory.shown(length)}"
         raise memory.refusal(what, memory_limit)
 
 
 def lost_line_end(line: int) -> Note:
-    """The note on a header whose line the first row is on."""
+    """Return the note on a header with the first row on its line."""
     message = "the header lost its line end: the first row is read from the rest of its line"
     return Note(message, line=line, column=1, severity="warning")
 
 
 def begins_with_row(head: bytes) -> bool:
-    """Whether a file begins with a row as esxtop writes it."""
+    """Return whether a file begins with a row as esxtop writes it."""
     return _FIRST_ROW.match(head) is not None
 
 
 def text_before(text: str) -> list[Note]:
-    """The notes on text before the header, rows apart: they may be of a capture with other columns."""
+    """Return the notes on text before the header, with rows counted apart: they may be of another capture."""
     rows, others = Met(), []
     for number, line in enumerate(text.split("\n"), 1):
         if ROW.match(line) or line.count('","') > 1:
-            # A line that lost its end holds several rows.
+            # A line without its line end has several rows.
             for _ in range(max(1, sum(1 for _ in JOINT.finditer(line.encode())))):
                 rows.add(number)
         else:
@@ -254,18 +254,18 @@ def text_before(text: str) -> list[Note]:
 
 
 def stands_in(line: bytes, cells: int) -> bool:
-    """Whether a header stands in a line: at its beginning, or in one that is long enough for a row of so many cells."""
+    """Return whether a line has a header: at its beginning, or anywhere if the line is long enough for a row."""
     return MARK in line[:STAMP_BYTES] or (MARK in line and len(line) >= cells)
 
 
 def glued_row(line: bytes) -> int | None:
-    """Where the first row begins in a header line that lost its line end; None if it did not."""
+    """Return where the first row begins in a header line without its line end; None if it has its line end."""
     joint = JOINT.search(line, 1)
     return joint.start() if joint and b"\\" not in line[joint.start() :].partition(b"\n")[0] else None
 
 
 def decoded(text: bytes) -> tuple[str, int | None]:
-    """UTF-8 text, else text as Windows-1252 and the first byte that is not UTF-8."""
+    """Return UTF-8 text and None, else Windows-1252 text and the place of the first byte that is not UTF-8."""
     try:
         return text.decode(), None
     except UnicodeDecodeError as error:
@@ -273,14 +273,14 @@ def decoded(text: bytes) -> tuple[str, int | None]:
 
 
 def text_of(cell: bytes) -> str:
-    """A cell's text for people."""
+    """Return the text of a cell for people."""
     return cell.decode("utf-8", errors="replace").strip()
 
 
 def is_whole(cells: Any, commas: Any, expected: int, trailing: int) -> Any:
-    """Whether rows with so many cells, and commas at their ends, have all of them; for numbers and for arrays.
+    """Return whether rows with these numbers of cells and final commas are complete; for numbers and arrays.
 
-    `trailing` are the commas that the header ends with: a row that lost a cell ends with them too.
+    `trailing` is the number of commas at the end of the header. A row with a lost cell ends with them too.
     """
     beyond = cells - expected
     empty = (beyond == commas) | ((beyond <= commas) & (trailing <= 1) & (beyond == 1))
@@ -289,7 +289,7 @@ def is_whole(cells: Any, commas: Any, expected: int, trailing: int) -> Any:
 
 
 def kind_of(raw: bytes) -> Kind:
-    """What a cell is that is neither a number nor a word for one.
+    """Return the kind of a cell that is neither a number nor a word for one.
 
     >>> [kind_of(cell) for cell in (b'"73', b"22.2.25", b'1.00"2', b"007", b"vmnic4", b"0,1", b"1e999")]
     ['cut', 'torn', 'torn', 'torn', 'text', 'text', 'torn']
@@ -303,7 +303,7 @@ def kind_of(raw: bytes) -> Kind:
 
 
 def bounds(line: bytes) -> tuple[Integers, Integers]:
-    """Starts and ends of the texts of all cells of a line, by the rules of the scanner.
+    """Return starts and ends of the texts of all cells of a line, by the rules of the scanner.
 
     >>> starts, ends = bounds(b'"1.00",    73.1"8.93",')
     >>> list(zip(starts.tolist(), ends.tolist()))
@@ -314,7 +314,7 @@ def bounds(line: bytes) -> tuple[Integers, Integers]:
     if not len(quotes):
         commas = np.flatnonzero(data == _COMMA)
         return np.concatenate([[0], commas + 1]), np.concatenate([commas, [len(line)]])
-    # Where `","` stands; as a cell's end and the next one's beginning, from a beginning on every second one is met.
+    # Places of `","`. From a cell's beginning, every second one is the end of a cell and the beginning of the next.
     joint = np.zeros(len(quotes), dtype=np.bool_)
     joint[:-1] = (np.diff(quotes) == 2) & (data[quotes[:-1] + 1] == _COMMA)  # noqa: PLR2004  a comma between
     breaks: dict[int, list[int]] = {}
@@ -334,7 +334,7 @@ def bounds(line: bytes) -> tuple[Integers, Integers]:
             starts.append(quotes[opening : stop - 1 : 2] + 1)
             ends.append(quotes[opening + 1 : stop - 1 : 2])
             start, end, at, last = quoted_cell(line, int(quotes[stop - 1]))
-            # Where the next cell is quoted, or a bare number glued to one that is.
+            # The next cell is quoted, or a bare number is glued to a quoted cell.
             opening = stop + 1
         else:
             start, end, at, last = bare_cell(line, at)

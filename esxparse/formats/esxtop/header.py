@@ -1,8 +1,8 @@
 r"""The header line of an esxtop batch capture: text to owners and counters.
 
-A cell is `"\\host\object(instance)\counter"`, and nothing in it is escaped: VM names may hold quotes, commas, colons
-and parentheses. Only the backslash is safe, so the line is cut at backslashes, all at once: four pieces a cell. Its
-owner (`object(instance)`) is one of them, its counter another, with the quote, comma and quote that lead to the next.
+A cell is `"\\host\object(instance)\counter"` without escapes: VM names may hold quotes, commas, colons and parentheses.
+Only the backslash is safe, so the line is cut at all backslashes at once, into four pieces a cell. One piece is the
+owner (`object(instance)`). Another is the counter with the quote, comma and quote before the next cell.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ A_MPERF = "% of aperf/mperf"
 _MOST_BIAS = 24 * 60
 _STAMP_CELL = re.compile(r'"?\(PDH-CSV [^)]*\) ?\((?P<zone>.*?)\)\((?P<bias>-?\d{1,9})\)"?')
 _PIECES = 4
-# A counter and what leads from it to the next cell. `",   -"` leads over a cell that has no name: ESXi 6.5 `-b -a`
-# prints the A/MPERF column of each PCPU bare, without a name and without the comma after it.
-# A quote or comma that was lost leaves the counter as it is.
+# A counter and the text up to the next cell. `",   -"` skips a cell without a name: ESXi 6.5 `-b -a` prints the A/MPERF
+# column of each PCPU bare, without a name or the comma after it.
+# If a quote or comma was lost, the counter stays as it is.
 _COUNTER = re.compile(r'(?P<counter>.*?),?"?(?P<gap>, *-? *,?)?"?', re.DOTALL)
 _WHOLE_TAIL = re.compile(r'.*?", *-? *,?"', re.DOTALL)
 _POWER_STATE = re.compile(r"PCPU Power State\(.*\)", re.DOTALL)
@@ -31,35 +31,35 @@ _CUT = re.compile(r'"(?P<gap>, *+-? *+,?)"(?=\\\\)')
 
 @dataclass(frozen=True)
 class Header:
-    """Cells of a row after the time stamp, and what was mended to name them."""
+    """Cells of a row after the time stamp, and the repairs to their names."""
 
-    hosts: tuple[str, ...]  # named in the paths, in the order met; one, but for files that were glued together
+    hosts: tuple[str, ...]  # in the paths, in order; several only if files were glued together
     owners: list[str]  # `object(instance)` or `object` of each cell
     counters: list[str]  # counter of each cell
-    commas: int  # commas that the line ends with, after each of which an empty cell follows that is not counted
+    commas: int  # commas at the end of the line; the empty cell after each does not count
     bias: int  # minutes to add to the capture's clock to get UTC (a PDH bias)
     notes: tuple[Note, ...]
     bare_a_mperf: bool = False  # whether A/MPERF columns are printed without name and comma
-    continued: bool = False  # whether the header of a slice says that its first sample was measured, disks at rest
+    continued: bool = False  # whether a slice's header shows that disks in its first sample were measured but idle
 
     def path(self, place: int) -> str:
-        """Name of a cell, without the host."""
+        """Return the name of a cell, without the host."""
         return f"{self.owners[place]}\\{self.counters[place]}"
 
 
 @dataclass
 class _Cells:
-    """What one way of cutting the line found."""
+    """Cells from one way of cutting the line."""
 
     hosts: list[str]
     owners: list[str]
     counters: list[str]
-    gaps: Iterable[str | None]  # what leads from each to the next
+    gaps: Iterable[str | None]  # text between each cell and the next
     misquoted: list[int] = field(default_factory=list)
     nameless: list[int] = field(default_factory=list)
 
     def insert_nameless(self) -> None:
-        """Puts the cells that have no name where they stand; that of a PCPU's power states is its A/MPERF."""
+        """Insert the cells without a name; the one after a PCPU's power states is its A/MPERF."""
         over = {gap for gap in set(self.gaps) if gap and ("-" in gap or gap.count(",") > 1)}
         if not over:
             return
@@ -75,7 +75,7 @@ class _Cells:
         self.owners, self.counters = owners, counters
 
     def take_back_doubled_quotes(self) -> bool:
-        """Halves doubled quotes where every quote in every name is doubled: RFC 4180 does that, esxtop does not."""
+        """Halve doubled quotes if every quote in every name is doubled: RFC 4180 does that, esxtop does not."""
         quoted = {owner for owner in self.owners if '"' in owner}
         if not quoted or any('"' in owner.replace('""', "") for owner in quoted):
             return False
@@ -108,7 +108,7 @@ class _Cells:
 
 
 def _cut_at_backslashes(text: str) -> _Cells | None:
-    """Cuts the whole line at once; None if a name holds a backslash of its own."""
+    """Cut the whole line at once; None if a name has its own backslash."""
     _, *pieces = text.split("\\")
     if len(pieces) % _PIECES or any(pieces[0::_PIECES]):
         return None
@@ -130,7 +130,7 @@ def _cut_at_backslashes(text: str) -> _Cells | None:
 
 
 def _from_paths(paths: list[str], gaps: list[str | None]) -> _Cells:
-    """Cells from whole paths: the host ends at the third backslash, the counter begins after the last."""
+    """Return cells from whole paths: the host ends at the third backslash, the counter begins after the last."""
     hosts: dict[str, None] = {}
     owners, counters = [], []
     for path in paths:
@@ -144,7 +144,7 @@ def _from_paths(paths: list[str], gaps: list[str | None]) -> _Cells:
 
 
 def _cut_at_quotes(text: str) -> _Cells:
-    """Cuts where a quote and a comma, or the bare cell of ESXi 6.5, lead to the two backslashes of a next path."""
+    """Cut at a quote and comma, or the bare cell of ESXi 6.5, before the two backslashes of the next path."""
     _, *rest = _CUT.split(text)
     gaps: list[str | None] = [*rest[2::2], None]
     paths = rest[1::2]
@@ -154,7 +154,7 @@ def _cut_at_quotes(text: str) -> _Cells:
 
 
 def _cut_csv(text: str) -> _Cells:
-    """Cuts a line whose cells are not quoted, as spreadsheets save it."""
+    """Cut a line with unquoted cells, as spreadsheets save it."""
     try:
         _, *paths = next(csv.reader([text]))
     except csv.Error as error:
@@ -164,10 +164,10 @@ def _cut_csv(text: str) -> _Cells:
 
 
 def parse(line: bytes, number: int) -> Header:
-    """Parses the header line (no line end) that stands on line `number` of the file.
+    """Parse the header line (no line end) on line `number` of the file.
 
     Raises:
-        DamagedError: The first cell is not that of a capture, or no column follows it.
+            DamagedError: The first cell is not from a capture, or no column follows it.
     """
     text, wrong = decoded(line)
     notes = []
@@ -181,7 +181,7 @@ def parse(line: bytes, number: int) -> Header:
         raise DamagedError(msg)
     names = text.rstrip(",")
     commas = len(text) - len(names)
-    # The first of all quotes may be lost.
+    # The very first quote may be lost.
     if text.startswith('"') or stamp[0].endswith('"'):
         cells = _cut_at_backslashes(names) or _cut_at_quotes(names)
     else:

@@ -1,8 +1,8 @@
 """Captures whose lines another program sorted or reversed: the header comes after its rows.
 
-`tac`, `sort -r` and a spreadsheet that sorts by time give such files, and so does `sort` in locales that order digits
-before letters. That rows belong to the header below them is certain if no row of its own follows it, and they have as
-many cells. Other rows before a header may be of another capture: they are left out.
+`tac`, `sort -r` and spreadsheets that sort by time write such files. So does `sort` in locales that sort digits before
+letters. Rows certainly belong to the header below them if no row of its own follows it and the cell counts match. Other
+rows before a header may be of another capture and are left out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FEW = 0.1
 
 
 def may_be(head: bytes) -> bool:
-    """Whether the first bytes of a file have rows before a header that no row of its own follows."""
+    """Return whether the head of a file has rows before a header that no row of its own follows."""
     mark = head.find(MARK)
     if mark < 0 or not ROW.match(head[: grammar.STAMP_BYTES].removeprefix(grammar.BOM).decode("latin-1")):
         return False
@@ -33,14 +33,14 @@ def may_be(head: bytes) -> bool:
     following = head[end + 1 :].lstrip()[: grammar.STAMP_BYTES].decode("latin-1") if end >= 0 else ""
     if not following or _HEADER.match(following):
         return True
-    # In a reversed file of an esxtop that was started again, rows follow, which are of the next header.
+    # In a reversed file of a restarted esxtop, the next header's rows follow.
     before = head[:mark].decode("latin-1").split("\n")[:-1]
     after = [line for line in head[end + 1 :].decode("latin-1").split("\n")[:2] if line.strip()]
     return _descends(before) and _descends([before[-1], *after])
 
 
 def _seconds(line: str) -> int | None:
-    """The time of day in the time stamp that a line begins with."""
+    """Return the time of day, in seconds, in the time stamp at the beginning of a line."""
     found = _CLOCK.search(line[: grammar.STAMP_BYTES])
     if found is None:
         return None
@@ -51,14 +51,14 @@ def _seconds(line: str) -> int | None:
 
 
 def _descends(rows: Sequence[str]) -> bool:
-    """Whether time goes back from most rows to the next; at midnight it seems to go ahead."""
+    """Return whether time goes back in most steps between rows; at midnight it jumps ahead."""
     times = [time for time in map(_seconds, rows) if time is not None]
     steps = [after - before for before, after in pairwise(times)]
     return sum(step < 0 for step in steps) > sum(step > 0 for step in steps)
 
 
 def _fits(rows: Sequence[str], line: str) -> bool:
-    """Whether there are rows, and nearly all have the cells that a header names."""
+    """Return whether there are rows, and nearly all have as many cells as the header."""
     if len(separator := line[line.find(")(") :].lstrip(')(-"0123456789')[:1]) and separator in ";\t":
         whole = [row.count(separator) == line.count(separator) for row in rows]
     else:
@@ -75,7 +75,7 @@ def _fits(rows: Sequence[str], line: str) -> bool:
 
 
 def header_first(text: str) -> tuple[str, list[Note]]:
-    """The text of a capture with each header above its rows, where it is certain that they are below them."""
+    """Return the text of a capture with each header above its rows, if the rows above it are certainly its own."""
     before = text.partition(_MARK)[0]
     if not ROW.match(before.lstrip()):
         return text, []

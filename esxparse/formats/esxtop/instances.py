@@ -1,8 +1,8 @@
 r"""Instance texts to their parts: `1398610:ouranos:473737:vmx-vcpu-0:ouranos` to group, world and their ids.
 
-VM names may hold anything but a backslash, colons and digits too, so texts are parsed from the ends and by what other
-objects of the same capture say of a name, never by a naive split. An instance without the expected shape gets nulls, or
-its text where a name should be (it is always there in `instance`).
+VM names may hold anything but a backslash, including colons and digits. Texts are therefore parsed from the ends, with
+the names that other objects of the capture show, never by a naive split. An instance of unexpected shape gets nulls, or
+its whole text as the name (`instance` always has the text).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WORLD = re.compile(r"(?P<group>.*?):(?P<world_id>\d+):(?P<world>.*)", re.DOTALL
 
 
 def _by_pattern(pattern: str, name: str = "") -> Parser:
-    """A parser by the groups of a pattern; the part of that name gets the whole text where it does not match."""
+    """Return a parser for the groups of a pattern; without a match, part `name` gets the whole text."""
     whole = re.compile(pattern, re.DOTALL)
 
     def parse(instances: Instances, _known: Known) -> Parts:
@@ -42,7 +42,7 @@ def _by_pattern(pattern: str, name: str = "") -> Parser:
 
 
 def _groups(known: Known) -> dict[str, str]:
-    """Names of groups by their ids."""
+    """Return the names of groups by their ids."""
     texts = known.get("group_cpu", known.get("group_memory", ()))
     return {gid: name for gid, _, name in ((text or "").partition(":") for text in texts)}
 
@@ -94,18 +94,18 @@ PARSERS: Mapping[str, Parser] = {
     "power": _by_pattern(_NUMBERED.format("p_state")),
     "numa_node": _by_pattern(_NUMBERED.format("node")),
 }
-"""Table name to the parser of its instances; a table not named here has `time` and `instance` only."""
+"""Parser of the instances of each table; other tables have only `time` and `instance`."""
 
 PART_NAMES: Mapping[str, tuple[str, ...]] = {
     table: ("time", "instance", *parser((), {})) for table, parser in PARSERS.items()
 }
-"""Columns of each table that are no counters, so that a counter of the same name is told apart."""
+"""Columns of each table that are not counters, so that counters of the same name get another."""
 
 
 def parts(table: str, instances: Instances, known: Known) -> pl.DataFrame:
-    """`instance` and its parsed parts, one row per instance in the order given."""
+    """Return `instance` and its parsed parts, one row per instance in the given order."""
     parser = PARSERS.get(table)
     columns = {"instance": instances, **(parser(instances, known) if parser else {})}
     texts = [pl.Series(name, values, dtype=pl.String) for name, values in columns.items()]
-    # An id too long for 64 bits is no id of esxtop's: null rather than an error.
+    # An id too long for 64 bits is not from esxtop: null rather than an error.
     return pl.DataFrame([text.cast(pl.Int64, strict=False) if text.name in _INTEGERS else text for text in texts])

@@ -1,7 +1,7 @@
-"""Columns of the header to tables: which counter of which instance a cell is, and where its numbers go.
+"""Columns of the header to tables: the counter and instance of each cell, and the place of its numbers.
 
-A block of rows is one flat run of floats. Each counter of each table has its own stretch in it, time-major: one number
-per row and instance, so that it becomes a column without being copied.
+A block of rows is one flat run of floats. Each counter of each table has its own stretch, time-major, with one number
+per row and instance, so that the stretch becomes a column without being copied.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ _table_name = cache(table_name)
 
 @dataclass(frozen=True)
 class TableShape:
-    """What the header says of one table."""
+    """The header's facts about one table."""
 
     name: str
     object: str
     instances: tuple[str | None, ...]
-    counters: tuple[str, ...]  # as in the header, in the order first met; one met twice in an instance stands twice
+    counters: tuple[str, ...]  # as in the header, in the order first met; a repeated one is listed twice
     columns: tuple[str, ...]  # names, one per counter
     offset: int  # numbers per row in the tables before this one
-    kept: bool = True  # whether its numbers are; without them it has its instances
+    kept: bool = True  # whether its numbers are kept; its instances always are
 
 
 @dataclass(frozen=True)
 class Layout:
-    """All tables of a capture, and for each cell of a row where its number goes."""
+    """All tables of a capture, and the place of the number of each cell of a row."""
 
     tables: tuple[TableShape, ...]
-    # For each cell, the time stamp not counted, its places in `tables`, and in `columns` and `instances` of the table:
+    # For each cell after the time stamp: its place in `tables`, and in `columns` and `instances` of the table.
     table: Integers
     column: Integers
     lane: Integers
@@ -54,9 +54,10 @@ class Layout:
     repeated: tuple[int, ...]  # cells whose object, instance and counter were met before
 
     def places(self, capacity: int) -> tuple[Integers, Integers]:
-        """For a block with room for `capacity` rows: place of each cell of row 0, and the step to the next row.
+        """Return, for a block of `capacity` rows, the place of each cell of row 0 and the step to the next row.
 
-        The first cell, the time stamp, has no place (-1). What is odd in tables that are not kept is told all the same.
+        The first cell, the time stamp, has no place (-1). The scanner reports odd cells of tables that are not kept,
+        too.
         """
         lanes = np.array([len(shape.instances) for shape in self.tables], dtype=np.int64)
         offsets = np.array([shape.offset for shape in self.tables], dtype=np.int64)
@@ -68,19 +69,19 @@ class Layout:
         return np.concatenate([stamp, first]), np.concatenate([stamp * 0, step])
 
     def cells(self, place: int) -> Integers:
-        """For each column and instance of a table its cell, the time stamp not counted; -1 where it has none."""
+        """Return the cell of each column and instance of a table, without the time stamp; -1 if it has none."""
         cells = np.flatnonzero(self.table == place)
         found = np.full((len(self.tables[place].columns), len(self.tables[place].instances)), -1)
         found[self.column[cells], self.lane[cells]] = cells
         return found
 
     def parts(self) -> dict[str, pl.DataFrame]:
-        """The instances of each table with their parsed parts."""
+        """Return the instances of each table with their parsed parts."""
         known = {shape.name: shape.instances for shape in self.tables}
         return {name: instances.parts(name, texts, known) for name, texts in known.items()}
 
     def only(self, names: Collection[str]) -> Layout:
-        """The same, with the numbers of these tables alone."""
+        """Return the layout with the numbers of only these tables."""
         shapes: list[TableShape] = []
         offset = 0
         for shape in self.tables:
@@ -91,7 +92,7 @@ class Layout:
 
 
 def split_owner(owner: str) -> tuple[str, str | None]:
-    """Object and instance (None if it has none) of what stands between host and counter.
+    """Return object and instance (None without one) from the text between host and counter.
 
     >>> split_owner("Virtual Disk(db (old):scsi0:1)")
     ('Virtual Disk', 'db (old):scsi0:1')
@@ -105,14 +106,14 @@ def split_owner(owner: str) -> tuple[str, str | None]:
 
 
 def _numbered(values: Sequence[_Value]) -> tuple[list[_Value], Integers]:
-    """The distinct values in the order met, and for each value its place among them."""
+    """Return the distinct values in the order met, and for each value its place among them."""
     distinct = list(dict.fromkeys(values))
     place_of = {value: place for place, value in enumerate(distinct)}
     return distinct, np.fromiter(map(place_of.__getitem__, values), dtype=np.int64, count=len(values))
 
 
 def _unique_columns(table: str, counters: Sequence[str]) -> tuple[str, ...]:
-    """Column names of a table's counters: a name already taken gets `_2`, `_3` ..."""
+    """Return the column names of a table's counters: a name already taken gets `_2`, `_3` ..."""
     taken = set(instances.PART_NAMES.get(table, _NO_PARTS))
     last: dict[str, int] = {}
     names = []
@@ -129,7 +130,7 @@ def _unique_columns(table: str, counters: Sequence[str]) -> tuple[str, ...]:
 
 
 def build(owners: Sequence[str], counters: Sequence[str]) -> Layout:
-    """Lays out the tables of a capture from the owner (`object(instance)`) and the counter of each of its cells."""
+    """Lay out the tables of a capture from the owner (`object(instance)`) and the counter of each of its cells."""
     distinct_owners, owner = _numbered(owners)
     distinct_counters, counter = _numbered(counters)
     tables: dict[str, tuple[str, dict[str | None, int]]] = {}
@@ -177,7 +178,7 @@ _NEAR = 0.8
 
 
 def mangled_names(layout: Layout) -> Iterator[Note]:
-    """Warnings about objects that are nearly one of esxtop's, in a capture most objects of which are esxtop's.
+    """Yield warnings about objects that nearly match one of esxtop's, if most objects of the capture are esxtop's.
 
     Windows has objects of its own, such as PhysicalDisk.
     """

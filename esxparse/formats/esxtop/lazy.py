@@ -1,8 +1,8 @@
 """Tables of a capture that is not held in memory: each query reads the rows, columns and instances it needs.
 
-A capture is surveyed once when it is opened: where its rows are, when, and what is odd in them. A query then tells
-through polars' IO plugin which columns it needs and which rows it keeps. Conditions on time alone leave out samples,
-conditions on the instance or its parts alone leave out instances, before a byte of them is parsed.
+Opening a capture surveys it once: places and times of its rows, and their odd cells. A query then reports, through
+polars' IO plugin, the columns it needs and the rows it keeps. Conditions on time alone skip samples, and conditions on
+the instance or its parts alone skip instances, before any byte of them is parsed.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from esxparse.formats.esxtop.tables import Wanted
 from esxparse.formats.kit.pieces import fill, in_order, large
 from esxparse.formats.unchanged import Opened
 
-BATCH_BYTES = 16 << 20  # bytes of the file that one batch of rows takes at most (a row at least)
-_PART_BYTES = 4 << 20  # bytes that are read at a time: more would not stay near the processor
-_BATCH_NUMBERS = 4 << 20  # numbers that one batch has at most (a sample at least)
+BATCH_BYTES = 16 << 20  # most bytes of the file in one batch of rows (at least one row)
+_PART_BYTES = 4 << 20  # bytes read at a time: more would not fit into the processor's cache
+_BATCH_NUMBERS = 4 << 20  # most numbers in one batch (at least one sample)
 
 _LINE_END = ord("\n")
 _LONGEST_LINE_END = 3  # bytes of `\\r\\r\\n`. Rows with a longer one are read apart.
@@ -36,19 +36,19 @@ _own = local()
 
 @dataclass(frozen=True)
 class Surveyed:
-    """A capture whose rows are known and not kept; its lists have an entry for each sample."""
+    """A capture with known rows, not kept in memory; its lists have an entry for each sample."""
 
     opened: Opened  # the file
     start: Integers  # the byte its row begins with
-    stop: Integers  # the byte after its row, the line end not counted
+    stop: Integers  # byte after its row, without its line end
     lines: Integers
-    stamps: Sequence[bytes]  # what its row begins with
-    prefixed: Flags  # whether something precedes its row on the line
-    scratch: object = None  # what keeps a temporary file from being removed
+    stamps: Sequence[bytes]  # beginning of its row
+    prefixed: Flags  # whether text precedes its row on the line
+    scratch: object = None  # reference that keeps a temporary file from being removed
 
 
 def _conjuncts(predicate: pl.Expr) -> list[pl.Expr]:
-    """The conditions that all have to hold; the whole where polars does not tell them apart."""
+    """Return the conditions that must all hold; the whole predicate if polars does not split it."""
     try:
         top = json.loads(predicate.meta.serialize(format="json"))
     except (pl.exceptions.PolarsError, ValueError):
@@ -59,7 +59,7 @@ def _conjuncts(predicate: pl.Expr) -> list[pl.Expr]:
 
 
 def _kept(frame: pl.DataFrame, conditions: Sequence[pl.Expr]) -> Integers:
-    """Rows of `frame` that meet the conditions which speak of its columns only."""
+    """Return the rows of `frame` that meet all conditions on its columns alone."""
     mine = [one for one in conditions if set(one.meta.root_names()) <= set(frame.columns)]
     if not mine:
         return np.arange(frame.height)
@@ -67,7 +67,7 @@ def _kept(frame: pl.DataFrame, conditions: Sequence[pl.Expr]) -> Integers:
 
 
 def _batches(surveyed: Surveyed, samples: Integers, numbers: int, size_limit: int) -> Iterator[Integers]:
-    """The samples in runs of so many bytes at most, and of bounded memory where each gives so many numbers."""
+    """Yield the samples in runs of at most `size_limit` bytes and a bounded count of numbers (`numbers` a sample)."""
     sizes = (surveyed.stop - surveyed.start)[samples]
     most = max(1, _BATCH_NUMBERS // max(1, numbers))
     begin = size = 0
@@ -81,12 +81,12 @@ def _batches(surveyed: Surveyed, samples: Integers, numbers: int, size_limit: in
 
 
 def _bytes_of(surveyed: Surveyed, samples: Integers) -> memoryview:
-    """The rows of these samples, each with a line end; neighbours are read together.
+    """Return the rows of these samples, each with a line end; neighbours are read together.
 
-    They are there until the same thread asks for others.
+    They are valid until the same thread reads more.
     """
     start, stop = surveyed.start[samples], surveyed.stop[samples]
-    # Between two samples there may be other lines: blank or damaged ones, a header glued to the row before it.
+    # Other lines may lie between two samples: blank or damaged ones, or a header glued to the row before it.
     between = (np.diff(surveyed.lines[samples]) != 1) | (start[1:] - stop[:-1] > _LONGEST_LINE_END)
     between |= surveyed.prefixed[samples[1:]]
     bounds = [0, *(np.flatnonzero(between) + 1).tolist(), len(samples)]
@@ -99,7 +99,8 @@ def _bytes_of(surveyed: Surveyed, samples: Integers) -> memoryview:
             for (begin, end), size in zip(pairwise(bounds), sizes, strict=True):
                 file.seek(int(start[begin]))
                 run = room[filled : filled + sum(map(len, fill(file, room[filled : filled + size])))]
-                # A file that grew may have been written anew; of one that looks the same a look at its ends is enough.
+                # A file that grew may have been rewritten, so check every row. Otherwise the first and last row are
+                # enough.
                 for place in range(begin, end) if grown else {begin, end - 1}:
                     at, stamp = int(start[place] - start[begin]), surveyed.stamps[samples[place]]
                     if run[at : at + len(stamp)] != stamp:
@@ -114,7 +115,7 @@ def _bytes_of(surveyed: Surveyed, samples: Integers) -> memoryview:
 
 
 def _own_room(size: int) -> memoryview:
-    """Room that this thread reads into again and again: new memory takes as long as reading."""
+    """Return room that this thread reuses for reading: allocating memory takes as long as reading."""
     if len(getattr(_own, "room", b"")) < size:
         _own.room = large(size)
     room: memoryview = _own.room
@@ -122,7 +123,7 @@ def _own_room(size: int) -> memoryview:
 
 
 class Needed(NamedTuple):
-    """What is needed of a sample; counters and instances are places in what is wanted."""
+    """The cells that a query needs of a sample; counters and instances are places in `Wanted`."""
 
     # For each number:
     counter: Integers
@@ -132,7 +133,7 @@ class Needed(NamedTuple):
 
     @classmethod
     def of(cls, table: Table, wanted: Wanted) -> Needed:
-        """That of a table."""
+        """Return the needed cells of a table."""
         cells = table.layout.cells(table.place)[np.ix_(wanted.counters, wanted.lanes)]
         counter, lane = np.nonzero(cells >= 0)
         lacking = [(number, np.flatnonzero(row < 0)) for number, row in enumerate(cells) if (row < 0).any()]
@@ -140,13 +141,13 @@ class Needed(NamedTuple):
 
 
 def _numbers(table: Table, wanted: Wanted, samples: Integers, needed: Needed) -> Numbers:
-    """The numbers of these samples; NaN where a cell has none or an instance not the counter."""
+    """Return the numbers of these samples; NaN if a cell has no number or an instance does not have the counter."""
     counter, lane, cell, lacking = needed
     lanes = len(wanted.lanes)
     numbers = np.empty((len(wanted.counters), len(samples), lanes))
     for number, without in lacking:
         numbers[number][:, without] = np.nan
-    # A row is looked at up to the last cell that is needed.
+    # A row is scanned up to the last cell that is needed.
     first = np.full(int(cell.max(initial=0)) + 1, -1)
     step = np.zeros(len(first), dtype=np.int64)
     first[cell], step[cell] = counter * len(samples) * lanes + lane, lanes
@@ -158,16 +159,16 @@ def _numbers(table: Table, wanted: Wanted, samples: Integers, needed: Needed) ->
 
 @dataclass(frozen=True)
 class Table(tables.Table):
-    """One table of a surveyed capture, as polars asks for it."""
+    """One table of a surveyed capture, for polars to query."""
 
     surveyed: Surveyed
 
     def scan(self) -> pl.LazyFrame:
-        """The table as a frame that reads what a query needs."""
+        """Return the table as a frame that reads only the data a query needs."""
         return register_io_source(self.read, schema=self.schema(), validate_schema=True, is_pure=True)
 
     def wanted(self, names: Sequence[str], conditions: Sequence[pl.Expr]) -> Wanted:
-        """What is needed for these columns, where all these conditions hold."""
+        """Return the parts of the table that these columns need, limited by all these conditions."""
         return tables.Wanted(
             samples=_kept(self.times.to_frame("time"), conditions),
             lanes=_kept(self.parts, conditions),
@@ -177,9 +178,9 @@ class Table(tables.Table):
         )
 
     def numbers(self, wanted: Wanted, samples: Integers, needed: Needed) -> Numbers:
-        """Counters, samples and instances, without a call to polars.
+        """Return numbers by counter, sample and instance, without a call to polars.
 
-        Polars asks for batches from its own threads and lets them wait: one that needed such a thread would never end.
+        Polars requests batches from its own threads and blocks them: a batch that needed such a thread would never end.
         """
         if not len(wanted.counters):
             return np.empty(0)
@@ -188,7 +189,7 @@ class Table(tables.Table):
     def read(
         self, with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _batch_size: int | None
     ) -> Iterator[pl.DataFrame]:
-        """Batches of the rows that polars asks for, in the order of the file."""
+        """Yield batches of the rows that polars requests, in the order of the file."""
         order = list(self.schema())
         names = order if with_columns is None else with_columns
         roots = [] if predicate is None else predicate.meta.root_names()
@@ -209,7 +210,7 @@ class Table(tables.Table):
 
 
 def _ahead(table: Table, wanted: Wanted) -> Iterator[pl.DataFrame]:
-    """Frames of the batches in their order, each processor one ahead."""
+    """Yield the frames of the batches in order, with each processor one batch ahead."""
     per_sample, needed = len(wanted.lanes) * len(wanted.counters), Needed.of(table, wanted)
     batches = _batches(table.surveyed, wanted.samples, per_sample, BATCH_BYTES)
     read = in_order(batches, lambda batch: (batch, table.numbers(wanted, batch, needed)), body.threads())

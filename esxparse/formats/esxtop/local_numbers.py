@@ -1,6 +1,7 @@
 """Numbers that a program rewrote in its locale: `196.605,5`, `"1,234.50"`.
 
-A file has one decimal mark. esxtop writes a point and no thousands separators; it has lists too (`0,1` is two nodes).
+A file has one decimal mark. esxtop writes a point and no thousands separators. It also writes lists (`0,1` is two
+nodes).
 """
 
 from __future__ import annotations
@@ -31,23 +32,23 @@ _LIKE_A_LIST = re.compile(r"\d{1,4}(?:,\d{1,4})+")
 _NO_NUMBERS = frozenset({"text", "id", "unknown", "flag", "state"})
 _GROUP = 3
 _POINTS = [1, 2, *range(4, 11)]
-"""Decimals of a number that prove a point: three digits may be a group."""
+"""Numbers of decimals that prove a point: three digits may be a group."""
 _BARE = 16
 
 
 class LocalNumbersError(EsxparseError):
-    """A capture in esxtop's own form has numbers of a locale: another program saved it."""
+    """Raised if a capture in esxtop's own form has numbers of a locale: another program saved it."""
 
 
 @cache
 def _is_number(owner: str, counter: str) -> bool:
-    """Whether the catalogue knows a counter, and that it holds numbers."""
+    """Return whether the catalogue has the counter, with numbers."""
     found = lookup(table_name(split_owner(owner)[0]), column_name(counter))
     return found is not None and found.unit not in _NO_NUMBERS
 
 
 def _columns(capture: Capture) -> Iterator[tuple[str, str, set[str]]]:
-    """Owner, counter and distinct cells of each column, without lists, in the rows that have all their cells."""
+    """Yield owner, counter and distinct cells of each column, except lists, from rows with all their cells."""
     header, *rows = capture
     whole = [row for row in rows if len(row) == len(header)]
     for name, cells in zip(header[1:], list(zip(*whole, strict=True))[1:], strict=False):
@@ -57,7 +58,7 @@ def _columns(capture: Capture) -> Iterator[tuple[str, str, set[str]]]:
 
 
 def with_points(captures: Sequence[Capture], line: int, decimal: Decimal | None) -> tuple[list[Capture], list[Note]]:
-    """Captures with their numbers as esxtop writes them; the first header is on `line`.
+    """Return the captures with numbers as esxtop writes them; the first header is on `line`.
 
     Raises:
         EsxparseError: A number is ambiguous, and nothing in the file settles it.
@@ -98,12 +99,12 @@ def _rewritten(capture: Capture, plain: dict[str, str]) -> Capture:
 
 
 def refuse(odd: Texts, body: Body, header: Header) -> None:
-    """Refuses numbers of a locale in a capture that seems to be esxtop's own.
+    """Refuse numbers of a locale in a capture that seems to be esxtop's own.
 
-    A list in a counter that the catalogue does not know is no such number, nor is a cell whose point became a comma.
+    Lists in counters outside the catalogue do not count, nor do cells in which a comma replaced a point.
 
     Raises:
-        LocalNumbersError: There is one.
+        LocalNumbersError: A number is of a locale.
     """
     texts = [text_of(word) for word in odd.words]
     shapes = np.concatenate([np.concatenate([one.first, one.changes[:, 2]]) % _BARE for one in body.shapes])

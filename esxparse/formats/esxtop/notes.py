@@ -1,4 +1,4 @@
-"""Notes on skipped lines, shared by reader and slicer: a capture and its slice say the same."""
+"""Notes on skipped lines, shared by reader and slicer: a capture and its slice have the same notes."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ SHOWN = 5  # lines and numbers in a message
 
 @dataclass
 class Met:
-    """Lines of one kind: how many they are, and the first of them."""
+    """Lines of one kind: their count and the first of them."""
 
     count: int = 0
     lines: list[int] = field(default_factory=list)
-    cells: list[int] = field(default_factory=list)  # how many cells those lines have
+    cells: list[int] = field(default_factory=list)  # number of cells in those lines
     text: str = ""  # from the first of them
 
     @classmethod
     def of(cls, lines: Integers) -> Met:
-        """All these lines."""
+        """Return the lines as one group."""
         return cls(len(lines), lines[: SHOWN + 1].tolist())
 
     def add(self, line: int, *, cells: int = 0, text: str = "") -> None:
-        """Counts a line; those beyond what messages show are not kept, as there may be millions."""
+        """Count a line; lines beyond those in messages are not kept, as there may be millions."""
         self.count += 1
         self.text = self.text or text
         if len(self.lines) <= SHOWN:
@@ -35,7 +35,7 @@ class Met:
             self.cells.append(cells)
 
     def __str__(self) -> str:
-        """The lines as a message names them.
+        """Return the lines as text for a message.
 
         >>> str(Met(1, [7])), str(Met(2, [7, 9])), str(Met(900, [1, 2, 3, 4, 5, 6]))
         ('line 7', 'lines 7, 9', 'lines 1, 2, 3, 4, 5 ...')
@@ -45,38 +45,38 @@ class Met:
     def note(
         self, message: str, column: int | None = 1, severity: Severity = "warning", *, left_out: bool = False
     ) -> list[Note]:
-        """The note on these lines, if there are any; `left_out`: whether they are missing from the tables."""
+        """Return the note on these lines, if there are any; `left_out`: whether they are missing from the tables."""
         if not self.count:
             return []
         rows = self.count if left_out else 0
         return [Note(message, line=self.lines[0], column=column, severity=severity, rows=rows)]
 
     def started_again(self) -> list[Note]:
-        """The note on headers that repeat the first."""
+        """Return the note on headers that repeat the first."""
         message = f"the header is repeated {times(self.count)}: esxtop was restarted, its rows are joined ({self})"
         return self.note(message, severity="info")
 
     def damaged_headers(self) -> list[Note]:
-        """The note on headers whose beginning is damaged: they are not rows."""
+        """Return the note on headers with a damaged beginning: they are not rows."""
         headers = counted(self.count, "header")
         return self.note(f"{headers} with a damaged beginning: left out, rows below are read as those above ({self})")
 
     def without_rows(self) -> list[Note]:
-        """The note on headers that another header follows at once."""
+        """Return the note on headers directly followed by another header."""
         return self.note(f"{counted(self.count, 'header')} without rows, above another header: ignored ({self})")
 
     def blank(self) -> list[Note]:
-        """The note on lines with nothing in them."""
+        """Return the note on blank lines."""
         return self.note(f"{counted(self.count, 'blank line')}: ignored ({self})", None, "info")
 
     def prefixed(self) -> list[Note]:
-        """The note on rows and headers with text before them."""
+        """Return the note on rows and headers with text before them."""
         lines = counted(self.count, "line")
         message = f"{lines} with text such as {self.text!r} before the row or header: that text is ignored ({self})"
         return self.note(message, severity="info")
 
     def wrong_count(self, expected: int) -> list[Note]:
-        """The note on rows with too few or too many cells."""
+        """Return the note on rows with too few or too many cells."""
         shown = _list(sorted(set(self.cells)), ",")
         have = "1 row has" if self.count == 1 else f"{self.count:,} rows have"
         cells = "cell" if set(self.cells) == {1} else "cells"
@@ -84,12 +84,12 @@ class Met:
         return self.note(message, min(self.cells[0], expected) + 1 if self.count else None, left_out=True)
 
     def torn(self) -> list[Note]:
-        """The note on rows with NUL bytes."""
+        """Return the note on rows with NUL bytes."""
         rows = counted(self.count, "row")
         return self.note(f"NUL bytes in {rows}, perhaps over a line end: left out ({self})", None, left_out=True)
 
     def timeless(self) -> list[Note]:
-        """The note on rows whose time stamp cannot be read."""
+        """Return the note on rows without a readable time stamp."""
         rows = counted(self.count, "row")
         message = f"{rows} without a readable time stamp, such as {self.text!r}: left out ({self})"
         return self.note(message, left_out=True)
@@ -100,7 +100,7 @@ def _list(numbers: Sequence[int], form: str = "d") -> str:
 
 
 def times(count: int) -> str:
-    """How often something happened, in words.
+    """Return a count of events in words.
 
     >>> times(1), times(2)
     ('once', '2 times')
@@ -109,7 +109,7 @@ def times(count: int) -> str:
 
 
 def another_capture(line: int, difference: str, rows: int, command: str) -> Note:
-    """The note on a header that differs, before `rows` more rows of the file; `command` reads the next capture."""
+    """Return the note on another header before `rows` more rows; `command` reads the next capture."""
     if not rows:
         return Note(
             f"another capture {difference} begins here and has no rows", line=line, column=1, severity="warning"
@@ -120,7 +120,7 @@ def another_capture(line: int, difference: str, rows: int, command: str) -> Note
 
 
 def end_of_file(line: int, cells: int, expected: int, nuls: int) -> Note:
-    """The note on a last line that was cut, or that is NUL bytes (as after a host crash)."""
+    """Return the note on a last line that was cut, or consists of NUL bytes (as after a host crash)."""
     if nuls:
         message = f"{counted(nuls, 'NUL byte')} at the end of the file, after the last row: ignored"
         return Note(message, line=line, column=1, severity="warning")
@@ -129,7 +129,7 @@ def end_of_file(line: int, cells: int, expected: int, nuls: int) -> Note:
 
 
 def no_rows(columns: int, notes: Sequence[Note]) -> DamagedError:
-    """The error for a capture without a sample, with the first warning on lost rows as the reason."""
+    """Return the error for a capture without samples, with the first warning on lost rows as the reason."""
     header = f"a header with {counted(columns, 'column')}"
     warnings = [note for note in notes if note.severity == "warning"]
     why = next((note for note in warnings if note.rows), warnings[0] if warnings else None)

@@ -1,4 +1,4 @@
-"""Cells that hold no number: what they mean, and the notes on them."""
+"""Cells without a number: their meaning, and the notes on them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LONGEST = 80  # bytes of a text in a message
 
 @dataclass(frozen=True)
 class Void:
-    """Cells of a sample whose numbers must not be used, whatever they look like."""
+    """Cells of a sample with numbers that must not be used, however they look."""
 
     sample: int
     start: int  # first cell of the row, the time stamp not counted
@@ -38,28 +38,28 @@ class Void:
 class OddCells:
     """The odd cells of the samples."""
 
-    blank: Flags  # for each cell of a row whether it has no number in some sample
+    blank: Flags  # for each cell of a row: whether some sample has no number in it
     texts: Texts
     voids: Sequence[Void]
     notes: tuple[Note, ...]
 
 
 def _sample_of(body: Body, samples: Samples) -> Integers:
-    """The sample of each row, -1 if the row is not a sample."""
+    """Return the sample of each row, -1 if the row is not a sample."""
     sample_of = np.full(len(body.cells), -1, dtype=np.int64)
     sample_of[samples.keep] = np.arange(len(samples.keep))
     return sample_of
 
 
 def texts_of(body: Body, samples: Samples) -> Texts:
-    """The cells of the samples that hold neither a number nor a word for a missing one."""
+    """Return the cells of the samples that hold neither a number nor a word for a missing one."""
     return body.odd.of(_sample_of(body, samples))
 
 
 def _flags(texts: Texts, samples: int, header: Header, layout: Layout) -> Flags:
-    """Which texts are yes or no where a counter has them: elsewhere, as in a rate, such a word is damage.
+    """Return which texts are yes or no in a counter that has such answers; in others, such as rates, they are damage.
 
-    A counter that is not in the catalogue has them if its name is a question, or if all its cells are such words.
+    A counter outside the catalogue has them if its name is a question, or if all its cells are such words.
     """
     words = np.array([word.strip(b" \t").lower() in FLAGS for word in texts.words], dtype=np.bool_)
     found = words[texts.word] if len(words) else np.zeros(len(texts.word), dtype=np.bool_)
@@ -82,7 +82,7 @@ def _counter(layout: Layout, cell: int) -> Counter | None:
 def odd_cells(
     body: Body, samples: Samples, strangers: Sequence[tuple[int, int]], layout: Layout, header: Header
 ) -> OddCells:
-    """The odd cells of the samples; `strangers` are the numbers not written as their counter is."""
+    """Return the odd cells of the samples; `strangers` are numbers written unlike their counter's."""
     last = len(layout.table) - 1
     sample_of = _sample_of(body, samples)
     found = body.odd.of(sample_of)
@@ -90,9 +90,9 @@ def odd_cells(
     answers, found = found.where(flags), found.where(~flags)
     kinds = np.array([_KINDS.index(kind_of(text)) for text in found.words], dtype=np.int64)
     kind = kinds[found.word] if len(kinds) else found.word
-    # Nothing but the end of a line leaves a cell open: elsewhere a quote too many begins it.
+    # Only the end of a line leaves a cell open. Elsewhere an extra quote begins the cell.
     kind = np.where((kind == _CUT) & (found.cell < last), _TORN, kind)
-    # A row is of no use from the first cell on that no tool prints.
+    # No tool prints such a cell, so the row is useless from there on.
     torn: dict[int, tuple[int, bytes]] = {}
     others = [(int(sample_of[row]), place - 1, b"") for row, place in strangers]
     for sample, cell, word in sorted([*found.where(kind == _TORN).items(), *others], key=lambda one: one[:2]):
@@ -102,7 +102,7 @@ def odd_cells(
     spoilt[list(torn)] = [cell for cell, _ in torn.values()]
     texts = found.where((kind == _TEXT) & (found.cell < spoilt[found.sample]))
     cut = {sample: word for sample, _, word in found.where(kind == _CUT).items()}
-    # A number that ends bare where a line end is missing may be half a number too.
+    # A bare number at the end of a row without a line end may also be half a number.
     for sample in np.flatnonzero(np.isin(samples.keep, body.bare_ends)).tolist():
         cut.setdefault(sample, b'"')
     voids = [*(Void(sample, last, last + 1) for sample in cut), *(Void(n, torn[n][0], last + 1) for n in torn)]
@@ -128,7 +128,7 @@ class _Said:
     lines: Integers
 
     def cells(self, severity: Severity, count: int, message: str, first: tuple[int, int, bytes]) -> Note:
-        """The note on so many cells, of which the first is in this sample and cell, with that text."""
+        """Return the note on `count` cells; `first` is sample, cell and text of the first."""
         sample, cell, text = first
         shown = f"(first {text_of(text[:_LONGEST])!r} in {self.header.path(cell)})"
         return self._note(severity, f"{counted(count, 'cell')} {message} {shown}", sample, cell)
@@ -137,7 +137,7 @@ class _Said:
         return Note(message, line=int(self.lines[sample]), column=cell + 2, severity=severity)
 
     def absent(self, body: Body, sample_of: Integers) -> Iterator[Note]:
-        """The note on cells with a word for a missing number."""
+        """Yield the note on cells with a word for a missing number."""
         mine = [
             (count, (int(sample_of[row]), cell - 1, text))
             for row, count, cell, text in body.absent
@@ -147,13 +147,13 @@ class _Said:
             yield self.cells("warning", sum(count for count, _ in mine), "without a number: null", mine[0][1])
 
     def flags(self, flags: Texts) -> Iterator[Note]:
-        """The note on yes and no."""
+        """Yield the note on yes-or-no cells."""
         if len(flags.cell):
             message = "with yes or no in words: read as 1 and 0"
             yield self.cells("info", len(flags.cell), message, flags.items()[0])
 
     def texts(self, texts: Texts) -> Iterator[Note]:
-        """The notes on cells with text, those where the counter is one of texts apart."""
+        """Yield the notes on cells with text, with one for counters of texts and one for others."""
         kept = "kept in the column with _text after its name"
         of_texts = np.zeros(len(self.layout.table), dtype=np.bool_)
         for cell in set(texts.cell.tolist()):
@@ -166,7 +166,7 @@ class _Said:
             yield self.cells("warning", len(wrong), f"with text: null in the counter's column, {kept}", wrong[0])
 
     def torn(self, torn: Mapping[int, tuple[int, bytes]]) -> Iterator[Note]:
-        """The note on rows in which bytes were lost."""
+        """Yield the note on rows with lost bytes."""
         for sample, (cell, word) in list(torn.items())[:1]:
             how = f"reads {text_of(word[:_LONGEST])!r}" if word else "is not written like the others in its column"
             met = Met.of(self.lines[list(torn)])

@@ -15,28 +15,28 @@ from esxparse.formats.esxtop.scan import Integers, Numbers, scan
 from esxparse.formats.esxtop.seams import Shapes
 
 Out = tuple[Integers, Integers, Numbers]
-"""Where numbers go: place of each cell of the first row, steps to the next, and all numbers (`scan`)."""
+"""Destination of numbers: place of each cell of the first row, steps to the next, and all numbers (`scan`)."""
 
-_MOST_COMMAS = 8  # commas at the end of a line that are looked for
+_MOST_COMMAS = 8  # most commas at the end of a line that are counted
 
 
 @dataclass(frozen=True)
 class Columns:
-    """What the header lets expect of each line."""
+    """The line properties that follow from the header."""
 
     cells: int  # of a row, the time stamp's included
-    least: int  # bytes of a row: its commas, and more than a byte order mark. Lines with less could ask for far more
-    # memory than they bring
+    least: int  # bytes of a row: its commas, and more than a byte order mark. Shorter lines could require far more
+    # memory than their size
     rates: Integers  # for each cell of a row its place among the rates of disks
 
     @classmethod
     def of(cls, layout: Layout) -> Columns:
-        """Those of a capture."""
+        """Return the columns of a capture."""
         return cls(len(layout.table) + 1, max(len(layout.table), len(BOM) + 1), rate_cells(layout))
 
 
 class Place(NamedTuple):
-    """Where a piece stands in its file, and its rows among all."""
+    """The place of a piece in its file, and of its rows among all rows."""
 
     position: int  # byte of the file it begins with
     first_line: int
@@ -47,7 +47,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Piece:
-    """The result of scanning a piece. Rows are counted in the piece; lines and bytes are those of the file."""
+    """The result of scanning a piece. Rows are counted within the piece, lines and bytes within the file."""
 
     place: Place
     rows: Integers  # for each row: block, row there, line, cells, commas at its end, first byte, byte after its last
@@ -68,7 +68,7 @@ class Piece:
 
 
 def take(buffer: bytearray, span: tuple[int, int], place: Place, out: Out, columns: Columns) -> Piece:
-    """Scans a span of the buffer."""
+    """Scan a span of the buffer."""
     begin, stop = span
     with memoryview(buffer)[begin:stop] as data:
         told = scan(data, *out, columns.least, True)
@@ -91,7 +91,7 @@ def take(buffer: bytearray, span: tuple[int, int], place: Place, out: Out, colum
     marked = {row for row, stamp in enumerate(stamps) if MARK in stamp}
     marks = {word for text, word in known.items() if MARK in text}
     marked |= {row for row, _, text in where if text in marks} if marks else set()
-    # A header glued to a row may begin beyond the last cell that is looked at.
+    # A header glued to a row may begin after the last cell that is scanned.
     for row, (start, end, cells) in enumerate(rows):
         if cells - commas[row] > columns.cells and buffer.find(MARK, start, end) >= 0:
             marked.add(row)
@@ -137,7 +137,7 @@ def take(buffer: bytearray, span: tuple[int, int], place: Place, out: Out, colum
 
 
 def joints(buffer: bytearray, piece: Piece, columns: Columns) -> list[int]:
-    """Where, in the buffer of a piece, a row or a header begins that is glued to the line before it."""
+    """Return where, in the buffer of a piece, a row or header begins that is glued to the line before it."""
     doubtful = set(np.flatnonzero(piece.rows[:, 3] - piece.rows[:, 4] > columns.cells).tolist()) | set(piece.headers)
     doubtful |= {row for row, stamp in enumerate(piece.stamps) if JOINT.search(stamp, 1)}
     spans = (piece.rows[sorted(doubtful), 5:] - piece.place.position).tolist()
@@ -145,7 +145,7 @@ def joints(buffer: bytearray, piece: Piece, columns: Columns) -> list[int]:
 
 
 def _cells(buffer: bytearray, lines: Integers) -> Integers:
-    """How many cells lines have: none if they hold nothing but a byte order mark."""
+    """Return the number of cells in each line: 0 for a line with only a byte order mark."""
     cells = lines[:, 2].copy()
     for place in np.flatnonzero(lines[:, 1] - lines[:, 0] <= len(BOM)).tolist():
         if bytes(buffer[slice(*lines[place, :2])]) in MARKS:
@@ -154,7 +154,7 @@ def _cells(buffer: bytearray, lines: Integers) -> Integers:
 
 
 def _short_headers(buffer: bytearray, lines: Integers, short: Integers) -> list[tuple[int, int, bytes]]:
-    """Line of the piece, offset, and text of each header that has fewer bytes than a row has cells."""
+    """Return line in the piece, offset and text of each header with fewer bytes than a row has cells."""
     found = []
     for number in short[lines[short, 1] - lines[short, 0] > len(MARK)].tolist():
         start, end, _ = lines[number].tolist()
@@ -166,6 +166,6 @@ def _short_headers(buffer: bytearray, lines: Integers, short: Integers) -> list[
 
 
 def _all_nul(buffer: bytearray, lines: Integers) -> bool:
-    """Whether the last line is nothing but NUL bytes."""
+    """Return whether the last line consists of NUL bytes."""
     start, end, _ = lines[-1].tolist() if len(lines) else (0, 0, 0)
     return bool(start < end and buffer[end - 1] == 0 and not buffer[start:end].strip(b"\0"))

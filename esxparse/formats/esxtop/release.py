@@ -1,8 +1,8 @@
-"""Which release wrote a capture, judged by its columns: no file states it.
+"""The release that wrote a capture, judged by its columns: no file states it.
 
 Sources: first idle world of captures of known date (ESXi 6.0: 32769, 6.5: 65537, 6.7 and later about 2097152; 7 and 8,
-as far as is known: 262145); counters that came and went between releases. What only general knowledge says is marked
-so.
+as far as is known: 262145); counters that came and went between releases. Facts from general knowledge alone are marked
+as such.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from esxparse.worlds import IDLE_WORLD
 _IDLE = re.compile(r".*:(?P<world_id>\d{1,18}):(?P<world>[^:]+)", re.DOTALL)
 
 _FIRST_IDLE_WORLD = ((2097152, "6.7 or later"), (262145, "7 or 8"), (65537, "6.5"), (32769, "6.0 or 5.x"))
-"""Smallest idle world id and the release it stands for, largest first."""
+"""Smallest idle world id and its release, largest first."""
 
 _COUNTERS = (
     ("group_cpu", "Exclusive Affinity", "7 or later"),
     ("memory", "Console MBytes", "4.x or earlier (with a service console)"),
     ("group_cpu", "Processor Migrations/sec", "4.x"),
 )
-"""Table, counter and the release that alone has it (Exclusive Affinity: other tools' rules, not seen in a file)."""
+"""Table, counter and the only release that has it (Exclusive Affinity: other tools' rules, not seen in a file)."""
 
 
 def _first_idle_world(tables: Mapping[str, TableShape]) -> int | None:
@@ -37,7 +37,7 @@ def _first_idle_world(tables: Mapping[str, TableShape]) -> int | None:
 
 
 def guess(header: Header, tables: Mapping[str, TableShape]) -> tuple[str | None, str]:
-    """The release and the evidence for it; (None, reason) if unknown."""
+    """Return the release and the evidence for it; (None, reason) if unknown."""
     if header.bare_a_mperf:
         return "6.5", "A/MPERF columns printed without name and comma"
     for table, counter, release in _COUNTERS:

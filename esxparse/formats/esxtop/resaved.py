@@ -1,7 +1,7 @@
-"""Captures that another program opened and saved: back to the grammar esxtop writes, before anything reads them.
+"""Captures that another program saved: back to the grammar that esxtop writes, before anything reads them.
 
-A spreadsheet drops the quotes, may separate by semicolons (with commas in its decimals) or tabs, writes dates its own
-way, and PowerShell's `>` writes UTF-16. Such files are small enough to hold (a spreadsheet takes 16,384 columns).
+Spreadsheets drop the quotes, may separate cells by tabs or semicolons (with decimal commas), and write their own dates.
+PowerShell's `>` writes UTF-16. Such files fit in memory, as a spreadsheet takes at most 16,384 columns.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from esxparse.formats.opening import DateOrder, Decimal
 from esxparse.recording import Note
 
 _SEPARATOR = re.compile(r'\(PDH-CSV[^\n]*?\) ?\([^\n]*?\)\(-?\d{1,9}\)"?(?P<separator>[,;\t])')
-_LOST_QUOTE = re.compile(rb'\(PDH-CSV[^\n",]*","')  # a first cell of a header in quotes that lost the first of them
-_BETWEEN = re.compile(rb'\(PDH-CSV[^\n"]*"[;\t]"')  # a first cell with quotes, and no comma after it
+_LOST_QUOTE = re.compile(rb'\(PDH-CSV[^\n",]*","')  # first cell of a quoted header without its first quote
+_BETWEEN = re.compile(rb'\(PDH-CSV[^\n"]*"[;\t]"')  # first cell with quotes, not followed by a comma
 _SEPARATED = {
     ";": "semicolons between cells: another program saved it",
     "\t": "tabs between cells: another program saved it as text",
@@ -37,14 +37,14 @@ _LINE_STAMP = re.compile(r'^"?\d{1,4}[/.-][^",;\t\r\n]*"?', re.MULTILINE)
 _WRITTEN_STAMP = re.compile(rf'"{STAMP}"?|{STAMP}"')
 """A time stamp as esxtop and Perfmon write it, whole or with one of its quotes lost."""
 _BEGINS = rb"(?:\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}[ T]\d|\d{1,2}:\d\d)"
-"""How a time stamp begins, with a date or without."""
+"""The beginning of a time stamp, with or without a date."""
 _QUOTED_STAMP = re.compile(rb'\n"' + _BEGINS + rb'[^",;\t\r\n]*"(?:[,;\t\r\n]|\Z)')
 _BARE_STAMP = re.compile(rb"\n" + _BEGINS + rb'[^",;\t\r\n]*(?:[,;\t\r\n]|\Z)')
-"""A first time stamp without quotes; one that has its second quote lost its first to damage."""
+"""A first time stamp without quotes. If it has only the second quote, the first was lost to damage."""
 _LOCAL = re.compile(
     r'"\s*[+-]?(?:\d[\d.]*[,\' \u00a0\u202f\u2019][\d.,\' \u00a0\u202f\u2019]*|[1-9]\d{0,2}(?:\.\d{3})+)"'
 )
-"""A cell in quotes that may be a number of a locale."""
+"""A quoted cell that may be a number of a locale."""
 _MONTHS = 12
 _CLOSED = ("\n", "\r", '"', "\0")
 
@@ -54,21 +54,21 @@ class Canonical:
     """A capture in esxtop's own grammar."""
 
     content: bytes
-    dates: Dates  # what is known of its dates now: they were judged, and have the month first
+    dates: Dates  # facts about its dates, which were judged and have the month first
     notes: tuple[Note, ...]
 
 
 def is_resaved(head: bytes) -> bool:
-    """Whether a capture that begins so, with its header and the rows after it, was saved by another program."""
+    """Return whether another program saved the capture that begins with this header and these rows."""
     if is_wide(head) or header_last.may_be(head):
         return True
     start = head.find(MARK)
     if start < 0 or (head[start - 1 : start] != b'"' and not _LOST_QUOTE.match(head, start)):
         return start >= 0
-    # Cells apart by something else, or a line that ends as lines did on old Macs.
+    # Cells have another separator, or the line ends as on old Macs.
     if _BETWEEN.match(head, start) or head.find(b"\n", start) < 0 <= head.find(b"\r", start, -1):
         return True
-    # Programs that quote texts only leave the header as it was; esxtop quotes its time stamps, and has one way of them.
+    # Programs that quote only texts keep the header as it was. esxtop quotes time stamps, and writes them in one way.
     row = head.find(b"\n", start)
     if _BARE_STAMP.match(head, row):
         return True
@@ -78,19 +78,19 @@ def is_resaved(head: bytes) -> bool:
 
 
 def _otherwise(head: bytes, row: int) -> bool:
-    """Whether the row after this line end has a quoted time stamp that is not written as esxtop does."""
+    """Return whether the row after this line end has a quoted time stamp that esxtop would not write."""
     stamp = _QUOTED_STAMP.match(head, row)
     return stamp is not None and not _WRITTEN_STAMP.fullmatch(stamp[0].strip(b"\n\r,;\t").decode("latin-1"))
 
 
 def whole(stream: BinaryIO, head: bytes, memory_limit: int) -> bytes:
-    """`head` and the rest of the stream, which is refused where it is longer than the limit allows."""
+    """Return `head` and the rest of the stream, which is refused if it exceeds the memory limit."""
     rest = iter(lambda: stream.read(HEADER_WITHIN), b"")
     return b"".join(memory.bounded(chain([head], rest), memory_limit))
 
 
 def canonical(content: bytes, dates: Dates, decimal: Decimal | None = None) -> Canonical:
-    """The capture as esxtop would have written it.
+    """Return the capture as esxtop would have written it.
 
     Raises:
         EsxparseError: A date or a number is ambiguous.
@@ -104,13 +104,13 @@ def canonical(content: bytes, dates: Dates, decimal: Decimal | None = None) -> C
     quoted = before.endswith('"')
     before = before.removesuffix('"')
     body = ('"' if quoted else "") + mark + rest
-    # Old Macs ended lines with what is a part of a line end elsewhere.
+    # Old Macs ended lines with a carriage return alone.
     body = body if "\n" in body else body.replace("\r", "\n")
     separator = _SEPARATOR.match(body, 1 if quoted else 0)
     between = separator["separator"] if separator else ","
     judged = Dates("mdy")
     if quoted and between == "," and not _LINE_CLOCK.search(body) and all(map(_is_written, _LINE_STAMP.findall(body))):
-        # Names are not escaped: nothing but the reader of captures tells where they end.
+        # Names are not escaped: only the reader of captures finds their ends.
         mark_notes: list[Note] = []
         if decimal or _LOCAL.search(body):
             body, mark_notes = _with_points_in_quotes(body, before.count("\n") + 1, decimal)
@@ -130,13 +130,13 @@ def canonical(content: bytes, dates: Dates, decimal: Decimal | None = None) -> C
         notes.append(Note(message, line=lines_before + 1))
     captures, mark_notes = with_points(captures, lines_before + 1, decimal)
     notes += mark_notes
-    # Dates in quotes are texts to the program that saved them: most are as they were, if the numbers are, too.
+    # Programs save quoted dates as texts: most dates are unchanged if the numbers are.
     usual: DateOrder | None = "mdy" if quoted and not mark_notes and _month_first(body) else None
     texts = [row[0] if row else "" for _, *rows in captures for row in rows]
     found, stamp_notes = as_esxtop_writes(texts, dates, usual)
     stamps = iter(found)
     out = io.StringIO()
-    # Lines keep their numbers, so that notes tell those of the file.
+    # Lines keep their numbers, so that notes refer to lines of the file.
     out.write("\n" * lines_before)
     for names, *rows in captures:
         out.write(_line(names))
@@ -145,15 +145,15 @@ def canonical(content: bytes, dates: Dates, decimal: Decimal | None = None) -> C
             out.write(_line([cell.strip() for cell in [stamp, *row[1:]]]) if row else "\n")
     lines = out.getvalue()
     if captures[-1][1:] and not body.endswith(_CLOSED):
-        # A last line without an end may be cut within its last cell, which is then told as esxtop's own cut cells are.
+        # A last line without an end may be cut within its last cell. Notes then treat it like esxtop's own cut cells.
         lines = lines.removesuffix('"\n')
     return Canonical(lines.encode(), judged, (*notes, *stamp_notes))
 
 
 def _with_dates(body: str, dates: Dates, line: int, *, is_local: bool) -> tuple[str, list[Note]]:
-    """A capture, the first line of which is `line`, that esxtop might have written but for its dates.
+    """Return a capture that differs from esxtop's form only in its dates; its first line is `line`.
 
-    `is_local`: whether its numbers are those of a locale. Its dates may be, too.
+    `is_local`: whether its numbers are of a locale. Its dates may be, too.
     """
     if dates.order == "mdy":
         return body, dates.day_unused()
@@ -170,12 +170,12 @@ def _with_dates(body: str, dates: Dates, line: int, *, is_local: bool) -> tuple[
 
 
 def _is_written(stamp: str) -> bool:
-    """Whether a time stamp is as esxtop writes it, or was until it lost a byte."""
+    """Return whether a time stamp is as esxtop writes it, or was until it lost a byte."""
     return "\0" in stamp or _WRITTEN_STAMP.fullmatch(stamp) is not None
 
 
 def _month_first(body: str) -> bool:
-    """Whether all time stamps are in quotes and as esxtop writes them, none with a day in the month's place."""
+    """Return whether all time stamps are quoted, as esxtop writes them, and can have the month first."""
     return all(
         _is_written(stamp) and "\0" not in stamp and int(stamp.strip('"')[:2]) <= _MONTHS
         for stamp in _LINE_STAMP.findall(body)
@@ -183,7 +183,7 @@ def _month_first(body: str) -> bool:
 
 
 def _rows(body: str, separator: str) -> list[list[str]]:
-    """The cells of each line. No cell goes over a line end: a quote that is not closed spoils its own line alone."""
+    """Return the cells of each line. Cells never cross a line end: an open quote spoils only its own line."""
     csv.field_size_limit(max(csv.field_size_limit(), 1 << 24))
     lines = _LINE_END.split(body)
     if not lines[-1]:
@@ -192,7 +192,7 @@ def _rows(body: str, separator: str) -> list[list[str]]:
 
 
 def _cells(line: str, separator: str) -> list[str]:
-    """The cells of a line; one with a quote that is not closed, or within its text, keeps it: it holds no number."""
+    """Return the cells of a line. A cell with an open or inner quote keeps it, and so is not a number."""
     is_header = MARK.decode() in line[: len(MARK) + 1]
     try:
         return next(csv.reader([line], delimiter=separator, quotechar='"', strict=not is_header), [])
@@ -210,15 +210,15 @@ def _cells(line: str, separator: str) -> list[str]:
 
 
 def _captures(rows: list[list[str]]) -> list[list[list[str]]]:
-    """The rows from each header to the next: captures that were glued together, or of an esxtop started again."""
+    """Return the rows from each header to the next, of captures that were glued or of a restarted esxtop."""
     starts = [place for place, row in enumerate(rows) if row and row[0].startswith(MARK.decode())]
     return [rows[start:stop] for start, stop in zip(starts, [*starts[1:], len(rows)], strict=True)]
 
 
 def _without_last(capture: list[list[str]]) -> list[list[str]]:
-    """The rows without the empty cell after a trailing separator, where the header has one.
+    """Return the rows without the empty cell after a trailing separator, if the header has one.
 
-    One empty cell goes from every line: a row that has none to give lost another, and is too short then.
+    Each line loses one empty cell. A row without such a cell lost another cell, and is then too short.
     """
     if capture[0][-1] != "":
         return capture
@@ -226,7 +226,7 @@ def _without_last(capture: list[list[str]]) -> list[list[str]]:
 
 
 def _with_points_in_quotes(body: str, line: int, decimal: Decimal | None) -> tuple[str, list[Note]]:
-    """A capture in esxtop's own quotes, the first line of which is `line`, with its numbers as esxtop writes them."""
+    """Return a capture in esxtop's own quotes, with its numbers as esxtop writes them; its first line is `line`."""
     lines = _LINE_END.split(body)
     rows: list[list[str]] = []
     for text in lines:

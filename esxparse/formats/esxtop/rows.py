@@ -1,4 +1,4 @@
-"""Which lines of a capture are samples, with notes on the others."""
+"""Samples among the lines of a capture, and notes on the other lines."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 _HOUR = 3600.0
-_LONGEST_INTERVAL = 900.0  # seconds between samples up to which an hour stands out among the steps
-_SLACK = 60.0  # seconds by which a step of an hour may be longer or shorter, where the interval is not shorter still
-_LONG = 1.75  # intervals between two samples from which on one is missing
-_FEWEST_STEPS = 4  # steps that tell an interval, and for each gap
+_LONGEST_INTERVAL = 900.0  # longest interval between samples, in seconds, at which a step of an hour is unusual
+_SLACK = 60.0  # seconds that a step of an hour may deviate, unless the interval is shorter
+_LONG = 1.75  # intervals between two samples from which a sample is missing
+_FEWEST_STEPS = 4  # fewest steps that show an interval, and for each gap
 _UNSURE = (
     "rows are kept in file order and no time is shifted; as the file states a single bias, times "
     "from there on may be off by an hour"
@@ -45,11 +45,11 @@ class Samples:
 
     @property
     def unmeasured(self) -> Integers:
-        """Places, among the samples, of those whose disks were not measured."""
+        """Places, among the samples, of those with unmeasured disks."""
         return np.flatnonzero(np.isin(self.keep, sorted(self.first_rows)))
 
     def within(self, window: Window) -> Samples:
-        """Those in the window, at least one."""
+        """Return the samples in the window, at least one."""
         if window == EVERYTHING:
             return self
         kept = inside(self.times, window)
@@ -62,16 +62,16 @@ class Samples:
 
 @dataclass(frozen=True)
 class Survey:
-    """What only a whole capture shows of its rows, by line."""
+    """Findings that need all rows of a capture, by line."""
 
     strangers: Mapping[int, int] = field(default_factory=dict)
-    """The first cell whose number is not written as its counter is."""
+    """The first cell whose number is written unlike its counter's."""
     swapped: frozenset[int] = frozenset()
     """The rows whose day and month a spreadsheet swapped."""
 
 
 def _line_notes(found: Segment, whole: Flags, torn: Integers, rows: int) -> list[Note]:
-    """Notes on the lines of a capture that are not samples; the file's `rows` after them are another's."""
+    """Return notes on the lines that are not samples; `rows` is the number of rows before another capture."""
     body, cells = found.body, len(found.header.owners) + 1
     end = found.other.start if found.other else np.inf
     short = [(line, cells) for line, cells, start in body.short if start < end]
@@ -80,11 +80,11 @@ def _line_notes(found: Segment, whole: Flags, torn: Integers, rows: int) -> list
     known = np.zeros(len(whole), dtype=np.bool_)
     known[[*found.again, *torn]] = True
     bad = np.flatnonzero(~(whole | known)[:rows])
-    # The empty cells after trailing commas are not counted in the header either.
+    # The header does not count the empty cells after trailing commas either.
     own = body.cells[bad] - np.minimum(body.commas[bad], found.header.commas)
     wrong = list(zip(body.line[bad].tolist(), own.tolist(), strict=True))
     wrong = sorted([*wrong, *((line, cells) for line, cells in short if cells)])
-    # Only a last line without a line end is one that the end of the file cut.
+    # The end of the file can only cut a last line without a line end.
     if body.last_byte != b"\n" and rows == len(body.cells) and wrong and wrong[-1][0] == body.lines - 1:
         line, left = wrong.pop()
         notes.append(end_of_file(line + found.first_line, left, cells, body.nul_tail))
@@ -93,7 +93,7 @@ def _line_notes(found: Segment, whole: Flags, torn: Integers, rows: int) -> list
 
 
 def _prefix_notes(found: Segment) -> list[Note]:
-    """The note on text before rows and headers of a capture, on their lines."""
+    """Return the note on text before rows and headers of a capture, on their lines."""
     end = found.other.start if found.other else np.inf
     prefixes = [(line, text) for line, at, text in found.body.prefixes if at < end]
     met = Met.of(np.array([line for line, _ in prefixes], dtype=np.int64) + found.first_line)
@@ -102,7 +102,7 @@ def _prefix_notes(found: Segment) -> list[Note]:
 
 
 def _unmeasured(found: Segment) -> frozenset[int]:
-    """Rows that follow a header at once, blank lines apart, and whose disks were not measured."""
+    """Return the rows directly after a header, blank lines ignored, with unmeasured disks."""
     body = found.body
     blank = np.array([line for line, cells, _ in body.short if not cells], dtype=np.int64)
     headers = [(row, int(body.line[row])) for row in found.again]
@@ -111,7 +111,7 @@ def _unmeasured(found: Segment) -> frozenset[int]:
     rows = set()
     for row, line in headers:
         if row + 1 in body.without_rates:
-            # A row that is glued to the header stands on its line.
+            # A row glued to the header is on the header's line.
             between = max(int(body.line[row + 1]) - line - 1, 0)
             if between == np.count_nonzero((blank > line) & (blank < body.line[row + 1])):
                 rows.add(row + 1)
@@ -119,18 +119,18 @@ def _unmeasured(found: Segment) -> frozenset[int]:
 
 
 def _hours(steps: Numbers, lines: Integers, again: Integers, bias: int) -> tuple[Flags, ...]:
-    """Which steps (seconds) go an hour back, and which an hour ahead, beside what lies between two samples anyway."""
+    """Return which steps (seconds) go an hour back and which an hour ahead, apart from the usual interval."""
     none = np.zeros(len(steps), dtype=np.bool_)
     ahead = steps[steps > 0]
     interval = times.median(ahead) if len(ahead) else 0.0
     if not 0 < interval <= _LONGEST_INTERVAL:
         return none, none
     slack = min(interval, _SLACK)
-    # Where esxtop was started again, or a file was appended, the clock need not have been set.
+    # After a restart of esxtop, or in an appended file, the clock need not have been set.
     starts = np.searchsorted(again, lines)
     through = np.diff(starts) == 0
     back = through & (steps < 0) & (np.abs(steps + _HOUR - interval) <= slack)
-    # A host on UTC sets no clock ahead: what is missing there is samples.
+    # A host on UTC never sets its clock ahead: samples are missing.
     forth = through & (np.abs(steps - _HOUR - interval) <= slack) if bias else none
     return back, forth
 
@@ -156,7 +156,7 @@ def _time_notes(clock: pl.Series, lines: Integers, again: Integers, bias: int) -
 
 
 def _gap_notes(steps: Numbers, after: Integers, forth: Flags) -> list[Note]:
-    """The note on samples that are missing: where bytes were lost with them, two halves may look like one row."""
+    """Return the note on missing samples: if bytes were lost with them, two halves may look like one row."""
     ahead = steps[steps > 0]
     if len(ahead) < _FEWEST_STEPS:
         return []
@@ -172,9 +172,9 @@ def _gap_notes(steps: Numbers, after: Integers, forth: Flags) -> list[Note]:
 
 
 def judge(found: Segment, order: DateOrder | None) -> tuple[Samples, list[Note]]:
-    """Separates the samples of a capture from unusable lines, with a note for each kind.
+    """Separate the samples of a capture from unusable lines, with a note for each kind.
 
-    Time stamps that have the day first are refused, and swapped ones are swapped back, unless `order` is set.
+    Unless `order` is set, time stamps with the day first are refused and swapped ones are swapped back.
     """
     body, again = found.body, list(found.again)
     # Rows after another header have other columns: under these names their numbers would be wrong.

@@ -1,4 +1,4 @@
-"""Bytes to numbers: the compiled scanner where the install has it, else its plain Python twin."""
+"""Bytes to numbers: the compiled scanner if it is installed, else its twin in plain Python."""
 
 from __future__ import annotations
 

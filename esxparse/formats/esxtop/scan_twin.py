@@ -1,6 +1,6 @@
-"""The byte scanner in plain Python: same signature, same answers as the compiled one.
+"""The byte scanner in plain Python: same signature and same answers as the compiled scanner.
 
-It is what the compiled scanner is tested against, and what serves where no Rust toolchain was present at install.
+Tests compare the compiled scanner with it, and it is used if no Rust toolchain was present at install.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 _DECIMAL = re.compile(rb"[ \t]*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t]*")
-# As programs print decimals: no plus, no zeros before the first digit, a digit on both sides of the point.
+# Decimals as programs print them: no plus, no leading zeros, a digit on both sides of the point.
 _PRINTED = re.compile(rb"[ \t]*-?(?:0|[1-9][0-9]{0,19})(?:\.(?P<fraction>[0-9]+))?(?P<exponent>[eE][+-]?[0-9]+)?[ \t]*")
-# Quoted cells of nothing but plain decimals, all the way: what nearly every line is, and what `float` reads as we do.
+# Lines of only quoted plain decimals, as nearly all lines are; `float` reads them the same way.
 _PLAIN_LINE = re.compile(rb'"-?[0-9]+(?:\.[0-9]+)?"(?:,"-?[0-9]+(?:\.[0-9]+)?")*')
 _NAN = math.nan
 
@@ -27,20 +27,20 @@ _ABSENT = frozenset(
 FLAGS = {b"yes": 1.0, b"y": 1.0, b"true": 1.0, b"on": 1.0, b"no": 0.0, b"n": 0.0, b"false": 0.0, b"off": 0.0}
 
 UNKNOWN, MIXED = 255, 254
-"""The shape of a column without numbers, and of one whose shapes change too often to be told."""
-BARE = 16  # what is added to the shape of a number without quotes
-NOTHING = 11  # the shape of a cell with nothing in it, where a number in quotes should stand: with `BARE`
+"""The shape of a column without numbers, and of one with too many changes of shape to list."""
+BARE = 16  # added to the shape of a number without quotes
+NOTHING = 11  # the shape of an empty cell in place of a quoted number: with `BARE`
 _EXPONENT, _MOST_DECIMALS = 10, 9
 _MOST_CHANGES = 64
 
 JUDGED = -2  # the place of numbers that are judged and not kept
 
 Cell = tuple[int, int, int, bool]
-"""Start and end of a cell's text, where the next cell begins, and whether this one is the line's last."""
+"""Start and end of a cell's text, the beginning of the next cell, and whether this cell is the line's last."""
 
 
 def decimal(text: bytes) -> float:
-    """The finite number that `text` (blanks at the ends allowed) writes in decimal; NaN for anything else."""
+    """Return the finite decimal number in `text` (blanks at the ends allowed); NaN for anything else."""
     if not _DECIMAL.fullmatch(text):
         return _NAN
     number = float(text)
@@ -48,7 +48,7 @@ def decimal(text: bytes) -> float:
 
 
 def quoted_cell(line: bytes, opening: int) -> Cell:
-    """The cell that opens with the quote at `opening`."""
+    """Return the cell that opens with the quote at `opening`."""
     start = opening + 1
     quote = line.find(b'"', start)
     while quote >= 0:
@@ -63,7 +63,7 @@ def quoted_cell(line: bytes, opening: int) -> Cell:
 
 
 def bare_cell(line: bytes, start: int) -> Cell:
-    """The cell that begins at `start` without a quote."""
+    """Return the cell that begins at `start` without a quote."""
     comma = line.find(b",", start)
     end = len(line) if comma < 0 else comma
     quote = line.find(b'"', start, end)
@@ -79,7 +79,7 @@ def bare_cell(line: bytes, start: int) -> Cell:
 
 
 def _cells(line: bytes) -> Iterator[tuple[int, int, bool]]:
-    """Start and end of each cell, and whether the next one is glued to it."""
+    """Yield start and end of each cell, and whether the next cell is glued to it."""
     at, last = 0, not line
     while not last:
         cell = quoted_cell if line[at : at + 1] == b'"' else bare_cell
@@ -89,7 +89,7 @@ def _cells(line: bytes) -> Iterator[tuple[int, int, bool]]:
 
 @lru_cache(maxsize=1 << 16)
 def _printed(text: bytes) -> tuple[float, int, bool] | None:
-    """A number, its shape (none for `-1`, which stands for no limit) and whether a zero ends it; None for all else."""
+    """Return a number, its shape (none for `-1`, which means no limit) and whether a zero ends it; else None."""
     match = _PRINTED.fullmatch(text)
     if not match or math.isnan(decimal(text)):
         return None
@@ -102,7 +102,7 @@ def _printed(text: bytes) -> tuple[float, int, bool] | None:
 
 
 def _lines(data: bytes | bytearray | memoryview) -> Iterator[tuple[int, bytes]]:
-    """The lines of `data`: offset of each and the line itself, without its line end."""
+    """Yield the lines of `data`: offset of each and the line itself, without its line end."""
     text = bytes(data)
     start = 0
     while start < len(text):
@@ -113,16 +113,16 @@ def _lines(data: bytes | bytearray | memoryview) -> Iterator[tuple[int, bytes]]:
 
 
 def count_lines(data: bytes | bytearray | memoryview, least: int) -> tuple[int, int]:
-    """Number of lines in `data`, and how many of them have at least `least` bytes.
+    """Return the number of lines in `data`, and how many of them have at least `least` bytes.
 
-    A last one without a line end counts; line ends do not count as bytes.
+    A last line without a line end counts; line ends do not count as bytes.
     """
     lengths = [len(line) for _, line in _lines(data)]
     return len(lengths), sum(length >= least for length in lengths)
 
 
 class _Columns:
-    """What is learnt of the columns, row after row."""
+    """Facts about the columns, learnt row after row."""
 
     def __init__(self, count: int) -> None:
         self.shape = np.full(count, UNKNOWN, dtype=np.uint8)
@@ -133,8 +133,8 @@ class _Columns:
         self.padded = False
 
     def take(self, row: int, shapes: NDArray[np.uint8]) -> None:
-        """The shapes of the numbers of a row that has all its cells."""
-        # A cell with nothing in it is of no shape, but where a number in quotes should stand.
+        """Add the shapes of the numbers of a row that has all its cells."""
+        # An empty cell has no shape, unless it is in place of a quoted number.
         empty = (shapes == NOTHING + BARE) & (self.shape >= BARE)
         there = (shapes != UNKNOWN) & ~empty & (self.shape != MIXED)
         new = there & (self.shape == UNKNOWN)
@@ -146,13 +146,13 @@ class _Columns:
         self.shape[self.told == _MOST_CHANGES] = MIXED
 
     def firsts(self) -> bytes:
-        """The shape of each column's first number."""
+        """Return the shape of each column's first number."""
         return np.where(self.shape == MIXED, MIXED, self.first).astype(np.uint8).tobytes()
 
 
 @dataclass
 class _Row:
-    """What is in a row."""
+    """The contents of a row."""
 
     values: NDArray[np.float64]
     shapes: NDArray[np.uint8]
@@ -163,11 +163,11 @@ class _Row:
 
 
 def _take_cell(row: _Row, line: bytes, cell: tuple[int, int, bool], blank: NDArray[np.uint8]) -> None:
-    """Puts what a wanted cell holds into the row."""
+    """Put the contents of a wanted cell into the row."""
     (start, end, next_glued), number = cell, row.cells
     text = line[start:end]
     bare = line[start - 1 : start] != b'"'
-    # The bare numbers that ESXi 6.5 glues to the next cell have blanks before them.
+    # ESXi 6.5 writes blanks before the bare numbers that it glues to the next cell.
     glued = bare and next_glued and not text.startswith(b" ")
     if (printed := _printed(text)) and not glued:
         row.values[number], shape, padded = printed
@@ -187,13 +187,13 @@ def _take_cell(row: _Row, line: bytes, cell: tuple[int, int, bool], blank: NDArr
 
 
 def _scan_line(line: bytes, wanted: NDArray[np.bool_], blank: NDArray[np.uint8]) -> _Row:
-    """What is in the wanted cells of a line."""
+    """Return the contents of the wanted cells of a line."""
     row = _Row(np.full(len(wanted), _NAN), np.full(len(wanted), UNKNOWN, dtype=np.uint8))
     comma = line.find(b",")
     rest = line[comma + 1 :]
     if comma >= 0 and line[:1] == b'"' and line[comma - 1 : comma] == b'"' and _PLAIN_LINE.fullmatch(rest):
         texts = rest[1:-1].split(b'","')
-        # The first cell is the time stamp in practice, and whatever else it holds it is wanted only where asked for.
+        # The first cell is normally the time stamp. It is read only if it is wanted.
         if not (len(wanted) and wanted[0]) and b'"' not in line[1 : comma - 1]:
             known = [_printed(text) for text in texts[: max(len(wanted) - 1, 0)]]
             if all(known):
@@ -212,7 +212,7 @@ def _scan_line(line: bytes, wanted: NDArray[np.bool_], blank: NDArray[np.uint8])
 
 
 def _is_whole(line: bytes, cells: int, columns: int) -> bool:
-    """Whether a row has all its cells, and after them nothing but commas."""
+    """Return whether a row has all its cells, and after them nothing but commas."""
     return cells >= columns and len(line) - len(line.rstrip(b",")) >= cells - columns
 
 
@@ -227,37 +227,37 @@ def scan(
     least: int,
     count: bool,
 ) -> Scanned:
-    """Scans whole lines of a capture and writes their numbers where the caller wants them.
+    """Scan whole lines of a capture and write their numbers to `out`.
 
-    Cell `j` of row `i` goes to `out[first[j] + i * step[j]]`; `first[j] < 0` means nowhere, and that it is not wanted;
-    `JUDGED`, nowhere, but what it is is told as of any that is wanted. A wanted cell that is
+    Cell `j` of row `i` goes to `out[first[j] + i * step[j]]`. `first[j] < 0` means that the cell is not wanted.
+    `JUDGED` means that its number goes nowhere, but the cell is reported like a wanted one. A wanted cell that is
     missing, or is not a finite decimal number as programs print them, becomes NaN; yes and no become 1 and 0. Cells are
     quoted or bare; a quote closes a cell only before a comma or the end of the line (nothing is escaped), and a bare
     number or dash directly before a quote is a cell of its own. A last line without a line end is a line; carriage
     returns before a line end belong to it.
 
-    The shape of a number is how many digits follow its point (nine at most; 10 with an exponent), and `BARE` more
-    without quotes; `-1` has none, as it stands for no limit. Shapes are told of rows that have all their cells.
+    The shape of a number is the count of digits after its point (nine at most; 10 with an exponent), plus `BARE`
+    without quotes; `-1` has none, as it means no limit. Shapes are reported for rows that have all their cells.
 
     Args:
         data: Whole lines.
         first: Place in `out` of each cell of row 0.
-        step: What to add to that place for each further row; not negative.
+        step: The increase of that place for each further row; not negative.
         out: Written to; places beyond its end are passed over.
         least: A line of fewer bytes is not a row: it is listed among the lines, and its cells go nowhere.
         count: Whether cells after the last of `first` are counted; they are not looked at otherwise.
 
     Returns:
-        Lines, odd cells, absent numbers and changes of shape as runs of native 64-bit integers, starts and ends being
+        Lines, odd cells, absent numbers and changes of shape as runs of native 64-bit integers, with starts and ends as
         offsets in `data`; first shapes and blank columns as one byte for each cell of `first`; and whether a number
         ends with a zero after its point.
 
-        Lines: for each its start, its end (line end not counted) and its number of cells. Odd cells, for each wanted
-        cell with a text that is neither a number nor a word for a missing one: its row, its cell, start and end of its
-        text. Absent numbers, for each row with words for a missing number: row, how many, and of the first its cell,
-        start and end.
+        Lines, for each: its start, its end (without the line end) and its number of cells. Odd cells, for each wanted
+        cell with neither a number nor a word for a missing one: its row, its cell, start and end of its text.
+        Absent numbers, for each row with words for a missing number: row, count, and cell, start and end of the
+        first.
         First shapes: `UNKNOWN` for a column without a number, `MIXED` for one with more than 64 changes. Changes, for
-        each number whose shape is not that of the one above it: row, cell, shape. Blank columns: 1 for those with
+        each number whose shape differs from the number above it: row, cell, shape. Blank columns: 1 for those with
         cells with a word for a missing number.
     """
     if len(first) != len(step):

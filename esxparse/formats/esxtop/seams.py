@@ -1,7 +1,7 @@
-"""Rows that two samples share: bytes between them were lost, and the number of cells happened to stay.
+"""Rows made of two samples: bytes between them were lost, and the number of cells happened to match.
 
-A tool prints a counter in one way, with two decimals or none, and so a number that is written otherwise than its column
-is what two numbers left. Two halves that make a number of the right shape cannot be told.
+A tool prints a counter in one way, with two decimals or none. A number written unlike its column is therefore made of
+two numbers. If two halves form a number of the right shape, nothing shows it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from esxparse.formats.esxtop.layout import Layout
 from esxparse.formats.esxtop.scan import Flags, Integers
 from esxparse.formats.esxtop.scan_twin import BARE, MIXED, NOTHING
 
-_SHAPES = 32  # shapes that a number can have are below this (`scan_twin.scan`)
-_ONE_IN = 100  # numbers in a file for each that is written otherwise, at least: in other files shapes mean nothing
+_SHAPES = 32  # numbers above the largest shape (`scan_twin.scan`)
+_ONE_IN = 100  # fewest numbers in a file for each that is written otherwise; in other files shapes mean nothing
 _ONE_IN_COLUMN = 50
 _ONE_IN_COUNTER = 20
-_FEW = 2  # strangers of one column, or counter, that are taken for such however few numbers there are
+_FEW = 2  # strangers of one column or counter that always count, however few numbers there are
 _MOST_IN_COLUMN = 31
-"""Half the changes that the scanner tells of: a column of which it does not tell all has more strangers."""
+"""Half the changes that the scanner reports: a column with unreported changes has more strangers."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class Shapes:
     """How the numbers of a run of rows are written."""
 
     begin: int
-    end: int  # the rows, the last one not included
-    first: NDArray[np.uint8]  # for each cell of a row the shape of its first number
-    changes: Integers  # row, cell and shape of each number whose shape is not that of the one above it
+    end: int  # the rows, without the last
+    first: NDArray[np.uint8]  # for each cell of a row: the shape of its first number
+    changes: Integers  # row, cell and shape of each number whose shape differs from the number above it
 
     def spans(self) -> Iterator[Integers]:
-        """Cells, shapes, and the rows from which and up to which the cells have them; no cell is twice in the last."""
+        """Yield cells, shapes, and the first and last row of each span; no cell is twice in the last array."""
         cells = np.arange(len(self.first))
         stop = np.full(len(cells), self.end)
         if len(self.changes):
@@ -44,7 +44,7 @@ class Shapes:
         yield np.array([cells, self.first, np.full(len(cells), self.begin), stop])
 
     def _changed(self, stop: Integers) -> Integers:
-        """The spans from each change on; the first change of a cell is put into `stop`."""
+        """Return the spans from each change on, and put the first change of each cell into `stop`."""
         order = np.lexsort((self.changes[:, 0], self.changes[:, 1]))
         row, cell, shape = self.changes[order].T
         until = np.append(row, self.end)[1:]
@@ -55,10 +55,10 @@ class Shapes:
 
 
 def strangers(shapes: Sequence[Shapes], padded: bool, is_sample: Flags, layout: Layout) -> list[tuple[int, int]]:
-    """Row and cell of each number that is not written as the others of its counter, where all others are of one shape.
+    """Return row and cell of each number written unlike its counter's others, which all have one shape.
 
-    None if no number is `padded` with a zero after its point: programs that drop such zeros give one column several
-    shapes. `shapes` are of all rows; `is_sample` tells which of them are samples.
+    The result is empty if no number is `padded` with a zero after its point: programs that drop such zeros give one
+    column several shapes. `shapes` cover all rows; `is_sample` marks the samples.
     """
     if not padded or not shapes:
         return []
@@ -84,14 +84,14 @@ def strangers(shapes: Sequence[Shapes], padded: bool, is_sample: Flags, layout: 
 
 
 def _joined(shapes: Sequence[Shapes]) -> Iterator[Shapes]:
-    """The same, runs without a change put together where they begin alike."""
+    """Yield the runs, joining neighbours without changes that begin alike."""
     for _, alike in groupby(shapes, key=lambda run: object() if len(run.changes) else bytes(run.first)):
         first, *others = alike
         yield replace(first, end=others[-1].end) if others else first
 
 
 def _strange_cells(counts: Integers, mixed: Flags, samples: int, layout: Layout) -> tuple[Flags, Integers]:
-    """Cells of a row that hold strangers now and then, and the usual shape of each."""
+    """Return which cells of a row sometimes hold strangers, and the usual shape of each."""
     counter = np.zeros(len(mixed), dtype=np.int64)
     most = max((len(shape.columns) for shape in layout.tables), default=1)
     _, counter[1:] = np.unique(layout.table * most + layout.column, return_inverse=True)

@@ -1,6 +1,6 @@
-"""The captures in a file, one after another where several with columns of their own were glued together.
+"""The captures in a file, in order, if several with different columns were glued together.
 
-Each has a header and rows, to the end of the file or to a header with other columns.
+Each has a header and rows, up to the end of the file or a header with other columns.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from esxparse.formats.read_ahead import problem
 from esxparse.formats.source import Source
 from esxparse.recording import Note, counted
 
-Keep = bool | Collection[str] | body.Put  # whether numbers are kept, of which tables they are, or what takes them
+Keep = bool | Collection[str] | body.Put  # whether to keep numbers, for which tables, or a function that takes them
 
 
 def _begin(stream: BinaryIO, origin: int, first_line: int, memory_limit: int) -> tuple[grammar.Beginning, bytes]:
-    """Where the capture begins from byte `origin` of the content on, and what was read of its rows."""
+    """Return the beginning of the capture at byte `origin` or later, and the bytes of its rows already read."""
     skipped = 0
     while skipped < origin and (piece := stream.read(min(grammar.HEADER_WITHIN, origin - skipped))):
         skipped += len(piece)
@@ -47,12 +47,12 @@ class Other:
     """A header with other columns: another capture begins there."""
 
     start: int  # byte of the file
-    row: int  # the first row that is not this capture's
-    line: int  # the line after the first header being 0
+    row: int  # the first row of the other capture
+    line: int  # line number, counted from 0 after the first header
     text: bytes  # of the header
 
     def difference(self, own: Header) -> str:
-        """How its header differs from the capture's own, in words."""
+        """Return how its header differs from the capture's own, in words."""
         try:
             other = header.parse(self.text, 1)
         except DamagedError:
@@ -76,15 +76,15 @@ class Segment:
     header: header.Header
     layout: Layout
     body: body.Body
-    first_line: int  # line of the file that follows the header
-    again: tuple[int, ...]  # rows that repeat the header: esxtop was started again
+    first_line: int  # line of the file after the header
+    again: tuple[int, ...]  # rows that repeat the header: esxtop was restarted
     other: Other | None
     notes: list[Note]
     status: os.stat_result | None  # of a local file, when reading it began
 
     @property
     def rows_after(self) -> int:
-        """How many rows, whole or not, follow the header of another capture; headers do not count."""
+        """The number of rows, whole or not, after the header of another capture, without headers."""
         if self.other is None:
             return 0
         begin, read = self.other.start, self.body
@@ -95,7 +95,7 @@ class Segment:
 
 
 def _headers_again(bytes_read: body.Body, line: bytes) -> tuple[tuple[int, ...], Other | None]:
-    """Rows that repeat the header `line`, and where the first other header stands."""
+    """Return the rows that repeat the header `line`, and the first other header."""
     again: list[int] = []
     others = [
         Other(at, int(np.searchsorted(bytes_read.start, at)), n, text) for n, at, text in bytes_read.short_headers
@@ -112,7 +112,7 @@ def _headers_again(bytes_read: body.Body, line: bytes) -> tuple[tuple[int, ...],
 
 @lru_cache(2)
 def _laid_out(line: bytes, number: int) -> tuple[header.Header, Layout]:
-    """A header and its layout: kept, for a host's captures have one header, and the same capture is opened again."""
+    """Return a header and its layout, cached: captures of a host share a header, and files are opened repeatedly."""
     parsed = header.parse(line, number)
     return parsed, layout.build(parsed.owners, parsed.counters)
 
@@ -138,7 +138,7 @@ def _read(source: Source, number: int, origin: int, first_line: int, keep: Keep)
 
 
 def find(source: Source, number: int, keep: Keep) -> Segment:
-    """The capture of that number in the file, from 1."""
+    """Return the capture of that number in the file, from 1."""
     if number < 1:
         msg = f"there is no segment {number}: segments are numbered from 1"
         raise EsxparseError(msg)

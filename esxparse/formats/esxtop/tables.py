@@ -18,25 +18,25 @@ from esxparse.formats.esxtop.rows import Samples
 from esxparse.formats.esxtop.scan import Integers, Numbers
 
 Runs = list[tuple[int, int, Integers]]
-"""A block, the first sample that it holds, and the rows of it that this and the samples after it are."""
+"""A block, the first sample in it, and the block's rows for that sample and the following ones."""
 
 Schema = dict[str, pl.DataType | type[pl.DataType]]
 
 
 @dataclass(frozen=True)
 class Gaps:
-    """Where a table has no numbers."""
+    """The places in a table without numbers."""
 
     lanes: Mapping[int, Integers]  # column to the instances that do not have that counter
     blank: frozenset[int]  # columns with cells that hold no number
-    texts: Mapping[int, Texts]  # column to its cells with text, their instances in place of cells
-    voids: Sequence[Void]  # cells, of all tables, whose numbers are not to be used
+    texts: Mapping[int, Texts]  # column to its cells with text, with instances in place of cells
+    voids: Sequence[Void]  # cells, of all tables, with numbers that must not be used
     unmeasured: Integers  # samples in which a 0 in `rates` was not measured
-    rates: frozenset[int]  # columns that have no numbers there; none if there is no such sample
+    rates: frozenset[int]  # columns without numbers in these samples; empty without such samples
 
 
 def gaps(layout: Layout, odd: OddCells, samples: Samples) -> list[Gaps]:
-    """Where each table has no numbers: counters that an instance lacks, odd cells, and disks that were not measured."""
+    """Return the gaps of each table: counters that an instance does not have, odd cells, and unmeasured disks."""
     unmeasured = samples.unmeasured
     of_table, of_column = layout.table[odd.texts.cell], layout.column[odd.texts.cell]
     found = []
@@ -63,18 +63,18 @@ def gaps(layout: Layout, odd: OddCells, samples: Samples) -> list[Gaps]:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What of a table is needed."""
+    """The needed parts of a table."""
 
     samples: Integers
     lanes: Integers
     keys: list[str]
     counters: Integers  # columns of the table's shape
-    texts: Mapping[int, str]  # columns of the shape beside which a column of texts is needed, and its name
+    texts: Mapping[int, str]  # columns of the shape that need a column of texts beside them, and its name
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a capture: all but its numbers."""
+    """A table of a capture, without its numbers."""
 
     layout: Layout
     place: int  # in the layout
@@ -84,12 +84,12 @@ class Table:
 
     @property
     def shape(self) -> TableShape:
-        """What the header says of it."""
+        """The header's facts about it."""
         return self.layout.tables[self.place]
 
     @property
     def texts(self) -> dict[int, str]:
-        """Columns beside which a column of texts stands, and its name."""
+        """Columns with a column of texts beside them, and its name."""
         taken = set(self.shape.columns)
         names = {}
         for column in self.holes.texts:
@@ -101,7 +101,7 @@ class Table:
         return names
 
     def schema(self) -> Schema:
-        """Columns in their order: keys, then counters, each with its texts beside it."""
+        """Return the columns in order: keys, then counters, each with its texts beside it."""
         schema: Schema = {"time": self.times.dtype, **self.parts.schema}
         texts = self.texts
         for column, name in enumerate(self.shape.columns):
@@ -111,7 +111,7 @@ class Table:
         return schema
 
     def everything(self, lanes: Integers | None = None) -> Wanted:
-        """All of the table, instances in the order given."""
+        """Return all of the table, instances in the given order."""
         return Wanted(
             samples=np.arange(len(self.times)),
             lanes=np.arange(self.parts.height) if lanes is None else lanes,
@@ -121,15 +121,15 @@ class Table:
         )
 
     def frame(self, wanted: Wanted, samples: Integers, numbers: Numbers, *, by_instance: bool = False) -> pl.DataFrame:
-        """The rows of these samples, in the order of time, or instance by instance.
+        """Return the rows of these samples, ordered by time or by instance.
 
-        `numbers` are counters, samples and instances, and lie in memory in the order of the rows. Columns are made of
-        that memory; what is not to be used is taken out of it.
+        `numbers` are counters, samples and instances, in memory in the order of the rows. The columns reuse that
+        memory; numbers that must not be used are removed from it.
         """
         axes = (places.astype(np.uint32) for places in (samples, wanted.lanes))
         grid = np.meshgrid(*axes, indexing="xy" if by_instance else "ij")
         row_of, lane_of = (pl.Series(places.ravel()) for places in grid)
-        # No join and no `select`: a query of its own for each table is what small captures take their time with.
+        # No join and no `select`: small captures would spend most of their time on one query per table.
         keys = pl.DataFrame(
             [
                 self.times[row_of].alias("time") if name == "time" else self.parts[name][lane_of]
@@ -137,7 +137,7 @@ class Table:
             ]
         )
         if not by_instance and "time" in wanted.keys and self.times.is_sorted():
-            # Nearly all queries sort by it.
+            # Nearly all queries sort by time.
             keys.replace_column(0, keys["time"].set_sorted())
         if len(wanted.counters) and self.holes.voids:
             self._void(wanted, samples, numbers)
@@ -146,7 +146,7 @@ class Table:
         for number, column in enumerate(wanted.counters.tolist()):
             name = self.shape.columns[column]
             if column in self.holes.texts:
-                # Yes and no have numbers, which only counters of yes and no use.
+                # Yes and no have numbers, which only yes-or-no counters use.
                 _, row, lane = self._places(column, wanted, samples)
                 numbers[number, row, lane] = np.nan
             if len(unmeasured) and column in self.holes.rates:
@@ -160,7 +160,7 @@ class Table:
         return table.select(name for name in self.schema() if name in table.columns) if wanted.texts else table
 
     def _void(self, wanted: Wanted, samples: Integers, numbers: Numbers) -> None:
-        """Takes the numbers of cells that are not to be used out."""
+        """Set the numbers of cells that must not be used to NaN."""
         row_of = {int(sample): row for row, sample in enumerate(samples)}
         mine = [void for void in self.holes.voids if void.sample in row_of]
         if mine:
@@ -170,7 +170,7 @@ class Table:
             row[(cell_of >= void.start) & (cell_of < void.stop)] = np.nan
 
     def _places(self, column: int, wanted: Wanted, samples: Integers) -> tuple[Texts, Integers, Integers]:
-        """The texts beside a column among these samples, and the row and lane of each."""
+        """Return the texts beside a column among these samples, and the row and lane of each."""
         texts = self.holes.texts[column]
         row_of = np.full(len(self.times), -1)
         row_of[samples] = np.arange(len(samples))
@@ -180,7 +180,7 @@ class Table:
         return mine, row_of[mine.sample], lane_of[mine.cell]
 
     def _texts(self, column: int, wanted: Wanted, samples: Integers, *, by_instance: bool) -> pl.Series:
-        """The texts beside a column: each at its place, null elsewhere."""
+        """Return the texts beside a column: each in its place, null elsewhere."""
         texts, row, lane = self._places(column, wanted, samples)
         words = [text_of(word) for word in texts.words]
         word_of = np.full(len(samples) * len(wanted.lanes), len(words), dtype=np.int64)
@@ -189,7 +189,7 @@ class Table:
 
 
 def _numbers(block: Block, rows: Integers, shape: TableShape, holes: Gaps) -> Numbers:
-    """Counters, samples and instances: the block's own memory where the samples are its first rows."""
+    """Return counters, samples and instances; the block's own memory if the samples are its first rows."""
     columns, lanes = len(shape.columns), len(shape.instances)
     start = block.capacity * shape.offset
     stretch = block.numbers[start : start + block.capacity * columns * lanes].reshape(columns, block.capacity, lanes)
@@ -200,16 +200,16 @@ def _numbers(block: Block, rows: Integers, shape: TableShape, holes: Gaps) -> Nu
 
 
 def runs_of(body: Body, samples: Samples) -> Runs:
-    """The samples in runs of one block each."""
+    """Return the samples in runs of one block each."""
     block, row = body.block[samples.keep], body.row[samples.keep]
     bounds = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(block)]
     return [(int(block[begin]), begin, row[begin:end]) for begin, end in pairwise(bounds)]
 
 
 def eager(body: Body, samples: Samples, tables: Sequence[Table]) -> dict[str, pl.LazyFrame]:
-    """The tables with their numbers, each one row per sample and instance, in the order of time and header.
+    """Return the tables with their numbers, one row per sample and instance, ordered by time and header.
 
-    A table whose numbers are not kept has its keys.
+    Tables whose numbers are not kept have only their keys.
     """
     runs = runs_of(body, samples)
     found = {}

@@ -1,4 +1,4 @@
-"""Time stamps to UTC, and those that other programs save back to esxtop's: dates of any order, or times of day alone.
+"""Time stamps to UTC, and re-saved ones back to esxtop's form: dates in any order, or times of day alone.
 
 esxtop always writes the month first. In captures that other programs saved, a number above 12 shows the order of the
 whole file, or the user sets it. Dates that a spreadsheet swapped are swapped back, refused or warned about.
@@ -44,13 +44,13 @@ _MONTHLY = timedelta(days=20)
 
 @dataclass(frozen=True)
 class Dates:
-    """What is known of the dates beyond what the file says."""
+    """User settings for dates that the file does not show."""
 
     order: DateOrder | None = None  # order of day, month and year
     day: date | None = None  # the day of the first sample, for time stamps without one
 
     def notes(self) -> list[Note]:
-        """Notes on a given `date_order` or `date` for a capture with dates as esxtop writes them."""
+        """Return notes on a given `date_order` or `date` for a capture with dates as esxtop writes them."""
         notes = []
         if self.order not in {None, "mdy"}:
             message = (
@@ -61,7 +61,7 @@ class Dates:
         return notes + self.day_unused()
 
     def day_unused(self) -> list[Note]:
-        """The note on a given `date` that is not used, as time stamps have dates."""
+        """Return the note on a given `date` that is unused because time stamps have dates."""
         if self.day is None:
             return []
         message = f"date {self.day} is not used: the time stamps have dates"
@@ -69,7 +69,7 @@ class Dates:
 
 
 def stamp_text(line: bytes) -> str:
-    """The first cell of a line.
+    """Return the first cell of a line.
 
     >>> stamp_text(b'"04/24/2018 10:49:12","0.78",')
     '04/24/2018 10:49:12'
@@ -83,7 +83,7 @@ def stamp_text(line: bytes) -> str:
 
 
 def is_of_header(line: bytes) -> bool:
-    """Whether the first cell of a line without a time is of a header whose beginning is damaged.
+    """Return whether the first cell of a line without a time is from a header with a damaged beginning.
 
     >>> is_of_header(b'"(PDH-SV 4.0) (UTC)(0)","'), is_of_header(b'"PH-CSV 4.0"'), is_of_header(b'"04/24/20l8 10:49"')
     (True, True, False)
@@ -92,7 +92,7 @@ def is_of_header(line: bytes) -> bool:
 
 
 def month_first(line: bytes, order: DateOrder | None) -> bytes:
-    """A line whose time stamp is of that order, with the month first.
+    """Return a line with a time stamp in that order, changed to have the month first.
 
     >>> month_first(b'"13/04/2026 23:59:30","1"', "dmy")
     b'"04/13/2026 23:59:30","1"'
@@ -101,9 +101,9 @@ def month_first(line: bytes, order: DateOrder | None) -> bytes:
 
 
 def parse(texts: Sequence[str], bias: int) -> pl.Series:
-    """Times in UTC of stamps `month/day/year hour:minute:second[.fraction]`; null for any other text.
+    """Return the times in UTC of stamps `month/day/year hour:minute:second[.fraction]`; null for any other text.
 
-    `bias` is in minutes, as a PDH header states it (UTC = local + bias).
+    `bias` is in minutes, as in a PDH header (UTC = local + bias).
     """
     text = pl.Series("time", texts, dtype=pl.String)
     text = text.set(~text.str.contains(_STAMP), None)
@@ -112,7 +112,7 @@ def parse(texts: Sequence[str], bias: int) -> pl.Series:
 
 
 def time_of(text: str, bias: int) -> datetime | None:
-    """As `parse`, for one stamp; fast for nearly every one."""
+    """Return the result of `parse` for one stamp; fast for nearly all stamps."""
     usual = _USUAL.fullmatch(text)
     if not usual:
         other: datetime | None = parse([text], bias)[0] if re.match(_STAMP, text) else None
@@ -134,7 +134,7 @@ def judge(texts: Sequence[str], lines: Sequence[int]) -> tuple[list[bool], list[
     """Return which time stamps of a capture a spreadsheet swapped, and notes; esxtop writes the month first.
 
     Raises:
-        EsxparseError: The day comes first, or it is not sure which dates are swapped.
+        EsxparseError: The day comes first, or it is uncertain which dates are swapped.
     """
     times = [time_of(text, 0) for text in texts]
     others = [time_of(with_month_first(text), 0) for text in texts]
@@ -151,7 +151,7 @@ def judge(texts: Sequence[str], lines: Sequence[int]) -> tuple[list[bool], list[
 
 
 def with_month_first(text: str) -> str:
-    """Return a time stamp that has the day first with the month first.
+    """Return a day-first time stamp with the month first.
 
     >>> with_month_first("13/04/2026 23:59:30")
     '04/13/2026 23:59:30'
@@ -162,7 +162,7 @@ def with_month_first(text: str) -> str:
 def _refuse_day_first(
     texts: Sequence[str], times: Sequence[datetime | None], others: Sequence[datetime | None]
 ) -> None:
-    """Refuses time stamps that have the day first: all do, or those that cannot have the month first.
+    """Refuse time stamps that have the day first: all of them, or at least some that cannot have the month first.
 
     A damaged digit makes one odd stamp, but no file of dates with the day first.
     """
@@ -188,15 +188,15 @@ def _goes_on(times: Sequence[datetime | None]) -> bool:
 
 
 def median(numbers: NDArray[Any]) -> float:
-    """The median of some numbers. `np.median` imports the masked arrays of numpy, a tenth of what opening takes."""
+    """Return the median. `np.median` would import numpy's masked arrays, a tenth of the time to open a file."""
     ordered = np.sort(numbers)
     return float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
 
 def interval(times: pl.Series) -> float | None:
-    """Seconds between samples: the median of the steps; None with fewer than two samples.
+    """Return the seconds between samples: the median of the steps; None with fewer than two samples.
 
-    Stamps to the minute, as spreadsheets save them, repeat: then it is the mean step, to a hundredth of a second.
+    Spreadsheets save stamps to the minute, which repeat. The result is then the mean step, to 0.01 seconds.
     """
     micros = times.dt.timestamp("us").to_numpy()
     if len(micros) < 2:  # noqa: PLR2004  a step needs two
@@ -208,24 +208,24 @@ def interval(times: pl.Series) -> float | None:
 
 
 def _clock(match: re.Match[str]) -> tuple[int, int, int]:
-    """Hour, minute and second; an hour of 12 AM is 0."""
+    """Return hour, minute and second; an hour of 12 AM is 0."""
     hour, minute, second = (int(match[part] or 0) for part in ("hour", "minute", "second"))
     return hour % 12 + (12 if match["half"] in "Pp" else 0) if match["half"] else hour, minute, second
 
 
 def _moment(stamp: re.Match[str], order: str) -> datetime | None:
-    """The time of a stamp, on the clock of the file; None if it has no such date."""
+    """Return the time of a stamp, on the clock of the file; None for a date that does not exist."""
     numbers = dict(zip(order, (int(stamp[part]) for part in ("first", "middle", "last")), strict=True))
     year = numbers["y"] + (_CENTURY if numbers["y"] < 100 else 0)  # noqa: PLR2004  two digits
     try:
-        # No zone: the header's bias tells it.
+        # No zone: the header has the bias.
         return datetime(year, numbers["m"], numbers["d"], *_clock(stamp))  # noqa: DTZ001
     except ValueError:
         return None
 
 
 def _time(stamp: re.Match[str], order: str) -> str | None:
-    """A stamp as esxtop writes it."""
+    """Return a stamp as esxtop writes it."""
     time = _moment(stamp, order)
     if time is None:
         return None
@@ -233,7 +233,7 @@ def _time(stamp: re.Match[str], order: str) -> str | None:
 
 
 def _orders(stamps: Sequence[re.Match[str]], usual: DateOrder | None) -> tuple[dict[str, str], list[Note]]:
-    """The order of each time stamp by its text, and notes on it; `usual` is the order if the file is not swapped."""
+    """Return the order of each time stamp by its text, and notes; `usual` is the order without any swap."""
     if orders := two_forms(stamps, _moment):
         return orders, [Note(SWAPPED_BACK, line=2, column=1, severity="warning")]
     order, notes = (usual, []) if usual else order_of(stamps, _moment)
@@ -251,7 +251,7 @@ def _orders(stamps: Sequence[re.Match[str]], usual: DateOrder | None) -> tuple[d
 def as_esxtop_writes(
     texts: Sequence[str], dates: Dates, usual: DateOrder | None = None
 ) -> tuple[list[str], list[Note]]:
-    """Time stamps as esxtop writes them; other texts stay as they are, dates that would be guessed are refused.
+    """Return time stamps as esxtop writes them and other texts unchanged; refuse dates that would need guessing.
 
     `usual` is the order of dates that no spreadsheet swapped, if it is known.
     """
@@ -262,7 +262,7 @@ def as_esxtop_writes(
     orders, order_notes = (
         (dict.fromkeys((stamp[0] for stamp in dated), dates.order), []) if dates.order else _orders(dated, usual)
     )
-    # A date that does not fit its order would be taken for one of esxtop's own later, and be wrong.
+    # A date that does not fit its order would later pass for one of esxtop's own, and be wrong.
     found = [
         (_time(match, orders[match[0]]) or f"{text.strip()} (not {orders[match[0]]})") if match else text
         for match, text in zip(matches, texts, strict=True)
@@ -275,7 +275,7 @@ def as_esxtop_writes(
 
 
 def _without_dates(texts: Sequence[str], day: date | None) -> tuple[list[str], list[Note]]:
-    """Times of day as time stamps from that day on; past midnight the next day begins."""
+    """Return times of day as time stamps from that day on; past midnight the next day begins."""
     matches = [_TIME.fullmatch(text.strip()) for text in texts]
     first = next((text for text, match in zip(texts, matches, strict=True) if match), None)
     if first is None:

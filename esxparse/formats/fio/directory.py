@@ -1,4 +1,4 @@
-"""The directory of a fio run: what it printed and its logs as one recording."""
+"""The directory of a fio run: its outputs and logs as one recording."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from esxparse.formats.source import Source, resolve
 from esxparse.recording import Note, Recording, first_few
 
 _FILES = 2_000
-"""A directory of more files is looked through so far."""
+"""Most files that are examined in a directory."""
 _DEEPEST = 2
-"""Directories below directories of logs."""
+"""Levels of directories below the logs' directory."""
 _LISTED = 10
 
 _COMPARED = ("iops", "bandwidth_bytes_per_s")
@@ -40,7 +40,7 @@ _SUMMARIES = ("latency_bins", "percentiles")
 
 @dataclass(frozen=True)
 class _File:
-    """A file of the directory, and what it is."""
+    """A file of the directory, and its kind."""
 
     path: Path
     kind: str
@@ -57,12 +57,12 @@ class _Output:
 
     @cached_property
     def jobs(self) -> pl.DataFrame:
-        """The jobs that it tells of."""
+        """The jobs in it."""
         return self.parsed.tables["jobs"].collect()
 
 
 def _files(folder: Path) -> list[_File]:
-    """The files of a directory."""
+    """Return the files of a directory."""
     try:
         paths = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
     except OSError:
@@ -71,7 +71,7 @@ def _files(folder: Path) -> list[_File]:
 
 
 def _below(folder: Path, deep: int = _DEEPEST) -> tuple[list[_File], list[Path]]:
-    """The logs in the directories below one, and those of them that are runs of their own."""
+    """Return the logs in the directories below one, and the directories that are runs of their own."""
     logs: list[_File] = []
     runs: list[Path] = []
     for inner in sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")):
@@ -99,7 +99,7 @@ def _looked_at(path: Path) -> _File:
 
 
 def recognise_directory(path: Path) -> bool:
-    """Whether a directory holds output or logs of fio, and no esxtop capture."""
+    """Return whether a directory holds output or logs of fio, and no esxtop capture."""
     files = _files(path)
     if not any(file.kind in {"output", "log"} for file in files):
         return False
@@ -135,7 +135,7 @@ def _rates(output: _Output) -> pl.DataFrame:
 
 
 def _differences(best: _Output, other: _Output) -> list[str] | None:
-    """The disagreements of two outputs of one run; None if they have different jobs."""
+    """Return the disagreements of two outputs of one run; None if they have different jobs."""
     first, second = _rates(best), _rates(other)
     both = first.join(second, on=["job", "direction"], suffix="_other", maintain_order="left")
     if not both.height or both.height < second.height:
@@ -150,7 +150,7 @@ def _differences(best: _Output, other: _Output) -> list[str] | None:
 
 
 def _of_one_run(outputs: Sequence[_Output]) -> tuple[list[_Output], list[Note]]:
-    """The outputs, without those that repeat another one in another format."""
+    """Return the outputs, without those that repeat another one in another format."""
     kept: list[_Output] = []
     notes = Notes()
     for output in outputs:
@@ -169,7 +169,7 @@ def _of_one_run(outputs: Sequence[_Output]) -> tuple[list[_Output], list[Note]]:
 
 
 def _tables_of(outputs: Sequence[_Output]) -> dict[str, pl.LazyFrame]:
-    """The tables of all outputs; documents are numbered on."""
+    """Return the tables of all outputs, with consecutive numbers of documents."""
     tables: dict[str, list[pl.LazyFrame]] = {}
     before = 0
     for output in outputs:
@@ -180,7 +180,7 @@ def _tables_of(outputs: Sequence[_Output]) -> dict[str, pl.LazyFrame]:
 
 
 def _compared(outputs: Sequence[_Output]) -> list[Output]:
-    """The outputs of the directory, to compare with its logs."""
+    """Return the outputs of the directory, to compare with its logs."""
     found = []
     for one in outputs:
         named = _RELEASE.findall(str(one.parsed.meta.get("release") or ""))
@@ -190,7 +190,7 @@ def _compared(outputs: Sequence[_Output]) -> list[Output]:
 
 
 def _job_names(outputs: Sequence[_Output], numbers: Sequence[int]) -> tuple[dict[int, str], list[str]]:
-    """Which job each number of a log stands for, where that is known, and the names of all jobs."""
+    """Return the job of each log number, as far as known, and the names of all jobs."""
     if len(outputs) != 1:
         return {}, []
     jobs = outputs[0].jobs.filter(pl.col("job") != ALL_CLIENTS)
@@ -202,7 +202,7 @@ def _job_names(outputs: Sequence[_Output], numbers: Sequence[int]) -> tuple[dict
 
 
 def _resolved(base: str, number: int | None, by_number: dict[int, str], names: Sequence[str]) -> str:
-    """The job of a log of that name and number."""
+    """Return the job of a log with that name and number."""
     if base in names:
         return base
     if number is not None and number in by_number:
@@ -235,7 +235,7 @@ def _read_logs(folder: Path, files: Sequence[_File], outputs: Sequence[_Output])
         if names and job not in names:
             notes.say(f"{place}: the output does not say which job the log belongs to: it is called {job}")
         if often[place.name] > 1:
-            # Kept in a directory for each host, or each turn, logs have the same names.
+            # Logs kept in a directory per host or turn have the same names.
             job = (place.parent / job).as_posix()
         tables = {table: frame.with_columns(pl.lit(job).alias("job")) for table, frame in rec.tables.items()}
         recordings.append(replace(rec, tables=tables, meta={**rec.meta, "job": job}))
@@ -244,7 +244,7 @@ def _read_logs(folder: Path, files: Sequence[_File], outputs: Sequence[_Output])
 
 
 def _together(recordings: Sequence[Recording]) -> dict[str, pl.LazyFrame]:
-    """The tables of all logs; where some have the time of day, those of the others are named `_elapsed`."""
+    """Return the tables of all logs; if only some have the time of day, tables of the others end in `_elapsed`."""
     frames: dict[str, list[pl.LazyFrame]] = {}
     dated = any("start" in rec.meta for rec in recordings)
     for rec in recordings:
@@ -281,7 +281,7 @@ def _meta(outputs: Sequence[_Output], recordings: Sequence[Recording]) -> dict[s
 
 
 def read_directory(path: Path) -> Recording:
-    """Reads the directory of a run."""
+    """Read the directory of a run."""
     below, runs = _below(path)
     files = [*_files(path), *below]
     read, unread = _read_outputs(files)

@@ -1,8 +1,8 @@
-"""JSON documents in a text that holds other things too: found, walked piece by piece, salvaged where damaged.
+"""JSON documents in a text with other content: found, read piece by piece, and salvaged if damaged.
 
-fio writes its errors, its progress, and in client mode the text of its servers beside the JSON, and a capture may end
-anywhere. Documents are therefore not parsed as a whole: the jobs of one are decoded one after the other, so that the
-jobs before and after a damaged place are kept, and no more than one job is held as Python objects.
+fio writes errors and progress beside the JSON, and in client mode the text of its servers. A capture may also end
+anywhere. Documents are therefore not parsed as a whole: their jobs are decoded one after another. The jobs before and
+after a damaged place are kept, and at most one job is held as Python objects.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from esxparse.formats.fio.tables import Counts
 from esxparse.formats.kit.objects import GIVEN_UP, Effort, listed
 
 DOCUMENT = re.compile(r'\{\s*"fio version"\s*:')
-"""Where a document begins: `fio version` is the first thing every fio writes."""
+"""The beginning of a document: every fio writes `fio version` first."""
 
 _TOO_DEEP = "nested too deeply"
 LISTS = ("jobs", "client_stats", "disk_util")
@@ -25,7 +25,7 @@ _RESUME = re.compile(
     r'(?P<job>\{\s*"jobname"\s*:)|"(?P<list>jobs|client_stats|disk_util)"\s*:\s*\[|' + DOCUMENT.pattern
 )
 _SKIP = re.compile(r"[ \t\n\r]*(?:(?<=\n)(?:fio: |<\S+> )[^\n]*(?:\n[ \t\n\r]*|$))*")
-# Of the same length each, so that places stay what they are.
+# The replacements have the same length, so that places stay the same.
 _NOT_A_NUMBER = re.compile(
     r"(?<=[:\s\[,])-?(?:nan|inf(?:inity)?|1\.#(?:QNAN|SNAN|INF|IND)\d*)(?=[\s,\]}])", re.IGNORECASE
 )
@@ -43,11 +43,11 @@ class Piece:
     """The member's name, `damage` with a message, or `end`."""
     value: Any
     at: int
-    """Where it begins in the text; where a document goes on after it for `end`."""
+    """Its beginning in the text; for `end`, the place after the document."""
 
 
 class Content(Effort):
-    """A text, and the bins that were taken out of it: its objects have them in the place of their numbers."""
+    """A text without its bins: the objects have numbers that refer to them."""
 
     def __init__(self, text: str, bins: Sequence[Counts] = ()) -> None:
         super().__init__(text)
@@ -61,7 +61,7 @@ class Content(Effort):
 
 
 def mended(text: str) -> str:
-    """JSON that programs write with printf, as JSON: `-nan`, `1.#INF`, `0,5`, lines of other output in between."""
+    """Return printf-style JSON as valid JSON: `-nan`, `1.#INF`, `0,5`, lines of other output in between."""
     text = _NOT_A_NUMBER.sub(lambda match: "NaN".ljust(len(match[0])), text)
     text = _TOO_LONG.sub(lambda match: "1e999".ljust(len(match[0])), text)
     text = _DECIMAL_COMMA.sub(r"\1.", text)
@@ -81,7 +81,7 @@ def _failed(error: Exception, at: int) -> json.JSONDecodeError:
 
 
 def _decode(content: Content, at: int) -> tuple[Any, int]:
-    """The JSON value at a place and where it ends; mended where it is only JSON when mended."""
+    """Return the JSON value at a place and its end; mended only if it is not JSON as it is."""
     text = content.text
     try:
         return content.decoder.raw_decode(text, at)
@@ -108,7 +108,7 @@ def _expect(text: str, at: int, wanted: str) -> str:
 
 
 def _elements(content: Content, at: int, kind: str) -> Iterator[Piece]:
-    """The elements of a list, from after its bracket or from one of its elements; then `end`."""
+    """Yield the elements of a list, from after its bracket or from one of its elements; then `end`."""
     text = content.plain
     at = _skip(text, at)
     while text[at : at + 1] != "]":
@@ -122,7 +122,7 @@ def _elements(content: Content, at: int, kind: str) -> Iterator[Piece]:
 
 
 def _members(content: Content, at: int, kind: str | None) -> Iterator[Piece]:
-    """The members of a document from one of them on (from an element of `kind` where that is given); then `end`."""
+    """Yield the members of a document from one of them on, or from an element of `kind` if given; then `end`."""
     text = content.plain
     while True:
         if kind is None:
@@ -152,7 +152,7 @@ def _members(content: Content, at: int, kind: str | None) -> Iterator[Piece]:
 
 
 def walk(start: int, content: Content) -> Iterator[Piece]:
-    """The pieces of the document that begins at `start`, in their order; after damage, from where it is whole again."""
+    """Yield the pieces of the document that begins at `start`, in order; after damage, from the next whole place."""
     text = content.plain
     at, kind, jobs = _skip(text, start + 1), None, "jobs"
     while True:
@@ -189,7 +189,7 @@ _DEEPEST = 5
 
 
 def _results(value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
-    """Documents of fio in JSON that something else wrote, from the outside in; jobs alone are a document."""
+    """Yield documents of fio in JSON that another program wrote, from the outside in; jobs alone are a document."""
     if isinstance(value, dict):
         if any(isinstance(value.get(name), list) for name in LISTS[:2]):
             yield value
@@ -207,7 +207,7 @@ def _results(value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
 
 
 def rewritten(content: Content) -> Iterator[tuple[int, list[Piece]]]:
-    """Documents of JSON that was written anew (keys sorted, wrapped, jobs alone): start and pieces of each."""
+    """Yield start and pieces of each document in rewritten JSON (sorted keys, wrapped, jobs alone)."""
     at, text = 0, content.plain
     while match := _ANY_JSON.search(text, at):
         start = match.end()

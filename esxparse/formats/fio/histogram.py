@@ -1,8 +1,8 @@
 """fio `*_clat_hist` logs: counts of completion latencies in bins, for each interval (`log_hist_msec`).
 
 Bins: a power of two is divided into 64. Below 128 a bin is one unit wide, then two, four ... fio 3 has 29 such groups
-of 64 in nanoseconds, fio 2 has 19 in microseconds, which is how they are told apart; `log_hist_coarseness=N` adds each
-2**N of them. Of 24 groups (fiologparser_hist.py knows them) microseconds are assumed.
+of 64 in nanoseconds, fio 2 has 19 in microseconds, so the number of bins shows the unit. `log_hist_coarseness=N` adds
+up each 2**N of them. With 24 groups (known to fiologparser_hist.py) microseconds are assumed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from polars._typing import PolarsDataType
 
 PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
-"""Those that fio prints unless told otherwise."""
+"""The percentiles that fio prints by default."""
 
 _BITS = 6
 _GROUP = 1 << _BITS
@@ -38,13 +38,13 @@ _GROUPS = {29: "ns", 19: "us", 24: "us"}
 _UNITS = {"ns": 1e-6, "us": 1e-3}
 """Milliseconds in a unit."""
 _LEADING = ("time", "direction", "size")
-"""What stands before the bins."""
+"""The columns before the bins."""
 
 _LINES = 200
-"""More lines of a beginning are not looked at."""
+"""Most lines of a head that are checked."""
 
 _MOST = 1 << 40
-"""A bin of an interval with more I/Os is damaged."""
+"""Largest plausible count of a bin in an interval; larger counts are damage."""
 
 _LINE = re.compile(r"\d{1,20}, [0-2], \d{1,20}(?:, \d{1,20}){19,1856}\r?")
 _CUT_LINE = re.compile(r"\d{1,20}, [0-2], \d{1,20}(?:, \d{1,20}+){200}[, \d]*+")
@@ -59,16 +59,16 @@ class Bins:
     edges: NDArray[np.float64]
     """Milliseconds: bin `i` goes from `edges[i]` to `edges[i + 1]`."""
     middles: NDArray[np.float64]
-    """Milliseconds: what fio prints for a latency of the bin."""
+    """Milliseconds: fio's printed value for a latency of the bin."""
 
     @property
     def evidence(self) -> str:
-        """What tells the unit."""
+        """The evidence for the unit."""
         return f"{len(self.middles) << self.coarseness:,} bins"
 
 
 def lower_edge(index: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The smallest latency of each bin of full fineness, in the log's unit.
+    """Return the smallest latency of each uncombined bin, in the log's unit.
 
     >>> lower_edge(np.array([5, 127, 128, 129, 192])).tolist()
     [5.0, 127.0, 128.0, 130.0, 256.0]
@@ -80,7 +80,7 @@ def lower_edge(index: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def bins_of(number: int) -> Bins | None:
-    """The bins of a log that has so many of them; none if no fio does."""
+    """Return the bins of a log with that many of them; None if no fio writes so many."""
     for groups, unit in _GROUPS.items():
         for coarseness in range(_COARSEST + 1):
             if number << coarseness == groups * _GROUP:
@@ -88,25 +88,25 @@ def bins_of(number: int) -> Bins | None:
                 edges = lower_edge(index)
                 middles = (edges[:-1] + edges[1:]) / 2
                 if coarseness == 0:
-                    # fio prints a bin that is one unit wide as that unit.
+                    # For a bin that is one unit wide, fio prints that unit.
                     middles[: 2 * _GROUP] = edges[: 2 * _GROUP]
                 return Bins(unit, coarseness, edges * _UNITS[unit], middles * _UNITS[unit])
     return None
 
 
 def of_line(numbers: Sequence[int]) -> Bins | None:
-    """The bins of a line of a log."""
+    """Return the bins of a line of a log."""
     return bins_of(len(numbers) - len(_LEADING))
 
 
 def first_line(text: str) -> list[int] | None:
-    """The numbers of the first whole line, if there is one: a line without an end may lack bins."""
+    """Return the numbers of the first whole line, if there is one: a line without an end may have lost bins."""
     line = next((line for line in text.split("\n")[:-1] if _LINE.fullmatch(line)), None)
     return [int(cell) for cell in line.split(", ")] if line else None
 
 
 def recognise(text: str) -> bool:
-    """Whether a text begins as a histogram log does."""
+    """Return whether a text begins as a histogram log does."""
     lines = text.split("\n", _LINES)
     if len(lines) == 1:
         whole = _LINE.fullmatch(lines[0])
@@ -120,7 +120,7 @@ def recognise(text: str) -> bool:
 
 
 def _sparse(rows: pl.DataFrame) -> pl.DataFrame:
-    """The bins that counted something: time, direction, size, bin, ios, whether counts of the line are invalid."""
+    """Return the bins with counts: time, direction, size, bin, ios, whether counts of the line are invalid."""
     counts = rows.drop(_LEADING).to_numpy()
     line, place = np.nonzero(counts)
     return rows.select(_LEADING)[line.astype(np.uint32)].with_columns(
@@ -131,9 +131,9 @@ def _sparse(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def percentiles(counted: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
-    """The percentiles of each group of rows with the same `keys`: columns `percentile`, `latency_ms`.
+    """Return the percentiles of each group of rows with the same `keys`: columns `percentile`, `latency_ms`.
 
-    `counted` has `bin`, `ios` and `middle`. As fio does it: the first bin up to which there are that many I/Os.
+    `counted` has `bin`, `ios` and `middle`. As in fio, a percentile is the first bin up to which there are enough I/Os.
     """
     bins = counted.group_by([*keys, "bin", "middle"]).agg(pl.col("ios").sum()).sort([*keys, "bin"])
     so_far = bins.with_columns(
@@ -172,7 +172,7 @@ def _tables(rows: pl.DataFrame, name: LogName, *, absolute: bool) -> dict[str, p
 
 
 def _wild(rows: pl.DataFrame) -> list[Note]:
-    """A note on intervals with counts that are not numbers."""
+    """Return a note on intervals with counts that are not numbers."""
     wild, notes = rows.filter("wild"), Notes()
     if wild.height:
         times = wild["time"].unique().sort().to_list()
@@ -185,7 +185,7 @@ def _wild(rows: pl.DataFrame) -> list[Note]:
 
 
 def read(source: Source, name: LogName, first: Sequence[int]) -> Recording:
-    """Reads a histogram log; `first` are the numbers of its first whole line."""
+    """Read a histogram log; `first` are the numbers of its first whole line."""
     number = len(first) - len(_LEADING)
     absolute = since_1970(first[:1])
     if (bins := of_line(first)) is None:

@@ -1,4 +1,4 @@
-"""Lines and JSON objects of whole numbers to columns: the compiled reader where the install has it, else its twin."""
+"""Lines and JSON objects of whole numbers to columns: the compiled reader if it is installed, else its twin."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The reader of whole numbers in plain Python: same signature, same answers as the compiled one.
+"""The reader of whole numbers in plain Python: same signature and same answers as the compiled reader.
 
-It is what the compiled one is tested against, and what serves where no Rust toolchain was present at install.
+Tests compare the compiled reader with it, and it is used if no Rust toolchain was present at install.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ _DIGITS = re.compile(rb"[0-9]++")
 
 
 class Column(NamedTuple):
-    """What is in a column of whole numbers, and what becomes of it."""
+    """A column of whole numbers, and the destination of its numbers."""
 
     low: int
-    """The smallest number that is one."""
+    """The smallest valid number."""
     high: int
-    """The largest."""
+    """The largest valid number."""
     hexadecimal: bool
-    """Numbers are hexadecimal, with or without `0x` before them."""
+    """Numbers are hexadecimal, with or without a leading `0x`."""
     times: int
     over: int
     out: NDArray[np.float64] | NDArray[np.int64] | NDArray[np.uint8] | int
-    """Where numbers go: as floats, times `times` and over `over`; as whole numbers, times `times`; as bytes, as they
-    are. Or nowhere, and all of them are this one."""
+    """The destination: floats, times `times` and over `over`; whole numbers, times `times`; or bytes, unchanged. A
+    plain number means that all lines must have that number."""
 
 
 @cache
 def _other(width: int) -> re.Pattern[bytes]:
-    """Where a line begins that is not whole or holds anything but so many decimal numbers."""
+    """Return the pattern of the beginning of a line that is cut or has anything but `width` decimal numbers."""
     return re.compile(rf"(?m)^(?!(?:{_DECIMAL}, ){{{width - 1}}}{_DECIMAL}\r?\n)".encode())
 
 
@@ -58,13 +58,13 @@ def _line(hexadecimal: tuple[bool, ...]) -> re.Pattern[bytes]:
 
 
 def number_of_lines(data: bytes | bytearray | memoryview) -> int:
-    """Number of lines in `data`, the last one included where it has no line end."""
+    """Return the number of lines in `data`, including a last one without a line end."""
     text = bytes(data)
     return text.count(b"\n") + (text[-1:] not in {b"\n", b""})
 
 
 class _Run:
-    """A run through lines."""
+    """One pass over lines."""
 
     def __init__(self, data: bytes, columns: Sequence[Column]) -> None:
         self.data = data
@@ -76,9 +76,9 @@ class _Run:
         self.changed = 0
 
     def take(self, numbers: Numbers) -> list[int]:
-        """Puts numbers, a row for each line, to their places, up to a line that changes a column.
+        """Store numbers, a row for each line, up to a line that changes a column.
 
-        Gives the lines with numbers that do not fit.
+        Returns the lines with numbers that do not fit.
         """
         numbers = numbers[: self.room - self.lines]
         low, high = (np.array([getattr(one, bound) for one in self.columns]) for bound in ("low", "high"))
@@ -104,7 +104,7 @@ class _Run:
         return [rows.start + place for place in np.flatnonzero(~fits).tolist()]
 
     def many(self) -> None:
-        """Reads the lines of decimal numbers that are next."""
+        """Read the next lines of decimal numbers."""
         other = _other(len(self.columns)).search(self.data, self.at)
         text = self.data[self.at : other.start()] if other else b""
         if not text:
@@ -118,7 +118,7 @@ class _Run:
         self.at += len(text)
 
     def one(self) -> None:
-        """Reads the next line by itself."""
+        """Read the next line by itself."""
         end = self.data.find(b"\n", self.at)
         end = len(self.data) if end < 0 else end
         hexadecimal = tuple(one.hexadecimal for one in self.columns)
@@ -131,28 +131,28 @@ class _Run:
         self.at = end + 1
 
     def more(self) -> bool:
-        """Whether there are lines left to read."""
+        """Return whether there are lines left to read."""
         return self.at < len(self.data) and self.lines < self.room and not self.changed
 
 
 def read_integers(data: bytes | bytearray | memoryview, columns: Sequence[Column]) -> tuple[int, bytes, int]:
-    r"""Reads lines of whole numbers, `1000, -4096, 0`, and puts those of line `i` to place `i` of each column.
+    r"""Read lines of whole numbers, `1000, -4096, 0`, and store line `i` at place `i` of each column.
 
-    Between two numbers stand a comma and a blank, and nothing else is in a line but a carriage return at its end. A
-    number has at most 18 digits; a minus may stand before them. A hexadecimal one has at most 15 and no minus. A last
-    line without a line end is a line.
+    Numbers are separated by a comma and a blank; only a carriage return may end the line. A decimal number has at most
+    18 digits and may have a minus. A hexadecimal number has at most 15 digits and no minus. A last line without a line
+    end counts as a line.
 
-    A line that is not as it should be, or has a number beyond its bounds, is odd; what then stands at its place is
-    anything. Lines beyond the end of the shortest column are not read.
+    A malformed line, or a number out of bounds, makes a line odd; its place then has arbitrary content. Lines beyond
+    the end of the shortest column are not read.
 
     Args:
         data: Whole lines.
-        columns: One for each number of a line, 2 to 16. Those that are written to are contiguous.
+        columns: One for each number of a line, 2 to 16. Arrays are contiguous.
 
     Returns:
         Number of lines read. Odd lines, each as three native 64-bit integers: its number, offset of its start, offset
-        of its end without the line feed. A bit for each column in which a line has another number than the one that
-        all were to be: reading ends before that line, the first with one.
+        of its end without the line feed. A bit for each column in which a line has another number than the required
+        one: reading ends before that line, the first of its kind.
     """
     if not FEWEST_COLUMNS <= len(columns) <= MOST_COLUMNS:
         raise ValueError("columns must be 2 to 16")
@@ -167,14 +167,14 @@ def read_integers(data: bytes | bytearray | memoryview, columns: Sequence[Column
 
 
 def take_bins(json: bytes | memoryview) -> tuple[bytes, bytes, bytes, bytes] | None:
-    """Takes the bins of fio out of a text: `"bins" : {"40192" : 34854, "40704" : 10472}`.
+    """Take the bins of fio out of a text: `"bins" : {"40192" : 34854, "40704" : 10472}`.
 
-    A number has at most 18 digits, no sign, and no zero before the others; keys rise. Objects of another kind stay.
+    A number has at most 18 digits, no sign and no leading zeros; keys rise. Other objects stay.
 
     Returns:
-        The text, with the number of an object, from 0, in the place of each that was taken; all else stays on its line
-        and in its column. Keys and values of all, and how many there are up to the end of each, as native 64-bit
-        integers. None if `"bins"` names something other than an object: it could be mistaken for such a number.
+        The text with each taken object replaced by its number, from 0; all else stays on its line and in its column.
+        Keys and values of all objects, and the running count at the end of each, as native 64-bit integers. None if
+        `"bins"` has a value other than an object, which could be mistaken for such a number.
     """
     found: list[NDArray[np.int64]] = []
     pieces, copied = [], 0

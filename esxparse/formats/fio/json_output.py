@@ -1,8 +1,8 @@
 """fio's JSON and JSON+ (2.0 to 3.4x): a document's pieces to rows.
 
-fio 2 has latencies in microseconds (`lat`, `clat`, `slat`), fio 3 in nanoseconds (`lat_ns` ...); `bw` and its minimum,
-maximum, mean and deviation are KiB/s in both, `bw_bytes` is there since fio 3. `io_bytes` is KiB in fio 2 and bytes in
-fio 3, where `io_kbytes` stands beside it (all of it: show_thread_status_json of fio's stat.c, several releases).
+fio 2 has latencies in microseconds (`lat`, `clat`, `slat`), fio 3 in nanoseconds (`lat_ns` ...). `bw` and its minimum,
+maximum, mean and deviation are KiB/s in both; `bw_bytes` is new in fio 3. `io_bytes` is KiB in fio 2 and bytes in
+fio 3, which also has `io_kbytes` (all of it: show_thread_status_json of fio's stat.c, several releases).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from esxparse.recording import Note
 
 KIB = 1024
 UNITS = (("_ns", 1e-6), ("", 1e-3), ("_us", 1e-3), ("_ms", 1.0))
-"""Endings of the names of latencies, with their unit in ms: fio 3, fio 2, and what others wrote of them."""
+"""Endings of the names of latencies, with their unit in ms: fio 3, fio 2, and other programs' versions."""
 
 _NAMES: dict[str, dict[str, str]] = data(__file__)
 _DIRECTIONS = _NAMES["directions"]
@@ -37,7 +37,7 @@ def _latency(stats: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], fl
 
 
 def _measured(found: Mapping[str, Any]) -> bool:
-    """Whether there was anything to measure: fio writes zeros where there was not (and an enormous `min`)."""
+    """Return whether anything was measured: otherwise fio writes zeros (and an enormous `min`)."""
     samples = exact(found.get("N"))
     return bool(samples) if samples is not None else any(exact(found.get(name)) for name in ("max", "mean"))
 
@@ -50,15 +50,15 @@ def _moments(found: Mapping[str, Any], unit: float, prefix: str) -> Row:
 
 @lru_cache
 def _named(names: tuple[str, ...]) -> tuple[float | None, ...]:
-    """The percentiles that are named so; None for what names none: fio 2 fills its list up with zeros."""
-    # The name times one is infinite where no float is large enough.
+    """Return the percentiles with these names; None for other names: fio 2 pads its list with zeros."""
+    # A name too large for a float would be infinite.
     return tuple(float(known) if (known := scaled(name, 1.0)) else None for name in names)
 
 
 def _percentiles(found: Mapping[str, Any], unit: float) -> list[tuple[float, Any]]:
     listed = mapping(found.get("percentile")) if _measured(found) else {}
     named, per_ms = zip(_named(tuple(listed)), listed.values(), strict=True), round(1 / unit)
-    # Nearly all are whole numbers, of which there are tens of thousands: as `scaled` does it, without the calls.
+    # Nearly all are whole numbers, tens of thousands of them: this is `scaled` without the calls.
     return [
         (name, value / per_ms if type(value) is int and value < LARGEST else scaled(value, unit))
         for name, value in named
@@ -67,7 +67,7 @@ def _percentiles(found: Mapping[str, Any], unit: float) -> list[tuple[float, Any
 
 
 def _sampled(stats: Mapping[str, Any], names: Mapping[str, str], factor: float, samples: str) -> Row:
-    """Mean, deviation, minimum, maximum of samples over time, where there were any."""
+    """Return mean, deviation, minimum and maximum of samples over time, if there are any."""
     taken = exact(stats.get(samples))
     if taken == 0 or (taken is None and not any(exact(stats.get(name)) for name in names.values())):
         return {}
@@ -79,7 +79,7 @@ def _total_bytes(stats: Mapping[str, Any]) -> Any:
     if total is None or "io_kbytes" in stats:
         return total if total is not None else scaled(stats.get("io_kbytes"), KIB)
     expected = (exact(stats.get("bw")) or 0) * KIB * (exact(stats.get("runtime")) or 0) / 1000
-    # KiB in fio 2; told by what bandwidth and time make of it, should a fio between the two have written bytes.
+    # KiB in fio 2. A release in between may have written bytes: compare with bandwidth and time.
     return total if expected and abs(total - expected) < abs(total * KIB - expected) else scaled(total, KIB)
 
 
@@ -96,7 +96,7 @@ def _traffic(stats: Mapping[str, Any]) -> Row:
 
 
 def _priorities(stats: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any], float]]:
-    """Priority, latency, its object and unit, where a direction was measured by priority."""
+    """Yield priority, latency, its object and unit, if a direction was measured by priority."""
     for one in stats["prios"] if isinstance(stats.get("prios"), list) else ():
         prio = mapping(one)
         name = "/".join(str(prio[key]) for key in ("prioclass", "prio", "priohint") if key in prio)
@@ -112,7 +112,7 @@ def _priorities(stats: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[st
 
 
 def _spread(document: Document, whose: Row, found: Mapping[str, Any], unit: float) -> list[tuple[float, Any]]:
-    """Percentiles and bins of one latency, into their tables; those percentiles."""
+    """Add percentiles and bins of one latency to their tables, and return those percentiles."""
     if percentiles := _percentiles(found, unit):
         document.rows["percentiles"].append({**whose, "latency_ms": percentiles})
     bins = found.get("bins")
@@ -125,7 +125,7 @@ def _spread(document: Document, whose: Row, found: Mapping[str, Any], unit: floa
 
 
 def _direction(document: Document, whose: Row, name: str, stats: Mapping[str, Any]) -> Row:
-    """The row of one direction; its percentiles and bins go into their tables."""
+    """Return the row of one direction; its percentiles and bins go into their tables."""
     row: Row = {"direction": _DIRECTIONS[name], **_traffic(stats)}
     here = {**whose, "direction": row["direction"]}
     convenient: dict[str, list[tuple[float, Any]]] = {}
@@ -149,7 +149,7 @@ def _did_io(stats: Mapping[str, Any]) -> bool:
 
 
 def _job(document: Document, job: Mapping[str, Any], given: Mapping[str, str] | None, whose: Row) -> list[Row]:
-    """The rows of one job: a row for each direction that did I/O or was asked for."""
+    """Return the rows of one job: a row for each direction that did I/O or was requested."""
     wanted = asked(given.get("rw")) if given else ()
     there = {name: mapping(job[name]) for name in _DIRECTIONS if isinstance(job.get(name), dict)}
     kept = {name: stats for name, stats in there.items() if _did_io(stats) or (name in wanted and "mixed" not in there)}
@@ -183,7 +183,7 @@ def _texts(value: Any) -> dict[str, str]:
 
 
 def _common_options(value: Any, hostname: Any) -> dict[str, str]:
-    """The global options: one object, or one for each client."""
+    """Return the global options: one object, or one for each client."""
     if isinstance(value, list):
         clients = [mapping(one) for one in value]
         value = next((one for one in clients if one.get("hostname") == hostname), clients[0] if clients else {})
@@ -191,7 +191,7 @@ def _common_options(value: Any, hostname: Any) -> dict[str, str]:
 
 
 def _with_options(document: Document, whose: Row, job: Mapping[str, Any], common: Any) -> dict[str, str] | None:
-    """The effective options of a job, where the document has any; both kinds go into their table."""
+    """Return the effective options of a job, if the document has any, and add both kinds to their table."""
     globally, own = _common_options(common, whose["hostname"]), _texts(job.get("job options"))
     document.rows["options"] += [
         {**whose, "option": name, "value": text, "given": "global"}
@@ -242,7 +242,7 @@ def _damage_note(lines: Places, piece: Piece, kept: int) -> Note:
 
 
 def _document(lines: Places, start: int, line: int, pieces: Iterable[Piece]) -> tuple[Document, int]:
-    """One document, and where it ends in the text."""
+    """Return one document, and its end in the text."""
     document = Document("json", line)
     facts: dict[str, Any] = {}
     rows: list[Row] = []
@@ -268,7 +268,7 @@ def _document(lines: Places, start: int, line: int, pieces: Iterable[Piece]) -> 
 
 
 def parse(text: str, bins: Sequence[Counts] = ()) -> tuple[list[Document], list[tuple[int, int]]]:
-    """The documents in a text, and where each begins and ends in it; `bins` are what was taken out of it."""
+    """Return the documents in a text, and where each begins and ends; `bins` were taken out of the text."""
     content = Content(text, bins)
     documents: list[Document] = []
     spans: list[tuple[int, int]] = []
@@ -280,7 +280,7 @@ def parse(text: str, bins: Sequence[Counts] = ()) -> tuple[list[Document], list[
             documents.append(document)
             spans.append((start, end))
         return documents, spans
-    # Of a document in which decoding is given up a note says so.
+    # If decoding stops within a document, a note reports it.
     while not (documents and content.spent) and (match := DOCUMENT.search(text, at)):
         start = match.start()
         document, at = _document(lines, start, lines.line(start), walk(start, content))

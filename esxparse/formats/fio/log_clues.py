@@ -1,8 +1,8 @@
 """Whether the latencies of a fio log are nanoseconds or microseconds: evidence from the logs of a run.
 
 The two readings differ by a factor of 1000, and so do the I/Os in flight that follow from them (Little's law: rate x
-latency). A job that nothing slows down has about its queue depth in flight: 0.032 is impossible, 32 is plausible,
-32,000 is not. An I/O also cannot take longer than the job has run. Averages without a log of rates fit both readings.
+latency). An unlimited job has about its queue depth in flight: 0.032 is impossible, 32 is plausible, 32,000 is not. An
+I/O also cannot take longer than the job has run. Averages without a log of rates fit both readings.
 
 Source: Little's law; `add_bw_sample` of fio's stat.c: the bandwidth of a single I/O is its size over its latency.
 """
@@ -30,16 +30,16 @@ PROOF, LAW, WEAK, TYPICAL = 3, 2, 1, 0
 _NS, _US = 1e-6, 1e-3
 """Milliseconds in a unit."""
 _FEWEST = 5
-"""Fewer entries do not show how many I/Os are in flight."""
+"""Fewest entries that show how many I/Os are in flight."""
 
 _BUSY_SYNC = 0.3
-"""From here on I/Os in flight, read as nanoseconds, fit a job at queue depth 1. As microseconds they are hundreds."""
+"""I/Os in flight, read as nanoseconds, that fit a job at queue depth 1. As microseconds they are hundreds."""
 _MOST = 1.5
-"""From here on they would be more in microseconds than the deepest queues have."""
+"""I/Os in flight, read as nanoseconds, that would exceed the deepest queues as microseconds."""
 _NOTHING = 2e-4
-"""Below it both readings leave the job idle most of the time: its rate is limited."""
+"""I/Os in flight below which both readings leave the job idle most of the time: its rate is limited."""
 _SLOW_QUEUE = 0.02
-"""Below it, read as nanoseconds, a job is idle; read as microseconds its queue is less than 20 deep."""
+"""I/Os in flight below which a job is idle as nanoseconds; as microseconds its queue is less than 20 deep."""
 _QUICK = 5_000
 """Nanoseconds that only memory and page caches reach: a likely median of microseconds."""
 _SHORTEST = 150
@@ -49,35 +49,35 @@ _FAST_RATE = 300
 _STARTS = 20.0
 """Milliseconds within which a job issues its first I/O."""
 _STEADY = 0.4
-"""A smaller share of the variance shows a queue that stays full."""
+"""Share of the variance below which a queue stays full."""
 _INSIDE = 50
-"""As many completions are needed for a variance."""
+"""Fewest completions for a variance."""
 _CLEAR_MS = 2.0
-"""Latencies have to differ by more than the whole ms of the log's clock."""
+"""Spread of latencies needed with the log's clock of whole ms."""
 _PACED = 0.1
-"""A rate whose variance is a smaller share of that of latencies is limited."""
+"""Share of the variance of latencies below which the variance of a rate shows a limited rate."""
 _LEFT_BY_RAMP = 1_000.0
-"""Milliseconds by which the mean of a window may exceed its end: I/Os that a ramp_time left in flight."""
+"""Milliseconds by which the mean of a window may exceed its end: I/Os left in flight by a ramp_time."""
 _SLOW = 1_000.0
 """Milliseconds that a mean latency reaches only in deep queues of slow disks."""
 _LONGEST = 60_000.0
 """Milliseconds that no mean latency of a usable disk reaches."""
 _SUBMITTERS = 4.0
-"""More processes than that do not share a log: each submits one I/O at a time."""
+"""Most processes that share a log: each submits one I/O at a time."""
 _SUBMITTED = range(200, 1000)
 """A median of slat that may be nanoseconds or microseconds."""
 _MATCHES = 10.0
-"""Two values of one latency differ by less than that, and by more if their units differ."""
+"""Largest factor between two values of one latency in the same unit."""
 _BEGINNING = 64 << 10
 _JOBS = 32
-"""More jobs of a run are not looked at."""
+"""Most jobs of a run that are examined."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Clue:
-    """Evidence on the unit of latencies, which all logs of a run have in common."""
+    """Evidence on the unit of latencies, which is the same for all logs of a run."""
 
     nanoseconds: bool
     why: str
@@ -98,18 +98,18 @@ class _Law:
     impossible: bool | None = None
     """Whether microseconds would exceed the time since the job began; None if that time is unknown."""
     steady: bool | None = None
-    """Whether nanoseconds, or else microseconds, make it a queue that stays full; None if neither shows."""
+    """Whether nanoseconds (True) or microseconds (False) give a queue that stays full; None if neither does."""
     paced: bool | None = None
-    """Whether the rate stays the same while latencies change: something limits it. None if that does not show."""
+    """Whether the rate stays the same while latencies change: something limits the rate. None if unknown."""
 
     def judge(self) -> tuple[bool, int]:
-        """Whether values are nanoseconds, and how strong that evidence is: the first line that applies."""
+        """Return whether values are nanoseconds, and the strength of that evidence, by the first rule that applies."""
         flying, quick = self.nanoseconds, self.typical < _QUICK
         in_memory = flying >= _SLOW_QUEUE and _SHORTEST <= self.typical < _QUICK and self.rate >= _FAST_RATE
         possible = self.impossible is False
         answers = (
             (self.steady is not None, bool(self.steady), LAW),
-            # With a ramp_time, the I/Os that it left in flight look the same.
+            # With a ramp_time, I/Os left in flight look the same.
             (self.impossible, True, LAW if flying >= _BUSY_SYNC else WEAK),
             (possible and not quick and flying < _MOST * 10, False, LAW if flying < _BUSY_SYNC else WEAK),
             (flying >= _MOST, True, LAW),
@@ -122,7 +122,7 @@ class _Law:
         return next((nanoseconds, strength) for applies, nanoseconds, strength in answers if applies)
 
     def clue(self) -> Clue:
-        """The evidence in words."""
+        """Return the evidence in words."""
         nanoseconds, strength = self.judge()
         why = f"I/Os in flight on average: {self.nanoseconds:.2g} if ns, {self.microseconds:.2g} if us"
         if self.steady is not None:
@@ -133,17 +133,17 @@ class _Law:
 
 
 def _in_flight(rows: Sequence[Entry], unit_ms: float) -> float:
-    """I/Os in flight on average, between the first issue and the last completion of these."""
+    """Return the average I/Os in flight between the first issue and the last completion of these."""
     issued = min(row["time"] - row["value"] * unit_ms for row in rows)
     span = max(row["time"] for row in rows) - issued + 1
     return sum(row["value"] for row in rows) * unit_ms / span
 
 
 def _too_early(rows: Sequence[Entry], *, averaged: bool) -> bool | None:
-    """Whether latencies in microseconds exceed the time since the job began; None if neither shows."""
+    """Return whether latencies in microseconds exceed the time since the job began; None if unknown."""
     if rows[0]["time"] >= EPOCH_MS:
         return None
-    # Times are cut to whole ms. The mean of a window may hold a few I/Os that a ramp_time left.
+    # Times are cut to whole ms. The mean of a window may include a few I/Os left over from a ramp_time.
     begun = min(row["time"] + 1 - row["value"] * _US for row in rows)
     if begun < 0:
         return True if not averaged or begun < -_LEFT_BY_RAMP else None
@@ -151,12 +151,12 @@ def _too_early(rows: Sequence[Entry], *, averaged: bool) -> bool | None:
 
 
 def _unsteadiness(times: Floats, latencies: Floats) -> float | None:
-    """The variance of the number in flight, by its variance with the latencies of other I/Os; None if too short.
+    """Return a ratio of variances of the number in flight: with the own latencies over other I/Os'; None if too short.
 
-    In a queue that stays full each completion is followed by the next issue: the number in flight stays the same. It
-    does not with the latencies of I/Os that completed one latency later.
+    In a queue that stays full, each completion is followed by the next issue, so the number in flight is constant. With
+    the latencies of I/Os that completed one latency later, that number varies.
     """
-    # Just before a completion, for the clock of the log counts whole ms.
+    # Count just before a completion, because the clock of the log has whole ms.
     inside = times[times <= times.max() - np.quantile(latencies, 0.99)] - _CLEAR_MS
     spread = np.quantile(latencies, 0.75) - np.quantile(latencies, 0.25)
     if len(inside) < _INSIDE or spread < _CLEAR_MS:
@@ -171,7 +171,7 @@ def _unsteadiness(times: Floats, latencies: Floats) -> float | None:
 
 
 def _steady(rows: Sequence[Entry]) -> bool | None:
-    """Whether nanoseconds (or else microseconds) make it a queue that stays full; None if neither shows."""
+    """Return whether nanoseconds (or else microseconds) give a queue that stays full; None if neither does."""
     times, values = np.array(sorted((row["time"], row["value"]) for row in rows), dtype=float).T
     for nanoseconds, unit in ((True, _NS), (False, _US)):
         found = _unsteadiness(times, values * unit)
@@ -181,7 +181,7 @@ def _steady(rows: Sequence[Entry]) -> bool | None:
 
 
 def _of_each(rows: Sequence[Entry]) -> _Law:
-    """Of a log with an entry per I/O."""
+    """Return the law of a log with an entry per I/O."""
     span = max(row["time"] for row in rows) - min(row["time"] for row in rows) + 1
     return _Law(
         _in_flight(rows, _NS),
@@ -194,7 +194,7 @@ def _of_each(rows: Sequence[Entry]) -> _Law:
 
 
 def _of_averages(rows: Sequence[Entry], rates: Sequence[Entry]) -> _Law:
-    """Of averages of latencies, and of rates of the same job."""
+    """Return the law of averages of latencies, and of rates of the same job."""
     ways = range(len(DIRECTION.categories))
     flying = sum(_mean(rates, way) * _mean(rows, way) for way in ways) / 1000
     rate = sum(_mean(rates, way) for way in ways) / 1000
@@ -204,7 +204,7 @@ def _of_averages(rows: Sequence[Entry], rates: Sequence[Entry]) -> _Law:
 
 
 def _paced(rows: Sequence[Entry], rates: Sequence[Entry]) -> bool | None:
-    """Whether latencies change and rates do not: in a full queue, rates follow. None if that does not show."""
+    """Return whether latencies change but rates do not: in a full queue rates follow. None if unknown."""
     by_time = {(row["time"], row["direction"]): row["value"] for row in rates}
     both = [
         (row["value"], rate) for row in rows if row["value"] and (rate := by_time.get((row["time"], row["direction"])))
@@ -225,7 +225,7 @@ def _mean(rows: Sequence[Entry], way: int) -> float:
 
 
 def _of_submission(rows: Sequence[Entry]) -> Clue:
-    """Of slat: a job submits one I/O at a time."""
+    """Return the evidence from slat: a job submits one I/O at a time."""
     typical = median(row["value"] for row in rows)
     if rows[0]["size"] and len(rows) >= _FEWEST and (submitting := _in_flight(rows, _US)) > _SUBMITTERS:
         return Clue(nanoseconds=True, why=f"as us {submitting:.2g} I/Os were being submitted at once", strength=LAW)
@@ -234,7 +234,7 @@ def _of_submission(rows: Sequence[Entry]) -> Clue:
 
 
 def clue(metric: str, rows: Sequence[Entry], columns: Sequence[str]) -> Clue:
-    """The evidence in the entries of one log of latencies."""
+    """Return the evidence in the entries of one log of latencies."""
     if "priority" in columns:
         return Clue(nanoseconds=True, why="lines have a priority, which fio writes from 3.19 on", strength=PROOF)
     if metric == "slat":
@@ -249,7 +249,7 @@ def clue(metric: str, rows: Sequence[Entry], columns: Sequence[str]) -> Clue:
 
 
 def compare(metric: str, rows: Sequence[Entry], expected_ms: float, source: str) -> Clue | None:
-    """The evidence of another measurement of the same latency, which has a unit; None if it fits neither reading."""
+    """Return the evidence of another measurement, with a unit, of the same latency; None if it fits neither reading."""
     typical = median(row["value"] for row in rows)
     for nanoseconds, unit in ((True, _NS), (False, _US)):
         if typical and 1 / _MATCHES < typical * unit / expected_ms < _MATCHES:
@@ -259,7 +259,7 @@ def compare(metric: str, rows: Sequence[Entry], expected_ms: float, source: str)
 
 
 def _by_bandwidth(rows: Sequence[Entry]) -> float | None:
-    """Milliseconds per I/O, by the bandwidth of single I/Os; None for averages, which older releases write alike."""
+    """Return milliseconds per I/O by the bandwidth of single I/Os; None for averages, which may look alike."""
     span = max(row["time"] for row in rows) - min(row["time"] for row in rows)
     values = [row["size"] / row["value"] for row in rows if row["value"] and row["size"]]
     return median(values) if len(values) >= _FEWEST and span < 100 * len(values) else None
@@ -276,7 +276,7 @@ class Log:
 
     @property
     def averaged(self) -> bool:
-        """Whether entries are averages over a time; rates name a block size in releases before 2.11."""
+        """Whether entries are averages over a time; in releases before 2.11, rates have a block size."""
         return not self.rows[0]["size"] or (self.metric == "iops" and any(row["value"] > 1 for row in self.rows))
 
 
@@ -290,18 +290,18 @@ def _opened(file: str, metric: str, text: str) -> Log | None:
 
 @dataclass(frozen=True)
 class Logs:
-    """The logs in a directory, and the evidence in them: of each piece, the run and the file."""
+    """The logs in a directory, and the evidence in them with its run and file."""
 
     opened: tuple[Log, ...]
     clues: tuple[tuple[str, str, Clue], ...]
 
     def of_run(self, base: str) -> Logs:
-        """The logs that fio named `base`."""
+        """Return the logs that fio named `base`."""
         opened = tuple(log for log in self.opened if log_name(log.file).base == base)
         return Logs(opened, tuple(one for one in self.clues if one[0] == base))
 
     def strongest(self, base: str) -> Clue | None:
-        """The strongest evidence on the logs that fio named `base`; logs with other names may be of another run."""
+        """Return the strongest evidence on the logs that fio named `base`; other logs may be of another run."""
         clues = [
             (file, found if run == base else replace(found, strength=min(found.strength, LAW)))
             for run, file, found in self.clues
@@ -338,7 +338,7 @@ def open_logs(logs: Iterable[tuple[str, str]]) -> Logs:
 
 
 def _of_job(logs: Mapping[str, Log]) -> Iterable[tuple[str, Clue]]:
-    """The evidence of several logs of one job together."""
+    """Yield the evidence from several logs of one job combined."""
     latency = logs.get("clat") or logs.get("lat")
     if latency is None:
         return

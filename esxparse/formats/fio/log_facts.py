@@ -1,4 +1,4 @@
-"""What a fio log does not say of itself: whose it is, its metric, columns and times.
+"""Facts that a fio log does not state: its job, metric, columns and times.
 
 Source: `flush_samples` in fio's iolog.c. To 3.18 `time, value, direction, block size[, offset]`; from 3.19 a priority
 follows, 0 or 1, or 0x and four digits with `log_prio`; from 3.37 the maximum may follow the value (`log_max_value=2`),
@@ -21,19 +21,19 @@ from esxparse.schema import TIME
 
 _COLUMNS = [tuple(one.split()) for one in data(__file__)["layouts"]]
 LAYOUTS = {width: tuple(one for one in _COLUMNS if len(one) == width) for width in range(4, 9)}
-"""Number of columns to what they may be, the likelier first."""
+"""Number of columns to the possible columns, the likelier ones first."""
 
 _NUMBER = r"(?:\d{1,20}|0x[0-9a-fA-F]{4})"
 ENTRY = re.compile(rf"\d{{1,20}}, -?\d{{1,20}}(?:, {_NUMBER}){{2,6}}")
 _DIRECTIONS = 3
 _FEWEST_BYTES = 4
-"""A block size below it is a direction in the wrong place."""
+"""Smallest block size; a smaller number is a direction in the wrong place."""
 
 Row = tuple[str, ...]
 
 
 def numbered(columns: Sequence[str], row: Row) -> dict[str, int] | None:
-    """The numbers of a line by name; none if another column than the priority is hexadecimal."""
+    """Return the numbers of a line by name; None if a column other than the priority is hexadecimal."""
     cells = dict(zip(columns, row, strict=True))
     if any(text.startswith("0x") for name, text in cells.items() if name != "priority"):
         return None
@@ -41,16 +41,16 @@ def numbered(columns: Sequence[str], row: Row) -> dict[str, int] | None:
 
 
 def _fitting(layout: Sequence[str], rows: Sequence[tuple[list[int], list[int]]]) -> int:
-    """How many lines can be of that layout; `rows` are their numbers, and the places of those that are hexadecimal."""
+    """Return how many lines fit a layout; `rows` are their numbers, and the places of hexadecimal ones."""
     places = {name: place for place, name in enumerate(layout)}
     direction, size = places["direction"], places["size"]
-    # What stands for a column that the layout has not got never speaks against it.
+    # A column that the layout does not have never counts against it.
     priority, offset = places.get("priority", -1), places.get("offset", -1)
     highest, value = places.get("maximum", places["value"]), places["value"]
     return sum(
         numbers[direction] <= _DIRECTIONS
         and (hexadecimal == [priority] if hexadecimal else priority < 0 or numbers[priority] <= 1)
-        # fio sets both to 0 for what is an average over a time.
+        # fio sets both to 0 for an average over a time.
         and (
             numbers[size] >= _FEWEST_BYTES
             or (numbers[size] == 0 and (offset < 0 or numbers[offset] == 0) and numbers[highest] >= numbers[value])
@@ -60,16 +60,16 @@ def _fitting(layout: Sequence[str], rows: Sequence[tuple[list[int], list[int]]])
 
 
 def sample(text: str) -> list[Row]:
-    """The cells of the whole lines of a log's beginning that have the shape of an entry."""
+    """Return the cells of whole lines, in a log's beginning, that look like entries."""
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     whole = lines[:-1] if len(lines) > 1 else lines
     return [tuple(line.split(", ")) for line in whole if ENTRY.fullmatch(line)]
 
 
 def layout(rows: Sequence[Row], *, before_3_19: bool = False) -> tuple[str, ...] | None:
-    """The columns of a log, from its lines; None if they are not of a fio log.
+    """Return the columns of a log, from its lines; None if they are not of a fio log.
 
-    Of several that fit all lines the likelier is taken; `before_3_19` tells that no line has a priority.
+    If several layouts fit equally, the likelier one is returned; `before_3_19`: no line has a priority.
     """
     if not rows:
         return None
@@ -85,9 +85,9 @@ def layout(rows: Sequence[Row], *, before_3_19: bool = False) -> tuple[str, ...]
 
 
 def recognised(text: str) -> bool:
-    """Whether a text begins as a log does: nine of ten lines are entries, of one layout, and the first or second is."""
+    """Return whether a text begins like a log: nine of ten lines are entries of one layout, and one comes early."""
     lines = [line.removesuffix("\r") for line in text.split("\n")]
-    # The last may be cut by where the beginning ends.
+    # The end of the head may cut the last line.
     whole = [line for line in (lines[:-1] if len(lines) > 1 else lines) if line]
     rows = [line for line in whole if ENTRY.fullmatch(line)]
     return bool(rows) and len(rows) * 10 >= len(whole) * 9 and layout(sample(text)) is not None
@@ -96,28 +96,28 @@ def recognised(text: str) -> bool:
 DIRECTION = pl.Enum(("read", "write", "trim", "sync"))
 
 EPOCH_MS = 10**11
-"""A later time, in milliseconds, is one since 1970: no job runs for three years."""
+"""Milliseconds from which a time counts from 1970: no job runs for three years."""
 _LAST_MS = 253_402_300_799_999
 """The end of the year 9999."""
 
 
 def since_1970(times: Sequence[int]) -> bool:
-    """Whether most of these times, in milliseconds, count from 1970 (`log_unix_epoch=1`)."""
+    """Return whether most of these times, in milliseconds, count from 1970 (`log_unix_epoch=1`)."""
     return 2 * sum(EPOCH_MS <= time <= _LAST_MS for time in times) > len(times)
 
 
 def bounds(*, absolute: bool) -> tuple[int, int]:
-    """The first and last time, in milliseconds, that counts from the same moment as the log's other times."""
+    """Return the first and last time, in milliseconds, that counts from the same moment as the log's other times."""
     return (EPOCH_MS, _LAST_MS) if absolute else (0, EPOCH_MS - 1)
 
 
 def of_clock(*, absolute: bool) -> pl.Expr:
-    """Whether a column `time` counts from the same moment as the log's other times."""
+    """Return whether a column `time` counts from the same moment as the log's other times."""
     return pl.col("time").is_between(*bounds(absolute=absolute))
 
 
 def clock(rows: pl.DataFrame, *, absolute: bool) -> pl.Series:
-    """The column `time` or `elapsed_s` of rows with a column `time` in milliseconds."""
+    """Return the column `time` or `elapsed_s` of rows with a column `time` in milliseconds."""
     if absolute:
         return (rows["time"] * 1000).cast(TIME)
     # polars multiplies by the inverse: 6.0040000000000004.
@@ -125,13 +125,13 @@ def clock(rows: pl.DataFrame, *, absolute: bool) -> pl.Series:
 
 
 def whose(name: LogName) -> list[pl.Expr]:
-    """The columns that tell whose log it is, the same for all rows."""
+    """Return the columns that identify the log's job, the same for all rows."""
     host = [pl.lit(name.host).alias("hostname")] if name.host else []
     return [pl.lit(name.base).alias("job"), pl.lit(name.number, dtype=pl.Int64).alias("job_number"), *host]
 
 
 def span(rows: pl.DataFrame) -> dict[str, Any]:
-    """`start` and `end` for `meta`, where times are known."""
+    """Return `start` and `end` for `meta`, if times are known."""
     if "time" not in rows.columns:
         return {}
     first, last = (time.astimezone(UTC) for time in rows.select(first=pl.min("time"), last=pl.max("time")).row(0))
@@ -151,17 +151,17 @@ class LogName:
     """A name such as `randread_clat.3.log`, taken apart."""
 
     base: str
-    """What `write_bw_log` and the like were given, by default the job's name; without a metric, the whole name."""
+    """The value of `write_bw_log` and the like, by default the job's name; without a metric, the whole name."""
     metric: str
     """bw, iops, lat, clat, slat, clat_hist, or unknown."""
     number: int | None
-    """Which job of the run, from 1; none with `per_job_logs=0`."""
+    """The job's number in the run, from 1; None with `per_job_logs=0`."""
     host: str | None
-    """The server a client wrote it for."""
+    """The server of a client's log."""
 
 
 def log_name(name: str) -> LogName:
-    """The parts of a log's name; folders, bundles and what packed it are left out.
+    """Return the parts of a log's name, without folders, bundles and compression.
 
     >>> log_name("runs/night.tgz:fio/randread_clat.3.log.gz")
     LogName(base='randread', metric='clat', number=3, host=None)

@@ -1,7 +1,7 @@
-"""Lines of whole numbers between commas and blanks, as fio's logs have them, read in pieces.
+"""Lines of whole numbers between commas and blanks, as in fio's logs, read in pieces.
 
-A piece goes through polars' CSV reader; one with an invalid line is read again, slower, to find which lines
-those are. Extra memory is a few pieces, however long the log.
+Each piece goes through polars' CSV reader. A piece with an invalid line is read again, more slowly, to find its invalid
+lines. Extra memory is a few pieces, however long the log.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from polars._typing import PolarsDataType
 
 PIECE = 8 << 20
-"""Bytes of a piece: small enough to stay in the processor's cache, large enough that starting on one costs nothing."""
+"""Bytes of a piece: small enough for the processor's cache, large enough that its overhead does not count."""
 
 WORKERS = min(os.cpu_count() or 1, 4)
 """Threads that read one log."""
@@ -57,7 +57,7 @@ class Entries:
 
 
 def _numbers(frame: pl.DataFrame, schema: Mapping[str, PolarsDataType]) -> pl.DataFrame:
-    """Columns read as text, hexadecimal numbers, as numbers."""
+    """Return the columns of hexadecimal numbers, read as text, as numbers."""
     texts = [name for name, dtype in schema.items() if dtype == pl.String]
     return frame.with_columns(
         pl.col(name).str.strip_chars(" ").str.strip_prefix("0x").str.to_integer(base=16, dtype=pl.Int64, strict=False)
@@ -66,8 +66,8 @@ def _numbers(frame: pl.DataFrame, schema: Mapping[str, PolarsDataType]) -> pl.Da
 
 
 def judged(piece: bytes, schema: Mapping[str, PolarsDataType], sound: pl.Expr) -> tuple[pl.DataFrame, int, list[Bad]]:
-    """The entries of a piece, its number of lines, and the invalid lines, counted from 1."""
-    # The header gives each line the same number of columns, and what goes beyond them a place of its own.
+    """Return the entries of a piece, its number of lines, and the invalid lines, counted from 1."""
+    # The header gives each line the same columns, with a place for surplus cells.
     header = ",".join([*schema, _MORE]).encode() + b"\n"
     wide = {name: pl.String if dtype == pl.String else pl.Int64 for name, dtype in schema.items()}
     rows = pl.read_csv(
@@ -103,9 +103,9 @@ def read_entries(
     sound: pl.Expr,
     kept: Callable[[pl.DataFrame], pl.DataFrame] = lambda rows: rows,
 ) -> Entries:
-    """The entries of a log: lines of the columns of `schema` (text is for hexadecimal numbers) that are `sound`.
+    """Read the lines of a log that are `sound`; `schema` has their columns (text for hexadecimal numbers).
 
-    `kept` makes of the rows of a piece what is kept of them.
+    `kept` reduces the rows of a piece to the rows that are kept.
     """
     frames: list[pl.DataFrame] = []
     bad: list[Bad] = []
@@ -143,17 +143,17 @@ def read_entries(
 
 
 def ends_in_number(line: bytes) -> bool:
-    """Whether nothing shows that the last number of a line is whole: no line end, no blank follows it."""
+    """Return whether the last number of a line may be cut: no line end or blank follows it."""
     return bool(line) and may_be_cut(line.decode("utf-8", "replace"))
 
 
 def unended(line: int, text: bytes) -> Bad:
-    """A last line that ends in a number which may be cut."""
+    """Return a last line that ends in a number which may be cut."""
     return Bad(line, text[:_SHOWN].decode("utf-8", "replace"))
 
 
 def damage(entries: Entries, shape: str) -> list[Note]:
-    """Notes on lines left out (`shape` is what a line should have), on a last line without end, on an early end."""
+    """Return notes on skipped lines, a last line without end, and an early end; `shape` describes a valid line."""
     notes = Notes([*entries.ended])
     blank = [one for one in entries.bad if not one.text.strip()]
     if blank:

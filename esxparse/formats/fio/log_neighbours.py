@@ -23,7 +23,7 @@ from esxparse.formats.source import resolve
 from esxparse.recording import first_few
 
 _LARGEST = 16 << 20
-"""Bytes of an output that is worth reading for its means."""
+"""Size in bytes from which an output is not read for its means."""
 _LISTED = 3
 _NEIGHBOURS = 64
 _CONTRADICTED = "the log or another output of this name contradicts it"
@@ -40,7 +40,7 @@ class Evidence:
 
 
 def weigh(base: str, logs: Logs, outputs: Iterable[Output]) -> Evidence:
-    """The evidence on the logs that fio named `base`: an output proves a unit only if it is of the same run."""
+    """Return the evidence on the logs that fio named `base`: an output proves a unit only if it is of the same run."""
     own = logs.of_run(base)
     compared = [(output, compare_output(output, base, own.opened)) for output in outputs]
     proofs = [(output, found) for output, found in compared if isinstance(found, Clue)]
@@ -56,7 +56,7 @@ def weigh(base: str, logs: Logs, outputs: Iterable[Output]) -> Evidence:
 
 
 def _output(file: Path, base: str) -> Output | None:
-    """What a file shows as an output of fio; None if it is something else."""
+    """Return a file as an output of fio; None if it is something else."""
     release = release_in(beginning(file))
     try:
         source = resolve(file)
@@ -64,7 +64,7 @@ def _output(file: Path, base: str) -> Output | None:
             return Output(file.name, release) if release else None
         if file.stat().st_size >= _LARGEST:
             return Output(file.name, release, unread=f"not compared, as it has {_LARGEST >> 20} MiB or more")
-        # Parsing takes time: an output without the name in it is of another run.
+        # Parsing takes time: an output without the name is of another run.
         if base not in source.text().text:
             return Output(file.name, release)
         return compared_output(file.name, release, parse_output(source, file.name).tables)
@@ -73,13 +73,13 @@ def _output(file: Path, base: str) -> Output | None:
 
 
 def find_outputs(folders: Iterable[Path], base: str) -> list[Output]:
-    """The outputs of fio in directories, compared by the name that fio gave the logs."""
+    """Return the outputs of fio in directories, for comparison by the name that fio gave the logs."""
     files = (file for folder in folders for file in neighbours(folder, lambda name: name.metric == "unknown"))
     return [output for file in files if (output := _output(file, base))]
 
 
 def neighbours(folder: Path, wanted: Callable[[LogName], bool]) -> list[Path]:
-    """The first files of a directory with a wanted name, in order of their names."""
+    """Return the first files of a directory with a wanted name, in order of their names."""
     try:
         files = [one for one in sorted(folder.iterdir()) if wanted(log_name(one.name)) and one.is_file()]
     except OSError:
@@ -88,7 +88,7 @@ def neighbours(folder: Path, wanted: Callable[[LogName], bool]) -> list[Path]:
 
 
 def beginning(path: Path) -> bytes:
-    """The first bytes of a file; none if it cannot be read."""
+    """Return the first bytes of a file; empty if it cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(LOOK)
@@ -97,11 +97,11 @@ def beginning(path: Path) -> bytes:
 
 
 def evidence_near(path: Path | None) -> Evidence:
-    """The evidence in the other logs in a log's directory, and in outputs there or one directory up."""
+    """Return the evidence in the other logs in a log's directory, and in outputs there or one directory up."""
     if path is None:
         return Evidence()
     own = log_name(path.name)
-    # The logs of the same job first: a directory may have more than are worth reading.
+    # Logs of the same job come first: a directory may have too many logs to read all.
     logs = neighbours(path.parent, lambda name: (name.base, name.number) == (own.base, own.number))
     logs += [file for file in neighbours(path.parent, lambda name: name.metric != "unknown") if file not in logs]
     named = ((file.name, beginning(file).decode(errors="replace")) for file in logs)

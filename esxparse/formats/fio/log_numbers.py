@@ -1,11 +1,11 @@
 """The lines of a fio log to columns, on as many threads as there are processors.
 
 A log is read in pieces of whole lines. Reading a piece and counting its lines happens under a lock, which gives the
-piece its rows; its numbers are then read beside the other threads and written to those rows, in the units of the table.
-A column that has had one number in all lines so far takes no memory: most logs have one block size and one priority.
+piece its rows. Its numbers are then read beside the other threads and written to those rows, in the units of the table.
+A column with the same number in all lines takes no memory: most logs have one block size and one priority.
 
-Lines that fio would not write are rare. They go through the slower judgement of `log_lines`, and what it
-refuses is taken out in the end.
+Lines that fio would not write are rare. They go through the slower checks of `log_lines`, and refused ones are removed
+at the end.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from esxparse.formats.kit.pieces import WholeLines, in_utf8
 from esxparse.formats.source import Source
 
 _UNKNOWN = 32 << 20
-"""Bytes that content of unknown length is at first taken to have."""
+"""Assumed bytes of content of unknown length."""
 
 _SLACK = 1.03
-"""Room in a block beyond the rows expected; memory that is not used is not taken from the system."""
+"""Room in a block beyond the rows expected; the system does not provide memory that is not used."""
 
 _SLICES = 200
-"""Beyond so many refused lines a table is copied without them, and not put together from what is between them."""
+"""Most refused lines that are cut out of a table; with more, it is copied without them."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A column of a log, and what becomes of its numbers."""
+    """A column of a log, and the conversion of its numbers."""
 
     name: str
-    """In the table."""
+    """Its name in the table."""
     dtype: DTypeLike
     low: int = -(1 << 63)
     high: int = (1 << 63) - 1
@@ -53,11 +53,11 @@ class Wanted:
     """The number that all lines are expected to have."""
 
     def to(self, out: NDArray[Any] | int) -> Column:
-        """The column, with a place for its numbers."""
+        """Return the column, with a place for its numbers."""
         return Column(self.low, self.high, self.hexadecimal, self.times, self.over, out)
 
     def stored(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
-        """Numbers of lines as they are in the table."""
+        """Return numbers of lines as they are in the table."""
         if np.dtype(self.dtype) == np.float64:
             return numbers * float(self.times) / float(self.over)
         return (numbers * self.times).astype(self.dtype)
@@ -69,16 +69,16 @@ class _Block:
 
     wanted: Sequence[Wanted]
     capacity: int
-    """Rows there is room for."""
+    """Number of rows that fit."""
     outs: list[NDArray[Any] | int] = field(init=False)
-    """For each column its numbers, or the only one."""
+    """For each column its numbers, or the only number."""
     rows: int = 0
 
     def __post_init__(self) -> None:
         self.outs = [np.empty(self.capacity, dtype=one.dtype) if one.same is None else one.same for one in self.wanted]
 
     def spread(self, changed: int) -> None:
-        """Gives columns (a bit for each) memory of their own; all rows so far have the one number."""
+        """Give columns (a bit for each) memory of their own; all rows so far have the one number."""
         for place, one in enumerate(self.wanted):
             out = self.outs[place]
             if changed >> place & 1 and isinstance(out, int):
@@ -87,7 +87,7 @@ class _Block:
 
 @dataclass(frozen=True)
 class _Piece:
-    """Whole lines of a log, and where their numbers go."""
+    """Whole lines of a log, and the place of their numbers."""
 
     length: int
     line: int
@@ -98,7 +98,7 @@ class _Piece:
 
 
 class _Reader:
-    """Hands out pieces of whole lines, one thread at a time, each with its rows in a block."""
+    """A source of pieces of whole lines, for one thread at a time, each with rows in a block."""
 
     def __init__(self, stream: BinaryIO, wanted: Sequence[Wanted], size: int | None) -> None:
         self.content = WholeLines(*in_utf8(stream, log_lines.PIECE), log_lines.PIECE)
@@ -110,21 +110,21 @@ class _Reader:
         self.lines = 0
         self.last = b""
         self.cut: list[Bad] = []
-        # Text is for hexadecimal numbers.
+        # Columns of text are hexadecimal numbers.
         self.schema = {one.name: pl.String if one.hexadecimal else pl.Int64 for one in wanted}
         self.sound = pl.all_horizontal(pl.col(one.name).is_between(one.low, one.high) for one in wanted)
 
     def _room_for(self, lines: int, length: int) -> _Block:
-        """A block with room for `lines` more rows, which take `length` bytes."""
+        """Return a block with room for `lines` more rows, which take `length` bytes."""
         if not self.blocks or self.blocks[-1].rows + lines > self.blocks[-1].capacity:
-            # The rest of the log at this piece's length of a line; as much again as was read where nobody knows it.
+            # Estimate from the bytes per line so far. If the length is unknown, expect as much again as was read.
             rest = max(self.position, _UNKNOWN) if self.size is None else max(self.size - self.position - length, 0)
             rest = 0 if self.content.ended else rest
             self.blocks.append(_Block(self.wanted, lines + int(rest / length * lines * _SLACK)))
         return self.blocks[-1]
 
     def take(self, buffer: bytearray) -> _Piece | None:
-        """Fills `buffer` with the next piece; none at the end."""
+        """Fill `buffer` with the next piece and return the piece; None at the end."""
         with self.lock:
             if self.content.ended or not (length := self.content.fill(buffer)):
                 return None
@@ -142,7 +142,7 @@ class _Reader:
             return piece
 
     def _read(self, buffer: bytearray, piece: _Piece) -> NDArray[np.int64]:
-        """Reads a piece and gives its odd lines."""
+        """Read a piece and return its odd lines."""
         rows = slice(piece.row, piece.row + piece.lines)
         while True:
             outs = list(piece.block.outs)
@@ -157,7 +157,7 @@ class _Reader:
                 piece.block.spread(changed)
 
     def _judge(self, buffer: bytearray, piece: _Piece, odd: NDArray[np.int64]) -> list[Bad]:
-        """Writes the numbers of odd lines that are entries all the same, and returns the other lines."""
+        """Write the numbers of odd lines that are valid entries, and return the other lines."""
         texts = [bytes(buffer[start:end]) for _, start, end in odd.tolist()]
         rows, _, bad = judged(b"".join(text + b"\n" for text in texts), self.schema, self.sound)
         refused = np.array([one.line - 1 for one in bad], dtype=np.int64)
@@ -175,7 +175,7 @@ class _Reader:
         return [Bad(line, one.text) for line, one in zip(lines, bad, strict=True)]
 
     def read(self) -> list[Bad]:
-        """Takes and reads pieces until there are none left; returns the invalid lines."""
+        """Take and read pieces until there are none left, and return the invalid lines."""
         buffer = bytearray()
         bad: list[Bad] = []
         while (piece := self.take(buffer)) is not None:
@@ -186,7 +186,7 @@ class _Reader:
 
 
 def _frames(blocks: Sequence[_Block], wanted: Sequence[Wanted]) -> tuple[list[pl.DataFrame], dict[str, int]]:
-    """The blocks as frames, made of their own memory, without the columns that have one number in all of them."""
+    """Return the blocks as frames that share their memory, without columns of a single number."""
     same = {
         one.name: one.same
         for place, one in enumerate(wanted)
@@ -208,7 +208,7 @@ def _frames(blocks: Sequence[_Block], wanted: Sequence[Wanted]) -> tuple[list[pl
 
 
 def _without(frame: pl.DataFrame, rows: NDArray[np.int64]) -> list[pl.DataFrame]:
-    """A frame without some rows."""
+    """Return the frame, in parts, without these rows."""
     if len(rows) <= _SLICES:
         between = pairwise([-1, *rows.tolist(), frame.height])
         return [frame[before + 1 : after] for before, after in between if before + 1 < after]
@@ -218,7 +218,7 @@ def _without(frame: pl.DataFrame, rows: NDArray[np.int64]) -> list[pl.DataFrame]
 
 
 def read_columns(source: Source, wanted: Sequence[Wanted]) -> tuple[Entries, Mapping[str, int]]:
-    """The entries of a log that has these columns, and the number of each column in which all are one.
+    """Return the entries of a log with these columns, and the number of each column that never changes.
 
     Such columns are not in the frames.
     """

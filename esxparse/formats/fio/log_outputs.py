@@ -1,10 +1,10 @@
-"""Whether an output of fio is of the run that wrote a log: by job names and log prefixes, rates and latencies.
+"""Whether an output of fio is from the run that wrote a log: by job names and log prefixes, rates and latencies.
 
-A log is named after its job, or after the prefix in an option such as `write_lat_log`. An output of that name is of the
-same run if its mean latency is the log's in one unit. Averages of a beginning differ from the mean of the run; then the
-rates have to agree as well.
+A log's name is its job, or the prefix in an option such as `write_lat_log`. An output with that name is of the same run
+if its mean latency is the log's in one unit. Averages of a beginning differ from the mean of the run; in that case
+the rates must agree as well.
 
-Source: fio's HOWTO, "write_lat_log"; stat.c, several releases, on how each output names its release.
+Source: fio's HOWTO, "write_lat_log"; stat.c, several releases, for the release in each output.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _MEANS = {"lat": "latency_mean_ms", "clat": "clat_mean_ms", "slat": "slat_mean_m
 _PREFIXES = ("write_lat_log", "write_iops_log", "write_bw_log", "write_hist_log")
 _COLUMNS = ("job", "direction", "iops", "bandwidth_bytes_per_s", *_MEANS.values())
 _SAME = 1.25
-"""Two measurements of one run differ by a smaller factor."""
+"""Largest factor between two measurements of one run."""
 _LIKE = 10.0
-"""A beginning of a log differs from its mean by a smaller factor."""
+"""Largest factor between the beginning of a log and its mean."""
 _UNITS_MS = ((True, 1e-6), (False, 1e-3))
 """Whether a unit of latencies is nanoseconds, and its milliseconds."""
 _KIB = 1024
@@ -38,13 +38,13 @@ Release = tuple[int, int]
 _ERAS: tuple[Release, ...] = ((2, 11), NANOSECONDS_SINCE)
 """The releases that changed the unit of a log: bandwidth of a single I/O, then latencies."""
 _RELEASE = re.compile(rb'(?:^|"fio version"\s*:\s*"|^[345];|\bfio=)fio-(\d{1,2})\.(\d{1,3})', re.MULTILINE)
-"""JSON, terse lines, servers of a client, and the line of normal output or of `fio --version`."""
+"""The release in JSON, terse lines, servers of a client, normal output or `fio --version`."""
 LOOK = 64 << 10
 
 
 @dataclass(frozen=True)
 class KnownRelease:
-    """A release of fio, and the file that names it."""
+    """A release of fio, and the file that shows it."""
 
     release: Release
     source: str
@@ -62,13 +62,13 @@ class KnownRelease:
 
 
 def release_in(head: bytes) -> Release | None:
-    """The release that an output of fio names in its beginning."""
+    """Return the release in the beginning of a fio output."""
     match = _RELEASE.search(head[:LOOK])
     return (int(match[1]), int(match[2])) if match else None
 
 
 def common_release(found: Iterable[KnownRelease]) -> KnownRelease | None:
-    """The newest of the releases; None without any, or if their logs differ in units."""
+    """Return the newest of the releases; None without any, or if their logs differ in units."""
     releases = sorted(found, key=lambda one: one.release)
     eras = {sum(one.release >= begin for begin in _ERAS) for one in releases}
     return releases[-1] if len(eras) == 1 else None
@@ -87,12 +87,12 @@ class Output:
     """Why its jobs were not read, if they were not."""
 
     def of_run(self, base: str) -> list[Mapping[str, Any]]:
-        """The jobs whose logs fio names `base`."""
+        """Return the jobs with logs that fio names `base`."""
         return [job for job in self.jobs if job["job"] == base or (job["job"], base) in self.prefixes]
 
 
 def compared_output(name: str, release: Release | None, tables: Mapping[str, pl.LazyFrame]) -> Output:
-    """An output with the tables `jobs` and `options` of its reader."""
+    """Return an output with the tables `jobs` and `options` of its reader."""
     jobs = tables["jobs"].select(_COLUMNS).collect().to_dicts()
     prefixes: frozenset[tuple[str, str]] = frozenset()
     if "options" in tables:
@@ -106,7 +106,7 @@ def _within(factor: float, one: float, other: float) -> bool:
 
 
 def _rate(log: Log, rows: Rows) -> tuple[str, float]:
-    """The rate in some lines of a log: the column of `jobs` that it corresponds to, and the rate."""
+    """Return the rate in some lines of a log, with its column in `jobs`."""
     mean = sum(row["value"] for row in rows) / len(rows)
     if log.metric == "bw" and log.averaged:
         return "bandwidth_bytes_per_s", mean * _KIB
@@ -117,7 +117,7 @@ def _rate(log: Log, rows: Rows) -> tuple[str, float]:
 
 
 def _compared(logs: Sequence[Log], jobs: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Log, Rows, Mapping[str, Any]]]:
-    """The lines of each log in each direction, with each job that has the same direction."""
+    """Yield the lines of each log in each direction, with each job that has the same direction."""
     for log in logs:
         for job in jobs:
             mixed = job["direction"] == "mixed"
@@ -127,7 +127,7 @@ def _compared(logs: Sequence[Log], jobs: Sequence[Mapping[str, Any]]) -> Iterato
 
 
 def _same_rate(logs: Sequence[Log], jobs: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether a log and a job have the same rate in a direction."""
+    """Return whether a log and a job have the same rate in a direction."""
     for log, rows, job in _compared(logs, jobs):
         if log.metric not in LATENCIES or not log.averaged:
             column, rate = _rate(log, rows)
@@ -139,7 +139,7 @@ def _same_rate(logs: Sequence[Log], jobs: Sequence[Mapping[str, Any]]) -> bool:
 def _fitting_units(
     logs: Sequence[Log], jobs: Sequence[Mapping[str, Any]], source: str, factor: float
 ) -> dict[bool, str]:
-    """The units (whether nanoseconds) in which a mean latency is within a factor of a job's, with the evidence."""
+    """Return the units (whether nanoseconds) in which a mean latency is within a factor of a job's, with evidence."""
     units: dict[bool, str] = {}
     for log, rows, job in _compared(logs, jobs):
         expected = job[_MEANS[log.metric]]
@@ -152,12 +152,12 @@ def _fitting_units(
 
 
 def compare_output(output: Output, base: str, logs: Sequence[Log]) -> Clue | str:
-    """The unit of latencies by an output of the same run, or why the output may be of another run.
+    """Return the unit of latencies by an output of the same run, or a reason why the output may be of another run.
 
     Args:
         output: The output.
         base: The job name or prefix in the names of the logs.
-        logs: The logs of that name.
+        logs: The logs with that name.
     """
     if output.unread:
         return output.unread

@@ -14,12 +14,12 @@ from esxparse.formats.fio.log_outputs import KnownRelease
 _BANDWIDTH_OF_EACH = (2, 11)
 """The first release with the bandwidth of each I/O."""
 _PER_SECOND = 4.0
-"""As many entries a second and direction, or fewer, are averages, though they name a block size (fio before 2.11)."""
+"""Most entries per second and direction that are averages despite a block size (fio before 2.11)."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """How values become bytes per second, I/Os per second or milliseconds."""
+    """The conversion of values to bytes per second, I/Os per second or milliseconds."""
 
     name: str
     """As in `meta`: ns, us, KiB/s, kB/s, IOPS, I/Os, unknown."""
@@ -28,7 +28,7 @@ class Unit:
     evidence: str
     guessed: bool = False
     ambiguous: bool = False
-    """Whether the other unit of latencies is plausible too: values are 1000 times as large or small then."""
+    """Whether the other unit of latencies is plausible too: values would then be 1000 times as large or small."""
 
     @property
     def ratio(self) -> tuple[int, int]:
@@ -70,7 +70,7 @@ def _bandwidth(rows: Sequence[Entry], known: KnownRelease | None) -> Unit:
 def unit_of(
     metric: str, rows: Sequence[Entry], columns: Sequence[str], known: KnownRelease | None, of_run: Clue | None = None
 ) -> Unit:
-    """The unit of a log's values, by its first entries: `time` (ms), `value`, `direction`, `size` ..."""
+    """Return the unit of a log's values, from its first entries: `time` (ms), `value`, `direction`, `size` ..."""
     if metric in LATENCIES:
         return _latency(metric, rows, columns, known, of_run)
     if metric == "bw":

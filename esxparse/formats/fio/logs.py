@@ -39,19 +39,19 @@ _NAMES = {
     "priority": "priority",
     "issued": "issued_s",
 }
-"""Columns as layouts have them, and as the table has them, in its order; time has two names there."""
+"""Columns in layouts, and in the table, in its order; time has two names in the table."""
 _SETTLED = ("direction", "size", "offset", "priority")
-"""Columns that are often the same in all lines."""
+"""Columns that often have one number in all lines."""
 _PRIORITY_FIFTH, _OFFSET_FIFTH = log_facts.LAYOUTS[5]
 
 
 def recognise(head: Head) -> bool:
-    """Whether a file begins as a fio log does; never an error."""
+    """Return whether a file begins like a fio log; never raises an error."""
     return log_facts.recognised(head.text[:_LOOK]) or histogram.recognise(head.text)
 
 
 def _interval(rows: Sequence[Mapping[str, int]]) -> float | None:
-    """Seconds between averages; none if there is a line for each I/O."""
+    """Return seconds between averages; None if each I/O has a line."""
     times = [row["time"] for row in rows if row["direction"] == rows[0]["direction"]]
     gaps = [later - earlier for earlier, later in pairwise(times)]
     return round(median(gaps) / 1000, 3) if gaps and median(gaps) > 0 and not rows[0]["size"] else None
@@ -60,7 +60,7 @@ def _interval(rows: Sequence[Mapping[str, int]]) -> float | None:
 def _wanted(
     columns: Sequence[str], cells: Sequence[Row], first: Sequence[Mapping[str, int]], unit: Unit, *, absolute: bool
 ) -> list[Wanted]:
-    """What becomes of each column; `cells` are of the first lines, `first` their numbers."""
+    """Return the conversion of each column; `cells` are from the first lines, `first` their numbers."""
     place = columns.index("priority") if "priority" in columns else 0
     hexadecimal = any(row[place].startswith("0x") for row in cells if len(row) == len(columns))
     times, over = unit.ratio
@@ -82,7 +82,7 @@ def _wanted(
 
 
 def _table(frame: pl.DataFrame, same: Mapping[str, int], name: LogName) -> pl.LazyFrame:
-    """The table of those columns, and of what is the same in all rows: that takes no memory."""
+    """Return the table of those columns and of the constant ones, which take no memory."""
     if "direction" in frame.columns:
         frame = frame.with_columns(frame["direction"].cat.to(DIRECTION))
     size = pl.col("block_size_bytes") if "block_size_bytes" in frame.columns else pl.lit(same["block_size_bytes"])
@@ -90,7 +90,7 @@ def _table(frame: pl.DataFrame, same: Mapping[str, int], name: LogName) -> pl.La
     if "direction" in same:
         told["direction"] = pl.lit(DIRECTION.categories[same["direction"]], dtype=DIRECTION)
     if "value_max" in frame.columns:
-        # A line for each I/O has no highest of several.
+        # If each I/O has a line, a maximum of several does not exist.
         frame = frame.with_columns(pl.when(size == 0).then("value_max").alias("value_max"))
     order = [column for column in _NAMES.values() if column in frame.columns or column in same]
     metric = pl.lit(METRICS[name.metric]).alias("metric")
@@ -121,7 +121,7 @@ def _nothing(source: Source) -> DamagedError:
 
 
 def _read_series(source: Source, cells: Sequence[Row], columns: tuple[str, ...], evidence: Evidence) -> Recording:
-    """Reads a log of those columns; `cells` are of its first lines."""
+    """Read a log with those columns; `cells` are from its first lines."""
     name = log_facts.log_name(source.name)
     first = [row for row in (log_facts.numbered(columns, one) for one in cells if len(one) == len(columns)) if row]
     unit = unit_of(name.metric, first, columns, evidence.known, evidence.clue)
@@ -135,7 +135,7 @@ def _read_series(source: Source, cells: Sequence[Row], columns: tuple[str, ...],
         frame = frame.with_columns(frame["time"].cast(TIME))
     hexadecimal = any(one.hexadecimal for one in wanted)
     if columns == _PRIORITY_FIFTH and not hexadecimal and "priority" not in same and (frame["priority"] > 1).any():
-        # What the log's beginning let pass for priorities are offsets: fio before 3.19 wrote it.
+        # The numbers that looked like priorities are offsets: fio before 3.19 wrote the log.
         return _read_series(source, cells, _OFFSET_FIFTH, evidence)
     meta = {
         "metric": METRICS[name.metric],
@@ -154,11 +154,11 @@ def _read_series(source: Source, cells: Sequence[Row], columns: tuple[str, ...],
 
 
 def read(source: Source, evidence: Evidence | None = None) -> Recording:
-    """Reads a log.
+    """Read a log.
 
     Args:
         source: The log.
-        evidence: Evidence on its unit from other files; without it, those near the log are read.
+        evidence: Evidence on its unit from other files; without it, the files near the log are read.
     """
     text = source.head.text
     cells = log_facts.sample(text[:_LOOK])

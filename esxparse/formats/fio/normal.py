@@ -1,9 +1,9 @@
-"""fio's normal output, for people (2.0 to 3.4x), also what a client prints of its servers.
+"""fio's normal output, for people (2.0 to 3.4x), also as a client prints it for its servers.
 
 A run is: a line for each job (`job: (g=0): rw=...`), the release, progress, then a block for each job that begins
-`job: (groupid=0, jobs=1): err= 0: pid=...`, then groups and disks. Numbers are rounded by fio to 4 digits or so
+`job: (groupid=0, jobs=1): err= 0: pid=...`, then groups and disks. fio rounds numbers to about 4 digits
 (`IOPS=20.6k`, `BW=1289MiB/s`); minima, maxima and counts are whole.
-fio 2 writes KB for 1024 bytes, fio 3 KiB for those and kB for 1000; the sampled bandwidth (`bw (KiB/s): min=`) is
+fio 2 writes KB for 1024 bytes, fio 3 KiB for 1024 and kB for 1000. The sampled bandwidth (`bw (KiB/s): min=`) is
 in 1024 bytes in both, whatever its label.
 Source: show_thread_status_normal, show_ddir_status, show_group_stats, print_disk_util of fio's stat.c, num2str of its
 lib, several releases.
@@ -36,7 +36,7 @@ _WORDS = ("ioengine", "iodepth")
 
 
 def _asked_options(rest: str) -> tuple[dict[str, int | None], Row]:
-    """Block sizes by direction, and the other options, of the line with which fio begins a job."""
+    """Return block sizes by direction, and the other options, from the line with which fio announces a job."""
     option = dict(re.findall(rf"\b({'|'.join(_WORDS)})=([^,\s]+)", rest))
     texts = re.findall(r"\(([RWT])\) ([^,\s]+)", rest)
     old = re.search(r"\bbs=([^,(\s]+)", rest)
@@ -60,7 +60,7 @@ def _starts_run(text: str) -> bool:
 
 
 def _blocks(lines: Sequence[Line]) -> Iterator[list[Line]]:
-    """The lines in blocks that begin with a head; what comes before the first head is a block too."""
+    """Yield the lines in blocks that begin with a head; lines before the first head are a block too."""
     block: list[Line] = []
     for line in lines:
         if _is_head(line[1]) and block:
@@ -98,7 +98,7 @@ def _disks(document: Document, lines: Iterable[Line], hostname: str | None) -> N
 
 
 def _result(document: Document, head: re.Match[str], block: Sequence[Line], host: str | None, place: int) -> list[Row]:
-    """The rows of the block of one job."""
+    """Return the rows of the block of one job."""
     line = block[0][0]
     whose: Row = {
         "job_number": place,
@@ -124,7 +124,7 @@ def _result(document: Document, head: re.Match[str], block: Sequence[Line], host
 
 
 def _with_asked(document: Document, rows: list[Row], askings: Sequence[re.Match[str]]) -> list[Row]:
-    """The rows with what was asked of their jobs, and how many workers each job had in all."""
+    """Return the rows with the requested options of their jobs, and the total workers of each job."""
     by_job = {(match["job"], match["group"]): match for match in askings}
     members: dict[Any, int] = {}
     for row in {row["job_number"]: row for row in rows}.values():
@@ -155,18 +155,18 @@ def _with_asked(document: Document, rows: list[Row], askings: Sequence[re.Match[
 def _without_results(rows: Sequence[Row], askings: Sequence[re.Match[str]], lines: Sequence[int]) -> Iterator[Note]:
     told = {row["group"] for row in rows} | {(row["job"], row["group"]) for row in rows}
     for match, line in zip(askings, lines, strict=True):
-        # With group reporting, the jobs of a group are told under the name of its first.
+        # With group reporting, the jobs of a group appear under the name of the first.
         if match["group"] not in told and (match["job"], match["group"]) not in told:
             yield Note(f"job {match['job']} was started and has no result", line, severity="warning")
 
 
 def is_part(text: str) -> bool:
-    """Whether a line is one of normal output."""
+    """Return whether a line is part of normal output."""
     return _is_head(text) or tells_of_job(text) or bool(_LINES["group"].match(text) or _LINES["disk"].match(text))
 
 
 def _snapshots(blocks: Sequence[list[Line]]) -> list[list[list[Line]]]:
-    """The blocks of a run by snapshot: a process that has a result again, after those of the groups, begins one."""
+    """Return the blocks of a run by snapshot: a repeated process, after the groups' results, begins one."""
     found: list[list[list[Line]]] = [[]]
     seen: set[tuple[str | None, ...]] = set()
     groups = False
@@ -184,7 +184,7 @@ def _snapshots(blocks: Sequence[list[Line]]) -> list[list[list[Line]]]:
 
 
 def _run(lines: Sequence[Line]) -> list[Document]:
-    """The documents of one run, one for each snapshot."""
+    """Return the documents of one run, one for each snapshot."""
     askings: list[tuple[int, re.Match[str]]] = []
     release: str | None = None
     documents = []
@@ -214,7 +214,7 @@ def _run(lines: Sequence[Line]) -> list[Document]:
 
 
 def parse(lines: Sequence[Line]) -> list[Document]:
-    """The documents of the runs in numbered lines: a new one begins where jobs are announced after results."""
+    """Return the documents of the runs in numbered lines: jobs announced after results begin a new run."""
     runs: list[list[Line]] = [[]]
     results = False
     for line in lines:

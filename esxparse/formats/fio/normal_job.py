@@ -1,4 +1,4 @@
-"""The block of one job in fio's normal output: what fio prints between two heads, line by line."""
+"""The block of one job in fio's normal output: the lines between two heads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BOUNDS = ("2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000
 
 
 def _plain(text: str | None) -> float | None:
-    """A number that fio shortened by thousands: `20.6k`, `4639.4k`, `1.2M`."""
+    """Return a number that fio shortened by thousands: `20.6k`, `4639.4k`, `1.2M`."""
     match = _AMOUNT.match(text or "")
     return _times(match, 1000) if match else None
 
@@ -32,7 +32,7 @@ def _times(match: re.Match[str], thousand: int) -> float | None:
 
 
 def amount_in_bytes(text: str, *, new: bool) -> float | None:
-    """Bytes (per second, where it says so): `77552KB` of fio 2, `1289MiB` and `1351MB` of fio 3; bits become bytes."""
+    """Return bytes (or bytes per second): `77552KB` of fio 2, `1289MiB` and `1351MB` of fio 3; bits become bytes."""
     if not (match := _AMOUNT.match(text)):
         return None
     found = _times(match, 1024 if match["binary"] or not new else 1000)
@@ -47,7 +47,7 @@ def _moments(match: re.Match[str], first: int, prefix: str, suffix: str, factor:
 
 
 def _priority(name: str) -> tuple[str, str | None]:
-    """`clat prio 2/0/0 (3.12% of IOs)` as its latency and its priority."""
+    """Return latency and priority of `clat prio 2/0/0 (3.12% of IOs)`."""
     kind = next((kind for kind in ("slat", "clat", "lat", "sync") if re.search(rf"\b{kind}\b", name)), name)
     rest = re.sub(rf"\b{re.escape(kind)}\b|\bprio\b|\(.*\)", " ", name).split()
     return ("lat" if kind == "sync" else kind), ("/".join(rest) or None)
@@ -63,14 +63,14 @@ def _traffic(match: re.Match[str], *, new: bool) -> Row:
 
 
 def _sampled(match: re.Match[str]) -> Row:
-    # The samples are KiB/s, and divided by fio's kilo where they are large; the label does not always say so.
+    # Samples are KiB/s, divided by fio's kilo if they are large; the label does not always show this.
     factor = 1024 ** max(POWERS[match["prefix"].lower()], 1) / (8 if match["unit"] in ("bit", "b") else 1)
     return _moments(match, 3, "bandwidth", "_bytes_per_s", factor)
 
 
 @dataclass
 class _Block:
-    """What the lines of one job have told so far."""
+    """The content of one job's lines so far."""
 
     document: Document
     whose: Row
@@ -81,19 +81,19 @@ class _Block:
     shares: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     direction: str = ""
     percentiles: tuple[Row, float] | None = None
-    """Whose percentiles the next lines have, and their unit in ms."""
+    """The row to which the next lines of percentiles belong, and their unit in ms."""
     split: bool = False
-    """Whether there was `mixed` for the reads and again for the writes."""
+    """Whether the reads had `mixed`, and then the writes had it again."""
     new: bool = True
     """Whether it has the lines of fio 3."""
     met: set[str] = field(default_factory=set)
-    """What the direction has been told of."""
+    """The kinds of lines that the direction already had."""
     foreign: bool = False
-    """Whether the lines are of another job, the first line of which is not there."""
+    """Whether the lines are of another job with a missing first line."""
 
 
 def _on_traffic(block: _Block, match: re.Match[str]) -> None:
-    # Of jobs some of which are mixed, a client prints `mixed` twice: what was counted as reads, then the writes.
+    # If some jobs are mixed, a client prints `mixed` twice: the numbers counted as reads, then the writes.
     block.split = match["direction"] == "mixed" and "all" in block.rows
     block.direction = _direction_of(block, match)
     block.new = match.re is _LINES["new"]
@@ -107,7 +107,7 @@ def _direction_of(block: _Block, match: re.Match[str]) -> str:
     return "write" if "all" in block.rows else "all"
 
 
-def _on_sync(block: _Block, match: re.Match[str]) -> None:  # noqa: ARG001  all that is to know is that it is there
+def _on_sync(block: _Block, match: re.Match[str]) -> None:  # noqa: ARG001  only its presence matters
     block.direction = "sync"
     block.rows["sync"] = {}
     block.met = set()
@@ -164,18 +164,18 @@ _DOES: dict[str, Callable[[_Block, re.Match[str]], None]] = {
     "errors": lambda block, match: block.common.update(errors=match[1]),
     "steady": lambda block, match: block.common.update(steadystate=match[1] == "yes"),
 }
-"""What each kind of line does to a block."""
+"""The effect of each kind of line on a block."""
 
 
 _LOST = "lost"
-"""The direction of lines that follow no line that names it."""
+"""The direction of lines without a line before them that shows the direction."""
 _IN_BRACKETS = re.compile(r"(?<!\s)\s*+\([^()]*+\)")
 _OF_DIRECTION = frozenset({"latency", "percentiles", "bandwidth", "iops"})
-"""The lines that a direction has once each, if at all."""
+"""The lines that a direction has at most once each."""
 
 
 def _misplaced(block: _Block, kind: str, match: re.Match[str], line: int) -> bool:
-    """Whether nothing shows of which direction a line is, or of which job; it is said where that begins."""
+    """Return whether the direction or job of a line is unknown; a note marks the first such line."""
     if not block.foreign and kind in ("new", "old") and _direction_of(block, match) in block.rows:
         block.foreign = True
         what = f"{match['direction']} appears a second time: the first line of a job may be missing"
@@ -194,7 +194,7 @@ def _misplaced(block: _Block, kind: str, match: re.Match[str], line: int) -> boo
 
 
 def _more_percentiles(block: _Block, values: list[tuple[str, str]], line: int) -> None:
-    """A line of percentiles, which are those of the head above it."""
+    """Add a line of percentiles, which belong to the head above it."""
     if block.percentiles:
         of, unit = block.percentiles
         named = [(percentile, scaled(value, unit)) for percentile, value in values]
@@ -205,7 +205,7 @@ def _more_percentiles(block: _Block, values: list[tuple[str, str]], line: int) -
 
 
 def read_job(document: Document, whose: Row, lines: Iterable[Line]) -> list[Row]:
-    """The rows of one job, from the lines after its first; percentiles and shares go into their tables."""
+    """Return the rows of one job, from the lines after its first; percentiles and shares go into their tables."""
     block = _Block(document, whose)
     for line, text, _ in lines:
         found = next(((kind, match) for kind, pattern in _LINES.items() if (match := pattern.match(text))), None)
@@ -224,14 +224,14 @@ def read_job(document: Document, whose: Row, lines: Iterable[Line]) -> list[Row]
 
 
 def _without_zeros(row: Row) -> Row:
-    """The row without zeros that tell nothing: fio 3.33 prints `mixed: IOPS=0` with `unified_rw_reporting=both`."""
+    """Return the row without empty zeros: fio 3.33 prints `mixed: IOPS=0` with `unified_rw_reporting=both`."""
     if row["direction"] == "all" and row.get("total_bytes") == 0 and row.get("ios"):
         return {**row, "total_bytes": None, "bandwidth_bytes_per_s": None, "iops": None}
     return row
 
 
 def _shares(document: Document, whose: Row, shares: dict[str, list[tuple[str, str]]], *, new: bool) -> None:
-    """The distribution: fio leaves bins of 0 % out, so each begins where the list of bounds says."""
+    """Add the distribution: fio leaves out bins of 0 %, so each bin begins at the bound before it."""
     release = release_number(document.release)
     # Before 2.99 there are no nanoseconds: the first bin of microseconds begins at zero.
     old = release < NANOSECONDS_SINCE if release else not new
@@ -254,8 +254,8 @@ def _convenient(document: Document, whose: Row, direction: str) -> Row:
 
 
 def _issued(block: _Block, direction: str) -> Row:
-    """The counts of a direction; `all` is their sum, unless the writes have a row of their own."""
-    # Of syncs fio counts how many there were, and prints zeros for the others.
+    """Return the counts of a direction; `all` is their sum, unless the writes have a row of their own."""
+    # fio counts only the total of syncs, and prints zeros for the others.
     names = (("ios", "total"), ("short_ios", "short"), ("dropped_ios", "drop"))[: 1 if direction == "sync" else 3]
     place = {"read": 0, "write": 1, "trim": 2, "sync": 3, "all": 0 if block.split else None}[direction]
     if place is None:
@@ -271,5 +271,5 @@ _TOLD = re.compile(
 
 
 def tells_of_job(text: str) -> bool:
-    """Whether a line is one of the block of a job, or of what fio says before its results."""
+    """Return whether a line is from a job's block, or from fio's text before its results."""
     return bool(_TOLD.search(text)) or any(pattern.match(text) for pattern in _LINES.values())

@@ -1,4 +1,4 @@
-"""Options of a job as fio took them: what was written, and the numbers in it."""
+"""Options of a job as fio took them: their texts, and the numbers in them."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _SIZE = re.compile(
     r"(?P<number>0x[0-9a-f]{1,16}|\d{1,30}(?:\.\d{1,30})?)(?P<prefix>[kmgtp]?)(?P<binary>i?)b?", re.IGNORECASE
 )
 _DEFAULTS = {"rw": "read", "bs": "4k", "iodepth": "1", "numjobs": "1"}
-"""What fio takes where an option is not given (its options.c)."""
+"""fio's defaults for options that are not given (its options.c)."""
 
 _ALIASES = {"readwrite": "rw", "blocksize": "bs", "blocksize_range": "bsrange"}
 _HUGE = 1 << 62
 
 
 def asked(rw: str | None) -> tuple[str, ...]:
-    """The directions of an `rw=` option; `randread:8` and `rw:sequencer` have an offset that does not matter."""
+    """Return the directions of an `rw=` option; the offset in `randread:8` and `rw:sequencer` does not matter."""
     return _ASKED.get((rw or "").split(":")[0].lower(), ())
 
 
 def size(text: str, kb_base: str = "1024") -> int | None:
-    """The bytes of a size as options have it.
+    """Return the bytes of a size in an option.
 
     fio's `kb_base=1024`, the default, has k = 1024 and ki = 1000; `kb_base=1000` has them the other way round.
 
@@ -55,17 +55,17 @@ def _one_size(text: str, kb_base: str) -> int | None:
 
 
 def sizes(options: Mapping[str, str]) -> dict[str, int | None]:
-    """Block size by direction, where it is one size: `8k`, or `8k,32k,4k` for read, write, trim."""
+    """Return the block size by direction, if it is one size: `8k`, or `8k,32k,4k` for read, write, trim."""
     names = list(options)
     written = "bsrange" if options.get("bsrange") else "bs"
-    # fio takes options in their order: a kb_base after the block size does not change it any more.
+    # fio takes options in order: a kb_base after the block size no longer changes it.
     before = "kb_base" in names and (written not in names or names.index("kb_base") < names.index(written))
     base = options["kb_base"] if before else "1024"
     if options.get("bssplit"):
         return dict.fromkeys((*DIRECTIONS, "all"))
     parts = (options.get(written) or "").split(",")
     default = size(_DEFAULTS["bs"])
-    # The last one given holds for the directions that follow, unless a comma ends the list.
+    # The last size applies to the following directions, unless a comma ends the list.
     padded = parts + parts[-1:] * (len(DIRECTIONS) - len(parts))
     found = {
         direction: _one_size(part, base) if part.strip() else default
@@ -77,7 +77,7 @@ def sizes(options: Mapping[str, str]) -> dict[str, int | None]:
 
 
 def effective(common: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
-    """The options of a job, in the order in which fio took them: global ones, its own, defaults for the rest."""
+    """Return the options of a job in the order in which fio took them: global ones, its own, defaults for the rest."""
     taken = {name: value for name, value in common.items() if name not in own} | dict(own)
     given = {_ALIASES.get(name, name): value for name, value in taken.items()}
     if "bsrange" in given and "bs" in own and "bsrange" not in own:
@@ -86,7 +86,7 @@ def effective(common: Mapping[str, str], own: Mapping[str, str]) -> dict[str, st
 
 
 def release_number(release: str | None) -> tuple[int, ...]:
-    """`fio-3.19-10-g3bd2` as (3, 19).
+    """Return the release number in `fio-3.19-10-g3bd2`: (3, 19).
 
     >>> release_number("fio-3.19-10-g3bd2")
     (3, 19)

@@ -1,4 +1,4 @@
-"""What fio prints, read into tables: JSON, normal and terse, told apart and put together."""
+"""fio's outputs to tables: JSON, normal and terse, separated and combined."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OUTPUTS = (
     ((";",), terse.LINE),
     (("fio: pid=",), _FAILED),
 )
-"""How an output is recognised: a pattern, and words of which every match has one."""
+"""Evidence of an output: a pattern, and words of which every match has one."""
 _SAID_BY = re.compile(r"^(?:Jobs: .*|\s*)<(?P<host>[^<>\s]+)>(?: (?P<text>.*))?$")
 _CONTENT = re.compile(r"\S")
 _ERRORS_SHOWN = 20
@@ -53,19 +53,19 @@ class Parsed:
 
 
 def is_output(head: Head) -> bool:
-    """Whether a file that begins so is an output of fio: JSON, normal, terse, or its errors alone."""
+    """Return whether a file with this head is an output of fio: JSON, normal, terse, or only its errors."""
     text = head.text
     found = any(head.holds(*marks) and pattern.search(text) for marks, pattern in _OUTPUTS)
     return found or text.lstrip().startswith("fio: ")
 
 
 def _lines(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[Line]:
-    """The lines outside the JSON: number, text without the name of the host that said it, that host."""
+    """Yield the lines outside the JSON: number, text without its host's name, and that host."""
     at, line, host = 0, 1, None
     for start, end in [*spans, (len(text), len(text))]:
         for place, content in enumerate(text[at:start].split("\n"), line):
             said = _SAID_BY.match(content) if "<" in content else None
-            # A client prints the results of a host after its name; what it says at once, on the line of the name.
+            # A client prints a host's results below the host's name, and immediate text on the same line as the name.
             host = said["host"] if said else host
             yield place, said["text"] or "" if said else content, host
         if _CONTENT.search(text, end):
@@ -74,7 +74,7 @@ def _lines(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[Line]:
 
 
 def _told(document: Document) -> set[tuple[Any, ...]]:
-    """What a document's rows describe: the same in all formats of one run."""
+    """Return keys of a document's rows, which are the same in all formats of one run."""
     rows = [row for row in document.rows["jobs"] if row["direction"] != "sync" and row.get("runtime_s") is not None]
     # A job that has not begun has other directions in each format.
     busy = [row for row in rows if _milliseconds(row)] or rows
@@ -90,9 +90,9 @@ def _milliseconds(row: Mapping[str, Any]) -> int | None:
 
 
 def _without_repeats(documents: list[Document]) -> tuple[list[Document], list[Note]]:
-    """The documents that say more than another of the same run: `--output-format=json,normal,terse` prints three."""
+    """Return the most detailed document of each run: `--output-format=json,normal,terse` prints three."""
     kept: list[Document] = []
-    # By each of its rows, what a kept document told, and in which format: each once.
+    # For each row: the rows and format of the kept documents that have it, each once.
     by_row: dict[tuple[Any, ...], dict[tuple[str, frozenset[tuple[Any, ...]]], None]] = {}
     notes = Notes()
     for document in sorted(documents, key=lambda one: BEST_FIRST.index(one.output)):
@@ -110,7 +110,7 @@ def _without_repeats(documents: list[Document]) -> tuple[list[Document], list[No
 
 
 def _beside(lines: Iterable[Line]) -> tuple[list[Note], list[str]]:
-    """Notes on what fio said beside its results, and its errors."""
+    """Return notes on fio's text beside its results, and its errors."""
     notes = Notes()
     errors: dict[str, int] = {}
     other: list[tuple[int, str]] = []
@@ -132,7 +132,7 @@ def _beside(lines: Iterable[Line]) -> tuple[list[Note], list[str]]:
 
 
 def _failures(documents: Iterable[Document]) -> Iterator[Note]:
-    """Notes on jobs of JSON and terse output that failed (normal output has its own, with the reason)."""
+    """Yield notes on jobs of JSON and terse output that failed (normal output has its own, with the reason)."""
     for document in documents:
         failed = {
             (row["job_number"], str(row["job"]), str(row["error"]))
@@ -174,18 +174,18 @@ def _meta(documents: list[Document]) -> dict[str, Any]:
 _INTEGERS = r"th=\[ *|\b(?:pid|ctx|majf|minf|total)=|\((?:R|W|T)\) (?=[\d., ]+B-)|^[2-5];fio-[^\n]*[;=](?=\d+\.)"
 _PRINTED = Form(integers=_INTEGERS)
 _IN_JSON = Form(json=True, keep="bs|.*_range|.*_allowed|.*split|.*mix.*|.*distribution|.*percentile.*")
-"""Numbers in its text, of which terse has none with three decimals, and in its JSON; a list of options is a string."""
+"""Numbers in text, in which terse has none with three decimals, and in JSON, in which a list of options is a string."""
 
 
 def _without_foreign(lines: list[Line]) -> tuple[list[Line], list[Note]]:
-    """The lines without numbers in another locale, and a note about them."""
+    """Return the lines without numbers in another locale, and a note about them."""
     plain, notes = leave_out("\n".join(text for _, text, _ in lines), _PRINTED)
     kept = [(place, text, host) for (place, _, host), text in zip(lines, plain.split("\n"), strict=True)]
     return kept, [replace(note, line=lines[(note.line or 1) - 1][0]) for note in notes]
 
 
 def _documents(text: Text, bins: Sequence[Counts]) -> tuple[list[Document], list[Note], list[str]]:
-    """What a text holds, notes in the order of their lines, and fio's errors."""
+    """Return the documents of a text, notes in the order of their lines, and fio's errors."""
     text = text.without_cut_number()
     plain, strings = leave_out(text.text, _IN_JSON)
     text = replace(text, text=plain, notes=(*text.notes, *strings))
@@ -203,7 +203,7 @@ def _documents(text: Text, bins: Sequence[Counts]) -> tuple[list[Document], list
 
 
 def _text(source: Source) -> tuple[Text, list[Counts]]:
-    """The text without its bins, which are nearly all of a large JSON+, and those bins."""
+    """Return the text without its bins, which are nearly all of a large JSON+, and those bins."""
     content, notes = source.buffer()
     slim, bins = Counts.of(content)
     text = decode(slim)
@@ -212,7 +212,7 @@ def _text(source: Source) -> tuple[Text, list[Counts]]:
 
 @uncollected()
 def parse_output(source: Source, name: str) -> Parsed:
-    """The tables of an output of fio; `name` is what errors call it."""
+    """Return the tables of an output of fio; errors refer to it as `name`."""
     text, bins = _text(source)
     documents, notes, errors = _documents(text, bins)
     tables, refused = assemble(documents)
@@ -223,7 +223,7 @@ def parse_output(source: Source, name: str) -> Parsed:
 
 
 def _nothing(name: str, errors: list[str], notes: list[Note]) -> str:
-    """Why there are no results."""
+    """Return why there are no results."""
     damage = next((str(note) for note in notes if note.severity == "warning" and note.column is not None), None)
     if damage:
         return f"{name} has no complete fio job: {damage}; copy it again, or run fio again"

@@ -1,7 +1,7 @@
-"""Snapshots of a run (`--status-interval`, or SIGUSR1): what fio printed several times while its counts went on.
+"""Snapshots of a run (`--status-interval`, or SIGUSR1): fio printed its growing counts several times.
 
-Each snapshot has everything since the job began, and looks like a run of its own. Two runs of one job look alike too:
-they differ in their process, in the time they began, or in a count that falls again.
+Each snapshot covers everything since the job began, and looks like a run of its own. Two runs of one job look alike,
+too, but differ in their process or start, or a count falls again.
 
 Source: __show_running_run_stats of fio's stat.c.
 """
@@ -21,9 +21,9 @@ Key = tuple[Any, ...]
 _GROWING = ("ios", "total_bytes", "runtime_s", "slat_max_ms", "clat_max_ms", "latency_max_ms")
 _FALLING = ("slat_min_ms", "clat_min_ms", "latency_min_ms")
 _CLEAR = 1.03
-"""Workers of one job differ less in their time; a snapshot that is as near to the next is taken for a worker."""
+"""Factor that times of workers of one job do not reach; a snapshot that close to the next counts as a worker."""
 _BURST = 10.0
-"""A job does not become that many times as fast as its mean."""
+"""Factor of its mean that a job's rate does not reach."""
 _ROUNDED = 0.02
 """Normal output has three or four digits."""
 _CARRIED = (
@@ -45,7 +45,7 @@ def _numbers(row: Row, names: Iterable[str]) -> dict[str, float]:
 
 
 def _keyed(document: Document) -> dict[Key, Row]:
-    """The rows of jobs that did something, by what they are called in every snapshot; workers in their order."""
+    """Return the rows of jobs with activity, by keys that all snapshots share; workers in their order."""
     workers: dict[Key, dict[Any, int]] = {}
     found = {}
     for row in document.rows["jobs"]:
@@ -57,7 +57,7 @@ def _keyed(document: Document) -> dict[Key, Row]:
 
 
 def _may_follow(before: Row, after: Row, slack: float) -> bool:
-    """Whether the counts of a job and direction may have become these: none falls, and the rate stays likely."""
+    """Return whether a job's first counts may grow into the second ones: none falls, and the rate stays likely."""
     first, second = (_numbers(row, (*_GROWING, *_FALLING)) for row in (before, after))
     both = first.keys() & second.keys()
     if any(second[name] < first[name] * (1 - slack * (name != "runtime_s")) for name in both if name in _GROWING):
@@ -72,7 +72,7 @@ def _may_follow(before: Row, after: Row, slack: float) -> bool:
 
 
 def _same_process(pairs: Sequence[tuple[Row, Row]]) -> bool | None:
-    """Whether process or start identify the rows of both as one run; None if neither is known."""
+    """Return whether process or start identify both rows as one run; None if neither is known."""
     for name in ("start", "pid"):
         known = [(one[name], two[name]) for one, two in pairs if one.get(name) and two.get(name)]
         if known:
@@ -86,7 +86,7 @@ def _unchanged(before: Row, after: Row) -> bool:
 
 
 def _by_clock(before: Document, after: Document, pairs: Sequence[tuple[Row, Row]]) -> bool | None:
-    """Whether less time passed between two documents than the second took; None without times."""
+    """Return whether less time passed between two documents than the second took; None without times."""
     if before.time is None or after.time is None:
         return None
     passed = (after.time - before.time).total_seconds()
@@ -100,9 +100,9 @@ def _by_clock(before: Document, after: Document, pairs: Sequence[tuple[Row, Row]
 
 
 def continues(before: Document, after: Document, *, known_run: bool = False) -> bool:
-    """Whether a document is a later snapshot of the run of another; it may lack jobs if it is cut.
+    """Return whether a document is a later snapshot of another's run; if cut, it may have fewer jobs.
 
-    `known_run`: the other is a snapshot itself.
+    `known_run`: whether the other is already a snapshot.
     """
     first, second = _keyed(before), _keyed(after)
     pairs = [(row, second[key]) for key, row in first.items() if key in second]
@@ -117,7 +117,7 @@ def continues(before: Document, after: Document, *, known_run: bool = False) -> 
 
 
 def _clearly_later(before: Document, after: Document, pairs: Sequence[tuple[Row, Row]]) -> bool:
-    """Whether counts alone show a later snapshot: workers of one job have the same disks, and nearly the same time."""
+    """Return whether counts alone show a later snapshot: workers of one job have equal disks and nearly equal times."""
     disks = [document.rows["disks"] for document in (before, after)]
     if disks[0] and disks[0] == disks[1] and not all(_unchanged(one, two) for one, two in pairs):
         return False
@@ -130,9 +130,9 @@ def _clearly_later(before: Document, after: Document, pairs: Sequence[tuple[Row,
 
 
 def cycles(parts: Sequence[Document]) -> list[list[Document]]:
-    """Documents of one job each, as snapshots of all jobs or as runs: a list for each.
+    """Return documents of one job each, grouped into snapshots of all jobs or into runs.
 
-    Terse output has nothing between two snapshots but that its jobs begin again.
+    In terse output, only a repeated job shows the beginning of the next snapshot.
     """
     names = [_names(part) for part in parts]
     found: list[list[Document]] = []
@@ -158,7 +158,7 @@ def cycles(parts: Sequence[Document]) -> list[list[Document]]:
 
 
 def _other_run(before: Document, after: Document) -> bool:
-    """Whether the disks, which every line lists, counted on between two lines: a run prints its lines at once."""
+    """Return whether disk counts, which every line has, grew between two lines: a run prints its lines at once."""
     first, second = before.rows["disks"], after.rows["disks"]
     return bool(first and second) and first != second and _names(before) == _names(after)
 
@@ -169,7 +169,7 @@ def _names(part: Document) -> Key:
 
 
 def _repeats(parts: Sequence[Document], names: Sequence[Key], at: int, length: int) -> bool:
-    """Whether a part is that of one cycle earlier, later; a job that has not begun may follow itself."""
+    """Return whether a part repeats the part one cycle earlier, later; a job that has not begun may follow itself."""
     if names[at] != names[at - length]:
         return False
     before, after = parts[at - length], parts[at]
@@ -180,7 +180,7 @@ def _repeats(parts: Sequence[Document], names: Sequence[Key], at: int, length: i
 
 
 def _cycle(parts: Sequence[Document], names: Sequence[Key], at: int) -> int | None:
-    """The number of parts after which all jobs come again with later counts; None if they do not."""
+    """Return the number of parts after which all jobs repeat with later counts; None if they do not."""
     for length in range(1, (len(parts) - at) // 2 + 1):
         if names[at + length] != names[at]:
             continue
@@ -193,7 +193,7 @@ def _cycle(parts: Sequence[Document], names: Sequence[Key], at: int) -> int | No
 
 
 def join_snapshots(documents: Sequence[Document]) -> tuple[list[Document], list[Note]]:
-    """One document for each run: its last complete snapshot, with a table of all; and a note for each such run."""
+    """Return one document per run, its last complete snapshot, with a table of all; and a note for each such run."""
     runs: list[list[Document]] = []
     for document in documents:
         earlier = next((run for run in reversed(runs) if run[0].output == document.output), None)
@@ -212,7 +212,7 @@ def join_snapshots(documents: Sequence[Document]) -> tuple[list[Document], list[
 
 
 def _result(run: Sequence[Document]) -> Document:
-    """The last snapshot, or the one before it if that has jobs or numbers which the last lacks."""
+    """Return the last snapshot, or the one before it if only that has some of the jobs or numbers."""
     last, before = _keyed(run[-1]), _keyed(run[-2] if len(run) > 1 else run[-1])
     whole = all(
         key in last and last[key].get(name) is not None
@@ -224,7 +224,7 @@ def _result(run: Sequence[Document]) -> Document:
 
 
 def _joined(run: Sequence[Document]) -> Notes:
-    """Fills the table of snapshots of the result of a run, and says so."""
+    """Fill the table of snapshots of a run's result, and return notes about it."""
     notes = Notes()
     result = _result(run)
     result.rows["snapshots"] = _series(run)
@@ -242,7 +242,7 @@ def _joined(run: Sequence[Document]) -> Notes:
 
 
 def _series(run: Sequence[Document]) -> list[Row]:
-    """The rows of all snapshots, and what each adds to the one before."""
+    """Return the rows of all snapshots, and the increase over the snapshot before."""
     result = _keyed(_result(run))
     counts: dict[Key, dict[str, float]] = {}
     rows = []

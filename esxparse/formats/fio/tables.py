@@ -22,37 +22,37 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 Line = tuple[int, str, str | None]
-"""Number and text of a line, and the host that said it where a client tells."""
+"""Number and text of a line, and its host if a client shows it."""
 
 SCHEMAS = schemas(__file__)
 BEST_FIRST = ("json", "normal", "terse")
 """Outputs, the most precise first."""
 ALL_CLIENTS = "All clients"
-"""The job that is the sum of those of all servers."""
+"""The job that is the sum of all servers' jobs."""
 
 CONVENIENT = {"p50_ms": 50.0, "p95_ms": 95.0, "p99_ms": 99.0, "p99_9_ms": 99.9}
-"""Percentiles that have a column of `jobs`."""
+"""Percentiles with a column in `jobs`."""
 CPU = ("usr_cpu_pct", "sys_cpu_pct", "context_switches", "major_faults", "minor_faults")
-"""Columns of `jobs`, in the order in which fio prints what they hold."""
+"""Columns of `jobs`, in the order in which fio prints them."""
 
 _AT_ONCE = 64
 """Latencies whose bins are computed together."""
 _SIGNIFICANT_BITS = 6
 """fio's FIO_IO_U_PLAT_BITS: a power of two is divided into 64 bins."""
 _MANTISSA_BITS, _BIAS = 52, 1023
-"""Of float64: digits below the exponent, and what is added to it."""
+"""Of float64: digits below the exponent, and the number added to it."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Numbers in the bins of a latency, as JSON+ has them; arrays, for there may be millions."""
+    """Numbers in the bins of a latency, from JSON+; arrays, as there may be millions."""
 
     middles: Integers
     ios: Integers
 
     @classmethod
     def of(cls, content: bytes | memoryview) -> tuple[bytes, list[Counts]]:
-        """A text without the bins that fio writes, in whose place are their numbers, and these bins."""
+        """Return a text in which numbers replace fio's bins, and these bins."""
         if (taken := take_bins(content)) is None:
             return bytes(content), []
         text, middles, ios, ends = taken
@@ -63,7 +63,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Bins:
-    """The bins of one latency, how many of its units are a ms, and how many entries of it were none."""
+    """The bins of one latency, its units per ms, and its number of invalid entries."""
 
     whose: Row
     middles: Integers
@@ -74,7 +74,7 @@ class Bins:
 
 @dataclass
 class Document:
-    """What one run printed in one format; filled by the reader of that format, then read only."""
+    """The output of one run in one format; filled by that format's reader, then only read."""
 
     output: str
     line: int
@@ -104,7 +104,7 @@ def _float(value: Any) -> float | None:
 
 
 def _checked(name: str, values: list[Any], kind: pl.DataType, refused: list[str]) -> pl.Series:
-    """Numbers one by one: cells that are not numbers, or do not fit, become empty and are named in `refused`."""
+    """Return numbers converted one by one; invalid cells become empty and are listed in `refused`."""
     read = _whole if kind == pl.Int64() else _float
     kept = [read(value) for value in values]
     refused += [
@@ -131,14 +131,14 @@ def _column(name: str, values: list[Any], kind: pl.DataType, refused: list[str])
 
 
 def frame(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, pl.DataType], refused: list[str]) -> pl.DataFrame:
-    """The rows as a frame of that schema; what does not fit is left empty and named in `refused`."""
+    """Return the rows as a frame of that schema; invalid values become empty and are listed in `refused`."""
     return pl.DataFrame(
         [_column(name, [row.get(name) for row in rows], kind, refused) for name, kind in schema.items()]
     )
 
 
 def _percentiles_frame(rows: Sequence[Row], schema: Mapping[str, pl.DataType], refused: list[str]) -> pl.DataFrame:
-    """One row a percentile, of rows that have those of a latency together: `latency_ms` is pairs of both."""
+    """Return one row per percentile, from rows with all percentiles of a latency as pairs in `latency_ms`."""
     *heads, percentile, latency = schema.items()
     sizes = [len(row["latency_ms"]) for row in rows]
     whose = frame(rows, dict(heads), refused)[np.repeat(np.arange(len(rows)), sizes)]
@@ -152,7 +152,7 @@ def _percentiles_frame(rows: Sequence[Row], schema: Mapping[str, pl.DataType], r
 
 
 def _edges(middles: Integers) -> tuple[Integers, Integers]:
-    """From and to of bins that fio names by their middle (plat_idx_to_val of its stat.c)."""
+    """Return from and to of bins that fio identifies by their middle (plat_idx_to_val of its stat.c)."""
     # The exponent of a float64, in an eighth of the time that `frexp` takes.
     exponents = np.maximum(middles, 1).astype(np.float64).view(np.int64) >> _MANTISSA_BITS
     widths = np.left_shift(np.int64(1), np.maximum(exponents - _BIAS - _SIGNIFICANT_BITS, 0))
@@ -161,13 +161,13 @@ def _edges(middles: Integers) -> tuple[Integers, Integers]:
 
 
 def _integers(values: Collection[Any]) -> Integers:
-    """The whole numbers of bins as an array; -1 for any other value."""
+    """Return the whole numbers of bins as an array; -1 for any other value."""
     known = [whole(value) for value in values]
     return np.array([value if value is not None and value < 1 << 62 else -1 for value in known], dtype=np.int64)
 
 
 def read_bins(whose: Row, bins: Mapping[str, Any] | Counts, unit_ms: float) -> Bins:
-    """The bins of JSON+: middle, in units of `unit_ms`, to count. Other entries are left out."""
+    """Return the bins of JSON+: middle, in units of `unit_ms`, to count. Other entries are left out."""
     counts = bins if isinstance(bins, Counts) else Counts(_integers(bins.keys()), _integers(bins.values()))
     per_ms = round(1 / unit_ms)
     if isinstance(bins, Counts):
@@ -177,7 +177,7 @@ def read_bins(whose: Row, bins: Mapping[str, Any] | Counts, unit_ms: float) -> B
 
 
 def _limits(found: Sequence[tuple[Row, Bins]]) -> tuple[Floats, Floats]:
-    """From and to of all bins, ms; some latencies at a time, which the processor keeps near."""
+    """Return from and to of all bins, ms; computed in batches that fit the processor's cache."""
     lowest, highest = (np.empty(sum(len(bins.ios) for _, bins in found)) for _ in range(2))
     end = 0
     for place in range(0, len(found), _AT_ONCE):
@@ -185,14 +185,14 @@ def _limits(found: Sequence[tuple[Row, Bins]]) -> tuple[Floats, Floats]:
         begin, end = end, end + sum(len(bins.ios) for _, bins in some)
         edges = _edges(np.concatenate([bins.middles for _, bins in some]))
         per_ms = np.repeat([bins.per_ms for _, bins in some], [len(bins.ios) for _, bins in some])
-        # Divided, as all else: see `scaled`.
+        # Divided, like all other numbers: see `scaled`.
         np.divide(edges[0], per_ms, out=lowest[begin:end])
         np.divide(edges[1], per_ms, out=highest[begin:end])
     return lowest, highest
 
 
 def _bins_frame(found: Sequence[tuple[Row, Bins]], shares: pl.DataFrame | None, refused: list[str]) -> pl.LazyFrame:
-    """One row a bin, of all bins of all jobs, and the shares after them; whose they are is added when asked for."""
+    """Return one row per bin of all jobs, and the shares after them; job columns are added when queried."""
     schema = SCHEMAS["latency_bins"]
     sizes = np.array([len(bins.ios) for _, bins in found], dtype=np.int64)
     heads = frame([head for head, _ in found], {name: schema[name] for name in list(schema)[:9]}, refused)
@@ -208,7 +208,7 @@ def _bins_frame(found: Sequence[tuple[Row, Bins]], shares: pl.DataFrame | None, 
 
 
 def assemble(documents: Sequence[Document]) -> tuple[dict[str, pl.LazyFrame], list[Note]]:
-    """The tables of all documents, numbered from 1, without those that have no rows."""
+    """Return the tables of all documents, numbered from 1, without empty ones."""
     refused: list[str] = []
     eager: dict[str, pl.DataFrame] = {}
     for table, columns in SCHEMAS.items():
@@ -236,9 +236,9 @@ def assemble(documents: Sequence[Document]) -> tuple[dict[str, pl.LazyFrame], li
 
 
 def distribution(whose: Row, unit_ms: float, shares: Iterable[tuple[str, Any]], below: float) -> list[Row]:
-    """Rows of `latency_bins` of fio's shares by latency; `below` is where the first of them begins.
+    """Return rows of `latency_bins` from fio's shares by latency; `below` is the beginning of the first one.
 
-    Each share is named by where its bin ends; `>=2000` has no end. Those of 0 % are left out.
+    The name of each share is the end of its bin; `>=2000` has no end. Shares of 0 % are left out.
     """
     rows, begin = [], below
     for name, share in shares:

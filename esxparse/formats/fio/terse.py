@@ -3,9 +3,9 @@
 A line is `version;[fio version;]job;group;error`, then a block for each direction, then
 `usr%;sys%;context switches;major faults;minor faults`, 7 shares of depths, 10 shares of microseconds, 12 of
 milliseconds, then disks (from version 3 on), errors, a description. A block ends with bandwidth minimum, maximum,
-share of the group (the one field with a bare `%`), mean, deviation; version 5 adds samples and IOPS. What is before
-differs between releases (fio 2.0.0 has no IOPS and no percentiles), so blocks are told by their fields, not places.
-Read and write are always there, trim in versions 2 (most releases), 4 and 5, and mixed alone with
+share of the group (the one field with a bare `%`), mean, deviation; version 5 adds samples and IOPS. The fields before
+differ between releases (fio 2.0.0 has no IOPS and no percentiles), so blocks are found by their fields, not places.
+Read and write are always present, trim in versions 2 (most releases), 4 and 5. Mixed is alone with
 `unified_rw_reporting=1`, or last with `both`. Sizes are KiB, latencies microseconds.
 Source: show_thread_status_terse_all and show_ddir_status_terse of fio's stat.c, several releases; HOWTO, "Terse
 output".
@@ -24,10 +24,10 @@ from esxparse.formats.kit.numbers import exact, scaled
 
 _START = r"^(?:[345];fio[- ][^;\n]*;[^;\n]*;\d+;-?\d+;|2;[^;\n]*;\d+;-?\d+;)"
 LINE = re.compile(_START + r"(?:\d+;){5,6}[-\w.]+;", re.MULTILINE)
-"""The beginning of a line of terse output, told from other fields between semicolons by its numbers."""
+"""The beginning of a line of terse output; its numbers distinguish it from other fields between semicolons."""
 
 _LIKELY = re.compile(_START + r"|^[345];fio[- ]\d")
-"""The same, of a line that may be cut or damaged."""
+"""The beginning of a line that may be cut or damaged terse output."""
 
 _CONTINUED = re.compile(r"^;[^;]+(?:;\d+){7};[\d.]+%")
 
@@ -46,9 +46,9 @@ _DISK = (
 _DISK_WITH_SECTORS = (
     "read_ios", "write_ios", "read_sectors", "write_sectors", "read_merges", "write_merges", "read_ticks_ms",
 )  # fmt: skip
-"""fio 3.36 put sectors among seven numbers that had no room for them, so that the last two are lost.
+"""fio 3.36 put sectors among seven numbers without room for them, so that the last two are lost.
 
-A later release put them right; which, nobody says: see `_has_sectors`."""
+A later, unknown release corrected this: see `_has_sectors`."""
 _SECTORS_SINCE = (3, 36)
 _WITH_IOPS = 18
 _WITHOUT_IOPS = 17
@@ -60,7 +60,7 @@ class _MalformedError(ValueError):
 
 
 def _block(fields: Sequence[str], at: int, version: int) -> tuple[list[str], list[str], int]:
-    """The plain fields and the percentiles of the block that begins at a field, and where the next begins."""
+    """Return the plain fields and the percentiles of the block that begins at a field, and the place of the next."""
     share = next((place for place in range(at, len(fields)) if fields[place].endswith("%")), None)
     extra = 2 + (6 if version == _FIFTH else 0)
     if share is None or share + extra >= len(fields):
@@ -80,14 +80,14 @@ def _moments(fields: Sequence[str], prefix: str) -> Row:
 
 
 def _direction(plain: Sequence[str], direction: str) -> Row:
-    """The row of a block's plain fields."""
+    """Return the row of a block's plain fields."""
     old = len(plain) in (_WITHOUT_IOPS + 2, _WITHOUT_IOPS + 8)
     traffic, rest = (plain[:3], plain[3:]) if old else (plain[:4], plain[4:])
     bandwidth = rest[12:16]
     row: Row = {
         "direction": direction,
         "total_bytes": scaled(traffic[0], _KIB),
-        # Before there were IOPS, the bandwidth was bytes by milliseconds.
+        # Before there were IOPS, the bandwidth was bytes per millisecond.
         "bandwidth_bytes_per_s": scaled(traffic[1], 1000 if old else _KIB),
         "iops": None if old else traffic[2],
         "runtime_s": scaled(traffic[-1], 1e-3),
@@ -106,14 +106,14 @@ def _direction(plain: Sequence[str], direction: str) -> Row:
 
 def _percentiles(fields: Iterable[str]) -> list[tuple[float, Any]]:
     pairs = (field.split("%=", 1) for field in fields)
-    # The name times one is infinite where no float is large enough.
+    # A name too large for a float would be infinite.
     spelt = [(scaled(name, 1.0), scaled(value, _USEC)) for name, value in pairs]
-    # The list is filled up with 0%=0.
+    # fio pads the list with 0%=0.
     return [(float(name), value) for name, value in spelt if name]
 
 
 def _disks(fields: Sequence[str], release: tuple[int, ...]) -> tuple[list[Row], int]:
-    """Disks at the end of a line, and how many fields they take."""
+    """Return the disks at the end of a line, and their number of fields."""
     rows: list[Row] = []
     at = 0
     while at + _DISK_FIELDS <= len(fields) and fields[at + _DISK_FIELDS - 1].endswith("%"):
@@ -121,7 +121,7 @@ def _disks(fields: Sequence[str], release: tuple[int, ...]) -> tuple[list[Row], 
         members = name == "slaves" and rows
         names = _DISK_WITH_SECTORS if release >= _SECTORS_SINCE and _has_sectors(values) else _DISK
         whose = {"disk": rows[-1]["disk"], "scope": "members"} if members else {"disk": name, "scope": "device"}
-        # What fio prints of the members of a device has no sectors.
+        # fio prints no sectors for the members of a device.
         told = dict(zip(_DISK if members else names, values, strict=True))
         rows.append({**whose, **told, "util_pct": util.rstrip("%")})
         at += _DISK_FIELDS
@@ -129,7 +129,7 @@ def _disks(fields: Sequence[str], release: tuple[int, ...]) -> tuple[list[Row], 
 
 
 def _has_sectors(values: Sequence[str]) -> bool:
-    """Whether the third and fourth number may be sectors: each I/O moves one or more, and merges are mostly fewer.
+    """Return whether the third and fourth number may be sectors: an I/O moves one or more, and merges are mostly fewer.
 
     >>> _has_sectors(["100", "0", "800", "0", "3", "0", "52"]), _has_sectors(["100", "0", "3", "0", "52", "0", "48"])
     (True, False)
@@ -183,7 +183,7 @@ def _one_job(document: Document, fields: list[str], place: int, hostname: str | 
 
 
 def parse(lines: Iterable[Line]) -> tuple[list[Document], list[Line]]:
-    """The documents of the terse lines among numbered lines (with the host that said them), and the other lines."""
+    """Return the documents of terse lines among numbered lines (each with its host), and the other lines."""
     parts: list[Document] = []
     others: list[Line] = []
     for line, text, hostname in lines:
@@ -195,7 +195,7 @@ def parse(lines: Iterable[Line]) -> tuple[list[Document], list[Line]]:
                 part.notes.warn(f"not a complete line of terse output ({error}): left out", line)
             parts.append(part)
         elif parts and _CONTINUED.match(text):
-            # In client mode disks come on a line of their own.
+            # In client mode disks have a line of their own.
             disks, _ = _disks(text.split(";")[1:], release_number(parts[0].release))
             parts[-1].rows["disks"] += [{**row, "hostname": hostname} for row in disks]
         else:
@@ -204,7 +204,7 @@ def parse(lines: Iterable[Line]) -> tuple[list[Document], list[Line]]:
 
 
 def _together(parts: Sequence[Document]) -> Document:
-    """One document of the jobs of several."""
+    """Return one document with the jobs of several."""
     document = Document("terse", parts[0].line, next((part.release for part in parts if part.release), None))
     for place, part in enumerate(parts, 1):
         for table, rows in part.rows.items():

@@ -1,15 +1,15 @@
 """Iometer result CSV (Iometer 2003, 2004, 2006.07.27, 1.1.0-rc, 1.1.0 and later builds).
 
-Columns are found by their names in the file's own header line, so that releases not known here are read too.
+Columns are found by their names in the file's own header line, so that unknown releases are read too.
 
-A log of updates (`inst*.csv`, "Record Last Update Results") is read as tests of their own: where its lines carry a time
-stamp in a column of that name, `time` is that.
+A log of updates (`inst*.csv`, "Record Last Update Results") is read as separate tests. If its lines have a time
+stamp in a column of that name, `time` is that stamp.
 
 Source: `ManagerList.cpp`, `Manager.cpp`, `PageSetup.cpp`, `AccessSpecList.cpp`, `GalileoView.cpp` of the program
 (column names, order of sections, response times in ms, -1 or -2 or their unsigned twins for "ambiguous"); `IOCommon.h`
-(MEGABYTE is 1048576 in the releases that have `MBps` alone; later MEGABYTE_BIN and MEGABYTE_DEC). Assumed, since
-neither a file nor the writing code could be had: the layout of logs of updates. VMware I/O Analyzer runs this program
-in its workers: no other layout of its exports could be found, and none is read.
+(MEGABYTE is 1048576 in releases that have only `MBps`; later MEGABYTE_BIN and MEGABYTE_DEC). Assumed, since
+neither a file nor the writing code was available: the layout of logs of updates. VMware I/O Analyzer runs this program
+in its workers: no other layout of its exports was found, and none is read.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from esxparse.recording import Note, Recording
 FORMAT = "iometer"
 
 _FIRST = ("run", "test", "time", "row_type", "name", "manager", "worker", "access_spec")
-"""Columns that every table of results has, before those of the file."""
+"""Columns of every table of results, before the file's own columns."""
 
 
 def read(source: Source) -> Recording:
-    """Reads a result file."""
+    """Read a result file."""
     text = source.text()
     lines = text.lines()
     unfinished = len(lines) if lines[-1].strip() else None
@@ -57,7 +57,7 @@ def read(source: Source) -> Recording:
 
 
 def _specs(parts: Sequence[Section], unfinished: int | None, odd: Odd) -> tuple[list[Row], set[str], list[Note]]:
-    """Rows of `access_specs`, each once in a run; the names; notes."""
+    """Return rows of `access_specs`, each once per run; the names; notes."""
     run = 0
     rows: list[Row] = []
     names: set[str] = set()
@@ -90,7 +90,7 @@ def _stamp(part: Section, unfinished: int | None) -> tuple[datetime | None, list
 def _tests(
     parts: Sequence[Section], specs: set[str], unfinished: int | None, odd: Odd
 ) -> tuple[list[Row], list[Row], Notes, dict[str, Any]]:
-    """Rows of `results` and `latency_bins`, notes, and what is known of the whole."""
+    """Return rows of `results` and `latency_bins`, notes, and facts about the whole."""
     run, test = 0, 0
     results: list[Row] = []
     bins: list[Row] = []

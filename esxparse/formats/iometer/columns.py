@@ -1,6 +1,6 @@
-"""What the columns of an Iometer result file are called, and what they become.
+"""Titles of the columns of an Iometer result file, and their columns in the table.
 
-The program's names in lower case; releases before 1.1.0 lack some of them, and may hold others: these are kept under
+Titles are the program's, in lower case. Releases before 1.1.0 have fewer, and may have others: these are kept under
 a name made from their own.
 """
 
@@ -21,15 +21,15 @@ from esxparse.recording import Note
 
 _DIGITS = 20
 _UNSIGNED_NEGATIVE = (1 << 64) - (1 << 16)
-"""From here on, 64 bits without sign are what a small negative number was printed as."""
+"""Smallest unsigned 64-bit number that was printed for a small negative one."""
 
 
 Odd = list[tuple[str, int, int, str]]
-"""Cells that hold no number, and such as are too large: what is wrong, line, place in the line, text."""
+"""Cells without a number, or with one that is too large: the problem, line, place in the line, text."""
 
 
 def notes_on(odd: Odd) -> Iterator[Note]:
-    """One note for each kind of oddity, with its first place."""
+    """Yield one note for each kind of oddity, with its first place."""
     for kind in dict.fromkeys(what for what, *_ in odd):
         places = [place for place in odd if place[0] == kind]
         _, line, column, text = places[0]
@@ -38,7 +38,7 @@ def notes_on(odd: Odd) -> Iterator[Note]:
 
 
 def number(text: str) -> float | None:
-    """The number in a cell, in any locale; Iometer writes six decimals, or none.
+    """Return the number in a cell, in any locale; Iometer writes six decimals, or none.
 
     >>> number("1,5"), number("1.5"), number("1.234,567890"), number("1.#INF")
     (1.5, 1.5, 1234.56789, None)
@@ -76,7 +76,7 @@ def _count(text: str, column: Column, place: tuple[int, int], odd: Odd) -> int |
 
 
 def value(text: str, column: Column, place: tuple[int, int], odd: Odd) -> str | float | int | None:
-    """What a cell means in its column; `place` is its line and its place in it, `odd` is added to."""
+    """Return the value of a cell in its column; `place` is its line and its place in it, problems go to `odd`."""
     if not text or column.kind == "text":
         return text or None
     if column.kind != "number":
@@ -104,7 +104,7 @@ _KINDS: Mapping[pl.DataType, Kind] = {pl.String(): "text", pl.Float64(): "number
 
 
 def _by_title(table: str) -> dict[str, Column]:
-    """The columns of a table by their titles."""
+    """Return the columns of a table by their titles."""
     told = data(__file__)
     kinds: dict[str, Kind] = {name: _KINDS[kind] for name, kind in SCHEMAS[table].items() if kind in _KINDS}
     kinds |= dict.fromkeys(told["settings"], "setting")
@@ -115,7 +115,7 @@ def _by_title(table: str) -> dict[str, Column]:
 RESULTS, ACCESS_SPECS = _by_title("results"), _by_title("access_specs")
 
 TIME_COLUMNS = frozenset({"timestamp", "time stamp", "time"})
-"""What a column of times may be called in front of the others, in a log of updates."""
+"""Possible names of a column of times before the others, in a log of updates."""
 
 _NUMBER = r"\d{1,9}(?:\.\d{1,9})?"
 _BIN = re.compile(rf"(?:(?P<over>>=?)\s*)?(?P<low>{_NUMBER})(?:\s*to\s*(?P<high>{_NUMBER}))?\s*(?P<unit>[um]?s)")
@@ -123,7 +123,7 @@ _MILLISECONDS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
 
 
 def latency_bin(title: str) -> tuple[float, float | None] | None:
-    """The limits of a latency bin in milliseconds, from the title of its column; None for any other column.
+    """Return the limits of a latency bin in milliseconds, from the title of its column; None for any other column.
 
     >>> latency_bin("0.5 to 1 mS"), latency_bin(" >= 10 s"), latency_bin("IOps")
     ((0.5, 1.0), (10000.0, None), None)
@@ -137,7 +137,7 @@ def latency_bin(title: str) -> tuple[float, float | None] | None:
 
 
 def own_name(title: str) -> str:
-    """A column name for a title that is not known here.
+    """Return a column name for an unknown title.
 
     >>> own_name("% Nice Time"), own_name("Blocks/Second")
     ('pct_nice_time', 'blocks_per_second')

@@ -18,7 +18,7 @@ KINDS = (
     "test type", "version", "time stamp", "access specifications", "access specification name",
     "end access specifications", "size", "results", "target type", "end test",
 )  # fmt: skip
-"""What a section begins with; the apostrophe left away, in lower case."""
+"""Beginnings of sections, without apostrophe, in lower case."""
 
 _SEPARATORS = (",", ";", "\t")
 _PLAIN_HEADER = re.compile(r'"?(?:time ?stamp"?[,;\t]"?)?target type"?[,;\t]', re.IGNORECASE)
@@ -29,29 +29,29 @@ _TIME = re.compile(
 
 @dataclass(frozen=True)
 class Section:
-    """A line that announces something, and the lines below it."""
+    """A line that begins a section, and the lines below it."""
 
     kind: str
     line: int
     cells: tuple[str, ...]
-    """The announcing line, in cells; the first without its apostrophe."""
+    """The first line, in cells; the first cell without its apostrophe."""
     separator: str
     rows: list[tuple[int, str]] = field(default_factory=list)
     """Number and text of the lines below."""
 
 
 def separator_of(line: str) -> str:
-    """What separates the cells of a line: of comma, semicolon and tab the one it has most of."""
+    """Return the separator of the cells of a line: the most frequent of comma, semicolon and tab."""
     return max(_SEPARATORS, key=line.count)
 
 
 def all_cells_of(line: str, separator: str) -> list[str]:
-    """The cells of a line, without blanks around them."""
+    """Return the cells of a line, without blanks around them."""
     return plain_cells_of(line, separator) or [cell.strip() for cell in line.split(separator)]
 
 
 def cells_of(line: str, separator: str) -> list[str]:
-    """The cells of a line, without blanks around them and without empty ones at its end.
+    """Return the cells of a line, without blanks around them and without empty ones at its end.
 
     >>> cells_of("4096,100,0, 100,,", ",")
     ['4096', '100', '0', '100']
@@ -63,7 +63,7 @@ def cells_of(line: str, separator: str) -> list[str]:
 
 
 def sections(lines: Iterable[str]) -> Iterator[Section]:
-    """The sections in their order; what stands before the first is a section of the kind "" ."""
+    """Yield the sections in order; lines before the first one are a section of the kind ""."""
     current = Section("", 0, (), ",")
     for place, line in enumerate(lines, 1):
         text = line.strip()
@@ -86,7 +86,7 @@ def sections(lines: Iterable[str]) -> Iterator[Section]:
 
 
 def time_of(text: str) -> datetime | None:
-    """The time in a text, its zone unknown: taken as if it were UTC.
+    """Return the time in a text, taken as UTC because its zone is unknown.
 
     >>> time_of("2007-01-31 12:34:56:007").isoformat()
     '2007-01-31T12:34:56.007000+00:00'
@@ -102,14 +102,14 @@ def time_of(text: str) -> datetime | None:
 
 
 def _refused(text: str, line: int, why: str, unused: int = 0) -> Note:
-    """The note on a line that says nothing known, unless it says that the test was stopped."""
+    """Return the note on an unknown line, unless it shows that the test was stopped."""
     if text.strip().lower().startswith("aborted test"):
         return Note("Iometer says that the test was aborted here", line, severity="warning")
     return Note(f"{why}: {text.strip()[:60]!r}", line, severity="warning", unused=unused)
 
 
 def ignored(section: Section) -> Iterator[Note]:
-    """Notes on the lines of a section that say nothing known."""
+    """Return notes on the unknown lines of a section."""
     return (_refused(line, place, "not understood, left out", 1) for place, line in section.rows)
 
 
@@ -120,13 +120,13 @@ _IOS = Column("ios", "count")
 _OF_A_BIN = ("row_type", "name", "manager", "worker", "access_spec", "time")
 _EMPTY_OF_DISK = 4
 _NAME = 1
-"""Place of the target's name among the cells where an unquoted separator in it can be mended."""
+"""Place of the target's name among the cells, in which an unquoted separator can be mended."""
 
 
 def _joined(text: str, columns: int, separator: str, specs: Collection[str]) -> list[str] | None:
-    """The cells of a row with too many separators, those in names put back; none if that does not explain them.
+    """Return the cells of a row with too many separators, with names rejoined; None if names do not explain them.
 
-    Releases before 2006.07.27 wrote names with their commas; what follows a name is a known access specification.
+    Releases before 2006.07.27 wrote names with their commas. The cell after a name is a known access specification.
     """
     cells = text.strip(" ").split(separator)
     extra = len(cells) - columns
@@ -140,7 +140,7 @@ def _joined(text: str, columns: int, separator: str, specs: Collection[str]) -> 
 
 
 def _of_disk(text: str, separator: str) -> list[str] | None:
-    """The cells of a DISK row whose name has separators in it; none if nothing shows where the name ends.
+    """Return the cells of a DISK row with separators in its name; None if the end of the name is unknown.
 
     A disk has no access specification and no count of managers, workers and disks: four empty cells follow its name.
     """
@@ -152,7 +152,7 @@ def _of_disk(text: str, separator: str) -> list[str] | None:
 
 
 def _header(section: Section) -> tuple[list[Column | None], dict[int, tuple[float, float | None]], list[str]]:
-    """What each cell is; which cells are latency bins; titles that are not known."""
+    """Return the column of each cell; the cells of latency bins; unknown titles."""
     bins = {place: limits for place, title in enumerate(section.cells) if (limits := known.latency_bin(title))}
     found = [RESULTS.get(title.lower()) for title in section.cells]
     unknown = [
@@ -169,7 +169,7 @@ def _header(section: Section) -> tuple[list[Column | None], dict[int, tuple[floa
 
 
 def _whose(row_type: str, name: str | None, above: Row) -> Row:
-    """Manager and worker of a row, from those of the row above it."""
+    """Return manager and worker of a row, based on the row above it."""
     manager = {"ALL": None, "MANAGER": name}.get(row_type, above["manager"])
     worker = {"ALL": None, "MANAGER": None, "PROCESSOR": None, "WORKER": name}.get(row_type, above["worker"])
     return {"manager": manager, "worker": worker}
@@ -180,15 +180,15 @@ def _lengths(row_type: str, section: Section, bins: Collection[int]) -> set[int]
 
 
 def _name_beside_spec(cells: list[str], specs: Collection[str]) -> str | None:
-    """The name in a row that lost cells, where the known access specification beside it shows that it is there."""
+    """Return the name in a row that lost cells, if the known access specification is beside it."""
     return cells[0] if cells[1:] and cells[1] in specs else None
 
 
 def _fitting(cells: list[str], text: str, section: Section, specs: Collection[str]) -> list[str] | None:
-    """The cells of a row where they are as many as the header has, or can be made so.
+    """Return the cells of a row if they are as many as in the header, or can be made so.
 
-    The program writes a cell for each column in every row, empty if there is nothing to tell; a row with fewer has
-    lost some, and nothing shows which. Rows of processors alone end before the latency bins.
+    The program writes a cell for each column in every row, empty if there is no value. A row with fewer cells has lost
+    some, and it is unknown which. Only rows of processors end before the latency bins.
     """
     expected = len(section.cells)
     if cells[0].strip().upper() == "DISK" and len(cells) > _NAME + 1 and cells[_NAME + 1].strip() not in {"", *specs}:
@@ -198,7 +198,7 @@ def _fitting(cells: list[str], text: str, section: Section, specs: Collection[st
     named = section.cells[0].lower() == "target type"
     if named and (joined := _joined(text, expected, section.separator, specs)):
         return joined
-    # What a spreadsheet fills lines up with moves no cell; a name with commas in it does.
+    # Padding by a spreadsheet moves no cell; a name with commas in it does.
     filled = not any(cells[expected:]) and not (named and cells[_NAME + 1] not in {"", *specs})
     return cells[:expected] if filled else None
 
@@ -206,7 +206,7 @@ def _fitting(cells: list[str], text: str, section: Section, specs: Collection[st
 def read_results(
     section: Section, specs: Collection[str], unfinished: int | None, odd: Odd
 ) -> tuple[list[Row], list[Row], list[Note]]:
-    """Rows of `results` and of `latency_bins`, without test and time; `unfinished` is a line that has no end."""
+    """Return rows of `results` and of `latency_bins`, without test and time; `unfinished` is a line without an end."""
     columns, bins, unknown = _header(section)
     notes = Notes([Note(f"unknown columns, kept: {', '.join(unknown)[:200]}", section.line)] if unknown else [])
     stamp = next((place for place, title in enumerate(section.cells) if title.lower() in TIME_COLUMNS), None)
@@ -253,9 +253,9 @@ def read_results(
 def read_access_spec(
     name: Section, lines: Section | None, unfinished: int | None, odd: Odd
 ) -> tuple[list[Row], list[Note]]:
-    """Rows of `access_specs` for one specification: its name section, and the section of its lines.
+    """Return rows of `access_specs` for one specification: its name section, and the section of its lines.
 
-    `unfinished` is a line that has no end.
+    `unfinished` is a line without an end.
     """
     if not name.rows:
         return [], [Note("an access specification without a name", name.line, severity="warning")]
@@ -288,7 +288,7 @@ def read_access_spec(
 
 
 def _spec_name(text: str, separator: str) -> tuple[str, str | None]:
-    """Name and default assignment: the name may have separators in it, the assignment has none.
+    """Return the name and the default assignment: only the name may have separators in it.
 
     >>> _spec_name("4K, aligned; 100% read,0", ",")
     ('4K, aligned; 100% read', '0')

@@ -1,1 +1,1 @@
-"""What the readers of formats share: heads, text, numbers, rows to tables, notes, pieces of large files."""
+"""Tools that the readers of formats share: heads, text, numbers, rows to tables, notes, pieces of large files."""

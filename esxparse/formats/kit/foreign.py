@@ -1,10 +1,10 @@
-"""Numbers that a tool does not write: a spreadsheet or another locale gave them other marks.
+"""Numbers that a tool does not write: a spreadsheet or another locale changed their marks.
 
-A pattern for numbers that meets `1.234,5` would stop in its middle and find 1.234. So readers of tools with one form of
-numbers get a text without such numbers: each of their characters is a question mark there, and a warning lists them.
+A number pattern would stop in the middle of `1.234,5` and find 1.234. Readers of tools with one form of numbers
+therefore get a text without such numbers. Each of their characters becomes a question mark, and a warning lists them.
 
-`1.234` alone may be a number with three decimals. It is not if the tool prints a whole number there. A tool that writes
-JSON writes its numbers without quotes: those in strings are read with the marks that all of them show, or left out.
+`1.234` alone may be a number with three decimals, unless the tool prints a whole number in its place. Tools that write
+JSON write numbers without quotes. Numbers in strings are read with the marks that all of them show, or left out.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _GROUPED = (
     _PARTED,
 )
 _SPACED = r"(?:(?<=[^\d]:)[ \t]+|(?<=[=>\[();\"])[ \t]*)\d{1,3}(?: \d{3})+(?:[.,]\d+)?(?![ \t]*[\d.]|[,:]\d)"
-"""Digits in groups with blanks, behind a label: elsewhere they may be numbers of their own."""
+"""Digits in groups with blanks, after a label: elsewhere they may be separate numbers."""
 _WITH_COMMA = r"(?:\d{1,3}[ ])?\d+,\d+"
 _WITH_POINT = r"\d+\.\d+"
 _THOUSANDS = {mark: rf"[1-9]\d{{0,2}}{re.escape(mark)}\d{{3}}" for mark in ".,"}
@@ -38,12 +38,12 @@ _BLANK_GROUPS = r"(?<!\d )[1-9]\d{0,2}(?: \d{3})+(?! ?\d)"
 _MARKED = re.compile(rf"\d[,'\u2019{_BLANKS}]\d|\.\d{{3}}\.\d|\d \d{{3}}")
 _POINTS = re.compile(rf"{_BEGIN}(?:\d+\.(?!\d{{3}}(?!\d))\d+|{_PARTED}){_END}(?!%=)")
 _COMMAS = re.compile(rf"{_BEGIN}(?:\d+,(?!\d{{3}}(?!\d))\d+|{_POINTED}){_END}(?!%=)")
-"""Numbers that show the decimal mark: three digits behind a mark may be thousands, and fio has labels `1.000000%=`."""
+"""Numbers that show the decimal mark: three digits after a mark may be thousands, and fio has labels `1.000000%=`."""
 _COMMAND = (
     r"^(?:\[[^\]\n]{1,80}\][#$]|[^\s#$]{1,80}[\w~)/]\s?[#$]|\$|\+{1,4}(?= [A-Za-z./])) [^\n]*$"
     r"|^[^\n]*[ \t]--?[A-Za-z][^\n]*$"
 )
-"""A command below a prompt, as `set -x` prints it, or with an option: `0,11` is a list there."""
+"""A command after a prompt, as `set -x` prints it, or with an option: `0,11` is a list in it."""
 _JSON = re.compile(r"\s*(?:\{|\[\s*\{)")
 _STRING = re.compile(rf'"(?<=[:\[,\s]")(?P<value>[+-]?\d[\d.,\'\u2019 {_BLANKS}]*(?:[eE][+-]?\d+)?)"(?!\s*:)')
 _KEY = re.compile(r'"(?P<key>[^"\\\n]*)"\s*:\s*\Z')
@@ -52,9 +52,9 @@ _MARK = re.compile(rf"[.,'\u2019 {_BLANKS}]")
 _NAMES = re.compile(
     r"(?:name|version|release|revision|model|serial|part|number|list|cores|cpus|zones|hosts?|id)\Z", re.IGNORECASE
 )
-"""Keys of JSON whose strings are no measurements: a version may be `2.101`, and a list `0,1`."""
+"""Keys of JSON with strings that are not measurements: a version may be `2.101`, and a list `0,1`."""
 _OPTIONS = re.compile(r'"[^"\n]*options"\s*:\s*\{[^{}]*\}')
-"""Objects of JSON that hold what a user wrote: the tool has read it, whatever the locale."""
+"""Objects of JSON with the user's own text: the tool has read it, whatever the locale."""
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,13 @@ class Form:
     """How a tool writes numbers."""
 
     local: bool = False
-    """Whether the decimal mark is that of its locale; a point if not. No thousands have a separator."""
+    """Whether the tool uses the decimal mark of its locale, otherwise a point. Thousands have no separator."""
     keep: str = ""
-    """A pattern of other text that looks like such a number, a list for instance; in JSON, of the keys of such text."""
+    """A pattern of other text that looks like such a number, such as a list; in JSON, of the keys of such text."""
     integers: str = ""
-    """A pattern of what precedes a whole number: `1.234` or `1 234` behind it has groups, and so has the whole file."""
+    """A pattern of the text before a whole number: if `1.234` or `1 234` follows, the whole file has groups."""
     json: bool = False
-    """Whether only strings of JSON are judged: the reader knows the marks of all locales in its other text."""
+    """Whether only strings of JSON are judged: the reader handles the marks of all locales in its other text."""
 
 
 def leave_out(text: str, form: Form) -> tuple[str, list[Note]]:
@@ -103,16 +103,16 @@ def leave_out(text: str, form: Form) -> tuple[str, list[Note]]:
 
 
 def _groups(text: str, form: Form) -> list[str]:
-    """Patterns of grouped numbers, each by a mark that groups a number where the tool prints a whole one."""
+    """Return patterns of grouped numbers, one for each mark that groups a number meant to be whole."""
     if not form.integers:
         return []
-    # Most files have no such number anywhere, which takes a fifth of the time to see.
+    # Most files have no such number at all, which is five times faster to check.
     there = [pattern for pattern in (*_THOUSANDS.values(), _BLANK_GROUPS) if re.search(rf"{pattern}(?!\d)", text)]
     return [pattern for pattern in there if re.search(rf"(?m)(?:{form.integers}){pattern}(?!\d){_END}", text)]
 
 
 def _of_strings(text: str, form: Form) -> tuple[str, list[Note]]:
-    """The text of a JSON document with the numbers in its strings as JSON writes them; without ambiguous ones."""
+    """Return a JSON text with numbers in strings as JSON writes them, without ambiguous numbers."""
     kept = re.compile(form.keep or "(?!)")
     found = []
     for match in _STRING.finditer(text):
@@ -149,12 +149,12 @@ def _of_strings(text: str, form: Form) -> tuple[str, list[Note]]:
 
 
 def _hidden(value: str) -> str:
-    """A number as JSON writes it; question marks if it has a decimal comma, or may have one."""
+    """Return a number as JSON writes it; question marks if it has a decimal comma, or may have one."""
     return "?" * len(value) if is_ambiguous(value) or settles(value) == COMMA else Marks().plain(value)
 
 
 def note(count: int, first: str, line: int, of: str = "") -> Note:
-    """The warning about numbers that are left out; `of` is the key of the first."""
+    """Return the warning about numbers that are left out; `of` is the key of the first."""
     named = f"{first!r} of {of!r}" if of else repr(first)
     message = (
         f"{counted(count, 'number')} with marks of another locale, such as {named}, left out: record with LC_ALL=C, or "

@@ -1,4 +1,4 @@
-"""The beginning of a file: read once, looked at by every reader."""
+"""The beginning of a file, read once for all readers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HEAD = 1 << 20
 
 
 _LARGE = 1 << 14
-"""Characters from which words are looked for all at once."""
+"""Characters of text from which all words are searched for at once."""
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,11 @@ class Head:
     content: bytes
     name: str = ""
     _known: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
-    """Words that were looked for, and whether they stand in it."""
+    """Words already searched for, and whether the text has them."""
 
     @cached_property
     def text(self) -> str:
-        """The text it is, whatever the bytes; the end may be cut."""
+        """The bytes as text; the end may be cut."""
         return decode(self.content).text
 
     @cached_property
@@ -41,13 +41,13 @@ class Head:
         return self.text.split("\n")
 
     def look_for(self, words: Sequence[str]) -> None:
-        """Looks for words, in lower case, in one go: `holds` knows them then. Of a large text that takes a fifth."""
+        """Search for words, in lower case, all at once for `holds`; in a large text this takes a fifth of the time."""
         folded = self.folded
         large = len(folded) >= _LARGE
         self._known.update({word: word in folded for word in words if not large or len(word) == 1})
         if not large:
             return
-        # Imported where a large file needs it: the help of the command line does not.
+        # Imported only for large files: the command line's help does not need it.
         import polars as pl  # noqa: PLC0415
 
         wanted = [word for word in words if len(word) > 1]
@@ -55,14 +55,14 @@ class Head:
         self._known.update({word: word in found for word in wanted})
 
     def holds(self, *words: str) -> bool:
-        """Whether one of the words, in lower case, stands in it, whatever its case there.
+        """Return whether the text has one of the words, which are in lower case; case does not matter.
 
-        Looking for a word takes a thousandth of the time that a pattern takes, and most files are of another reader.
+        A word search takes a thousandth of the time of a pattern search, and most files belong to another reader.
 
         >>> Head(b"Performance Counter Stats").holds("counter stats"), Head(b"{}").holds("counter stats")
         (True, False)
         """
-        # Members of a bundle are asked for all words of all readers: a loop takes half the time of `any`.
+        # Members of a bundle are searched for all words of all readers: a loop takes half the time of `any`.
         known = self._known
         for word in words:
             there = known.get(word)
@@ -71,7 +71,7 @@ class Head:
         return False
 
     def near(self, words: Sequence[str]) -> str:
-        r"""The lines that hold one of the words: what a pattern of one line is looked for in.
+        r"""Return the lines with one of the words, to search them with a pattern of one line.
 
         >>> Head(b"Rate MB/s\nnone\nthe rates").near(["rate"])
         'Rate MB/s\nthe rates'

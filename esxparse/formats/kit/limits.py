@@ -1,4 +1,4 @@
-"""Files that end where spreadsheets do: the rest may have been cut off."""
+"""Files of exactly a spreadsheet's size: the rest may have been cut off."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PHRASE = "the most that a spreadsheet keeps"
 
 
 def cut_notes(columns: int, lines: int, *, saved: bool = True) -> list[Note]:
-    """Warnings about a file that has exactly as many columns or lines as a spreadsheet keeps.
+    """Return warnings about a file with exactly as many columns or lines as a spreadsheet keeps.
 
     `saved`: whether the form of the file proves that another program saved it.
     """
@@ -29,5 +29,5 @@ def cut_notes(columns: int, lines: int, *, saved: bool = True) -> list[Note]:
 
 
 def is_cut(notes: Iterable[Note]) -> bool:
-    """Whether one of the notes warns that columns were cut off."""
+    """Return whether one of the notes warns that columns were cut off."""
     return any(f"columns, {_PHRASE}" in note.message for note in notes)

@@ -1,7 +1,7 @@
 """Decimal marks and thousands separators: a file has one of each, derived from all its cells.
 
 A cell such as `0,78` or `1.234,5` shows which mark precedes the decimals. `1,234` alone does not: it is refused unless
-another cell shows it.
+another cell shows the mark.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Place = tuple[int, int]
 POINT, COMMA = ".", ","
 _SIGNS = {"point": POINT, "comma": COMMA}
 _PRINTED = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2019": "'", "\u2212": "-"})
-"""Blanks, apostrophes and minus signs that locales use, to those of ASCII."""
+"""Blanks, apostrophes and minus signs of locales, to their ASCII forms."""
 
 
 def _shape(decimal: str, group: str) -> re.Pattern[str]:
-    """The numbers with that decimal mark: plain, or grouped in one way."""
+    """Return the pattern of numbers with that decimal mark: plain, or grouped in one way."""
     indian = rf"[1-9]\d?(?:[{group}]\d\d)+[{group}]\d{{3}}"
     groups = rf"[1-9]\d{{0,2}}(?P<mark>[ '{group}])\d{{3}}(?:(?P=mark)\d{{3}})*|{indian}"
     some = "*" if decimal == POINT else "+"  # programs print `5.`, and nobody writes `5,`
@@ -51,7 +51,7 @@ def _plain(text: str, decimal: str) -> str | None:
 
 
 def settles(text: str) -> str | None:
-    """The decimal mark that a cell proves: the only one with which it is a number.
+    """Return the decimal mark that a cell proves: the only one with which it is a number.
 
     >>> settles("0,78"), settles("1,234.50"), settles("1.234.567"), settles("1 234,567"), settles("1,234")
     (',', '.', ',', ',', None)
@@ -61,7 +61,7 @@ def settles(text: str) -> str | None:
 
 
 def is_ambiguous(text: str) -> bool:
-    """Whether a cell is one number with a decimal point, and another with a decimal comma.
+    """Return whether a cell is one number with a decimal point, and another with a decimal comma.
 
     >>> is_ambiguous("1,234"), is_ambiguous("0,785"), is_ambiguous("1234")
     (True, False, False)
@@ -78,7 +78,7 @@ class Marks:
     notes: tuple[Note, ...] = ()
 
     def plain(self, text: str) -> str:
-        """A number as Python writes it; any other text as it is.
+        """Return a number as Python writes it; any other text as it is.
 
         >>> Marks(",").plain("1.234,5"), Marks(".").plain("1'234.50"), Marks(".").plain("0,1")
         ('1234.5', '1234.50', '0,1')
@@ -89,7 +89,7 @@ class Marks:
         return text if found is None else found
 
     def number(self, text: str) -> float | None:
-        """The finite number that a cell spells, or None.
+        """Return the finite number that a cell spells, or None.
 
         >>> Marks(",").number("1.234,5"), Marks(",").number("1,234.5"), Marks(".").number("n/a")
         (1234.5, None, None)
@@ -105,14 +105,14 @@ def marks_of(
     *,
     beside: Iterable[str] = (),
 ) -> Marks:
-    """The decimal mark of a file.
+    """Return the decimal mark of a file.
 
     Args:
         texts: Its cells with numbers; once each is enough.
         where: The first place of a cell.
         asked: The option `decimal`.
-        beside: Cells that may hold other things than numbers: they count if no number has a mark. A list such as `0,1`
-            does not show what `1,234` is.
+        beside: Cells that may not be numbers. They count if no number has a mark. A list such as `0,1` does not show
+            how to read `1,234`.
 
     Raises:
         EsxparseError: A number is ambiguous and no other settles it, or two contradict each other.
@@ -144,7 +144,7 @@ def marks_of(
 
 
 def marks_of_cells(cells: Iterable[tuple[str, Place]], asked: Decimal | None = None) -> Marks:
-    """As `marks_of`, for cells with their places."""
+    """Return the result of `marks_of` for cells with their places."""
     places: dict[str, Place] = {}
     for text, place in cells:
         places.setdefault(text, place)
@@ -152,7 +152,7 @@ def marks_of_cells(cells: Iterable[tuple[str, Place]], asked: Decimal | None = N
 
 
 def _proofs(texts: Iterable[str]) -> dict[str, str]:
-    """The first cell that proves each decimal mark."""
+    """Return the first cell that proves each decimal mark."""
     found: dict[str, str] = {}
     for text in texts:
         if (sign := settles(text)) is not None:
@@ -165,7 +165,7 @@ def _shown(place: Place) -> str:
 
 
 def _with_notes(decimal: str, marked: Iterable[str], where: Callable[[str], Place]) -> Marks:
-    """The marks, with a note on each that is not as programs print numbers."""
+    """Return the marks, with a note on each mark that programs do not print."""
     notes = []
     read = {text: plain for text in marked if (plain := _plain(text, decimal)) is not None}
     if decimal == COMMA and (cell := next((text for text in read if COMMA in text), None)) is not None:

@@ -1,4 +1,4 @@
-"""Notes on a file, gathered while it is read."""
+"""Notes on a file, collected while it is read."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ class Notes(list[Note]):
     """Notes in their order."""
 
     def say(self, message: str, line: int | None = None, column: int | None = None) -> None:
-        """Notes what is worth knowing."""
+        """Add a note."""
         self.append(Note(message, line, column))
 
     def warn(self, message: str, line: int | None = None, column: int | None = None) -> None:
-        """Notes what could not be used."""
+        """Add a warning about unusable data."""
         self.append(Note(message, line, column, "warning"))
 
     def skip(self, text: str, line: int, severity: Severity = "info") -> None:
-        """Notes a line that is left out."""
+        """Add a note on a skipped line."""
         self.append(Note(f"left out: {text.strip()[:_EXCERPT]!r}", line, severity=severity, unused=1))
 
 
 class Counted:
-    """Repeated messages: one note each, at the first of its lines."""
+    """Repeated messages, with one note each at the first of their lines."""
 
     def __init__(self) -> None:
         self.lines: dict[str, list[int]] = {}
-        """The lines that each message is about."""
+        """The lines of each message."""
         self._unused: set[str] = set()
 
     def __iter__(self) -> Iterator[str]:
@@ -41,16 +41,16 @@ class Counted:
         return bool(self.lines)
 
     def say(self, message: str, line: int) -> None:
-        """Notes a message about a line."""
+        """Add a message about a line."""
         self.lines.setdefault(message, []).append(line)
 
     def skip(self, message: str, line: int) -> None:
-        """Notes a message about a line that is left out."""
+        """Add a message about a skipped line."""
         self._unused.add(message)
         self.say(message, line)
 
     def notes(self, severity: Severity = "info") -> list[Note]:
-        """The notes, each with its count."""
+        """Return the notes, each with its count."""
         return [
             Note(
                 f"{message} ({len(lines):,} times)" if len(lines) > 1 else message,
@@ -63,18 +63,18 @@ class Counted:
 
 
 def excerpt(text: str) -> str:
-    """A part of a file as a message shows it: one line of printable characters."""
+    """Return a part of a file for a message: one line of printable characters."""
     line = " ".join(text.split())
     return printable(line if len(line) <= _SHOWN else line[: _SHOWN - 3] + "...")
 
 
 def reason(notes: Sequence[Note]) -> str:
-    """The first note in brackets, for a message that nothing could be read; empty without notes."""
+    """Return the first note in brackets, for a message that nothing could be read; empty without notes."""
     return f" ({notes[0]})" if notes else ""
 
 
 def strange(lines: Iterable[tuple[int, str]], what: str) -> Iterator[Note]:
-    """A warning about lines that are not understood: the first, and how many there are."""
+    """Yield a warning about unknown lines, with the first of them and their count."""
     if there := list(lines):
         line, text = there[0]
         more = f" ({len(there):,} such lines)" if len(there) > 1 else ""
@@ -82,7 +82,7 @@ def strange(lines: Iterable[tuple[int, str]], what: str) -> Iterator[Note]:
 
 
 def left_out(lines: Sequence[tuple[int, str]], severity: Severity = "info") -> list[Note]:
-    """One note on unknown lines: how many there are, and the first."""
+    """Return one note on unknown lines, with their count and the first of them."""
     if not lines:
         return []
     many = counted(len(lines), "line")

@@ -1,4 +1,4 @@
-"""JSON that may be damaged, cut, or not what its writer promises."""
+"""JSON that may be damaged, cut, or not as its writer promises."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from esxparse.formats.kit.notes import Notes
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Lets the collector of cyclic garbage rest: it takes a third of the time in which millions of objects are made."""
+    """Pause the collector of cyclic garbage, which takes a third of the time when millions of objects are made."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -30,34 +30,34 @@ def uncollected() -> Iterator[None]:
 GIVEN_UP = "damaged in so many places that the rest is left out"
 
 NOT_A_NUMBER = re.compile(r"(?<=[:\s,\[])[-+]?(?:nan|inf)(?=\s*[,}\]\n])", re.IGNORECASE)
-"""Not-a-number as C prints it; JSON has no word for it."""
+"""Not-a-number as C prints it, which JSON does not allow."""
 
 _DECODER = json.JSONDecoder()
 _PER_CHARACTER = 8
 _AT_LEAST = 1 << 20
 _NEAR = 1 << 10
-"""Characters in which lines are counted anew each time."""
+"""Characters in which lines are counted again each time."""
 _TOO_DEEP = 20_000
-"""What a document nested too deeply is counted as: the decoder does not say how far it came."""
+"""The cost of a document nested too deeply: the decoder does not report how far it came."""
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """The value, where it is an object; else an empty one."""
+    """Return the value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def listed(value: Any) -> list[Any]:
-    """The value, where it is a list; else an empty one."""
+    """Return the value if it is a list, else an empty one."""
     return value if isinstance(value, list) else []
 
 
 def mappings(value: Any) -> list[dict[str, Any]]:
-    """The objects in a list."""
+    """Return the objects in a list."""
     return [one for one in listed(value) if isinstance(one, dict)]
 
 
 class _Uncounted(str):
-    """A text whose lines nobody counts: `JSONDecodeError` counts those before each error, from the first one."""
+    """A text without a line count: `JSONDecodeError` would count the lines before each error from the first one."""
 
     __slots__ = ()
 
@@ -69,7 +69,7 @@ class _Uncounted(str):
 
 
 class Effort:
-    """Characters that may still be decoded in vain: reading stays linear in the file, however it is broken."""
+    """A limit on characters decoded in vain, so that reading stays linear in the file, however damaged."""
 
     def __init__(self, text: str) -> None:
         self.plain = text
@@ -78,14 +78,14 @@ class Effort:
 
     @cached_property
     def text(self) -> str:
-        """The text for a decoder; its errors have a place (`pos`), and no line."""
+        """The text for a decoder; its errors have a place (`pos`) but no line."""
         return _Uncounted(self.plain)
 
     def decode(self, begin: int, decoder: json.JSONDecoder = _DECODER) -> tuple[Any, int]:
-        """The value that begins at a place, and where it ends.
+        """Return the value that begins at a place, and its end.
 
         Raises:
-            ValueError, RecursionError: It could not be decoded, which is counted.
+            ValueError, RecursionError: The value could not be decoded. The failure is counted.
         """
         try:
             return decoder.raw_decode(self.text, begin)
@@ -94,17 +94,17 @@ class Effort:
             raise
 
     def failed(self, error: Exception, begin: int) -> None:
-        """Counts a document that begins at `begin` and could not be decoded."""
+        """Count a document that begins at `begin` and could not be decoded."""
         self._left -= error.pos - begin + 1 if isinstance(error, json.JSONDecodeError) else _TOO_DEEP
 
     @property
     def spent(self) -> bool:
-        """Whether no more is tried; what is left of the file is left out, and a note says so."""
+        """Whether the limit is reached: the rest of the file is left out, with a note."""
         return self._left < 0
 
 
 class Places:
-    """Where the lines of a text begin, counted once, and not before somebody asks."""
+    """The beginnings of lines in a text, counted once, when first needed."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -116,16 +116,16 @@ class Places:
 
     @cached_property
     def last(self) -> int:
-        """The last line with anything in it."""
+        """The last line that is not blank."""
         return self.line(max(len(self._text.rstrip()) - 1, 0))
 
     def line(self, at: int) -> int:
-        """The line of a place, from 1."""
-        # Most ask for the first document alone.
+        """Return the line of a place, from 1."""
+        # Most callers only need the first document.
         return self._text.count("\n", 0, at) + 1 if at < _NEAR else bisect_right(self.starts, at)
 
     def of(self, at: int) -> tuple[int, int]:
-        """Line and column of a place, from 1."""
+        """Return line and column of a place, from 1."""
         line = self.line(at)
         return line, at - self.starts[line - 1] + 1
 
@@ -134,7 +134,7 @@ _NEXT = re.compile(r"(?<=\n)\{|(?<=\},)\{")
 
 
 def each_object(text: str, notes: Notes) -> Iterator[tuple[int, dict[str, Any]]]:
-    r"""The objects of a text one after another, in a list or in lines, with their lines; damaged ones are noted.
+    r"""Yield the objects of a text, in a list or in lines, with their lines; note damaged ones.
 
     >>> from esxparse.formats.kit.notes import Notes
     >>> [found for _, found in each_object('{"a": 1}\n{"a":\n{"b": 2}', Notes())]

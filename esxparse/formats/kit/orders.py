@@ -1,6 +1,6 @@
 """The order of day, month and year in the dates of a file, and dates that a spreadsheet swapped.
 
-Dates are matches with the groups `first`, `mark`, `middle` and `last`; `Moment` reads one in an order.
+Dates are matches with the groups `first`, `mark`, `middle` and `last`; `Moment` reads them in an order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MONTHLY_S = 20 * 86400.0
 """A change of day and month moves a date by four weeks or more."""
 _YEAR_S = 366 * 86400.0
 _USUAL_STEPS = 3
-"""A longer step than this many usual ones is a jump."""
+"""A step longer than this many usual ones is a jump."""
 _DAMAGED = 1
 """One date out of order may have a damaged digit."""
 _HALF_OF_DAY = re.compile(r"[AaPp]\.?[Mm]\b")
@@ -40,14 +40,14 @@ EXPORT_AGAIN: Final = "export the original file again with its dates as text"
 
 @dataclass(frozen=True)
 class Swap:
-    """Times that look swapped: whether that is sure, and the first time that a jump follows."""
+    """Times that look swapped: whether this is certain, and the first time before a jump."""
 
     is_sure: bool
     place: int
 
 
 def changed_over(order: str) -> str:
-    """Return the order with day and month changed over.
+    """Return the order with day and month exchanged.
 
     >>> changed_over("ymd")
     'ydm'
@@ -56,14 +56,14 @@ def changed_over(order: str) -> str:
 
 
 def find_swap(plain: Sequence[datetime], changed: Sequence[datetime | None]) -> Swap | None:
-    """Return how sure it is that a spreadsheet swapped every date that allows it; None if time goes on as it is.
+    """Return whether a spreadsheet swapped every date that allows it, and how sure that is; None without a swap.
 
     Args:
         plain: All times, read in the one order that fits.
-        changed: The same times with day and month changed over; None if the day is above 12.
+        changed: The same times with day and month exchanged; None if the day is above 12.
 
     Raises:
-        EsxparseError: Time jumps in the one order, and the change mends only a part of the jumps.
+        EsxparseError: Time jumps in the one order, and the change mends only some of the jumps.
     """
     places = _without_damaged(plain, changed)
     plain, changed = [plain[at] for at in places], [changed[at] for at in places]
@@ -84,7 +84,7 @@ def find_swap(plain: Sequence[datetime], changed: Sequence[datetime | None]) -> 
     is_even = max(map(abs, mended_steps.values())) <= _USUAL_STEPS * usual
     goes_on = min(mended_steps.values()) >= -SET_BACK_S or max(mended_steps.values()) <= SET_BACK_S
     every = None not in changed
-    # If the change fits every date, steps that are all of months may be those of a monthly reading.
+    # If the change fits every date, steps of whole months may come from a monthly reading.
     is_rare = 2 * len(jumps) < len(steps)
     found = places[next(iter(jumps))]
     if goes_on and len(left) < len(jumps) and (is_rare or not every) and (is_even or not (left or is_gap)):
@@ -99,12 +99,12 @@ def find_swap(plain: Sequence[datetime], changed: Sequence[datetime | None]) -> 
 
 
 def _of_a_year(jumps: Iterable[float]) -> float:
-    """Return the sum of the jumps that a swap may explain: it moves no date to another year."""
+    """Return the sum of the jumps that a swap may explain: a swap never changes the year."""
     return sum(size for jump in jumps if (size := abs(jump)) <= _YEAR_S)
 
 
 def _without_damaged(plain: Sequence[datetime], changed: Sequence[datetime | None]) -> list[int]:
-    """Return the places of the times, without a single one far from its neighbours that the change brings no nearer."""
+    """Return the places of the times, except single outliers that the change does not bring nearer."""
 
     def is_far(one: datetime, other: datetime) -> bool:
         return abs((one - other).total_seconds()) > _MONTHLY_S
@@ -120,18 +120,18 @@ def _without_damaged(plain: Sequence[datetime], changed: Sequence[datetime | Non
 
 
 def _steps(moments: Sequence[datetime]) -> dict[int, float]:
-    """Return the steps in seconds by the place of their first time; several readings of one time are no step."""
+    """Return the steps in seconds by the place of their first time, ignoring repeated times."""
     return {
         at: (after - before).total_seconds() for at, (before, after) in enumerate(pairwise(moments)) if after != before
     } or {0: 0.0}
 
 
 def doubt(texts: Sequence[str], swap: Swap, line: int | None = None, *, has_option: bool = True) -> Note:
-    """Return the warning about dates that may be swapped, or the file may have a gap.
+    """Return the warning about dates that may be swapped, unless the file has a gap.
 
     Args:
         texts: The dates.
-        swap: Where time jumps.
+        swap: The place of the jump.
         line: The line after the jump.
         has_option: Whether the reader has the option `date_order`, which removes the warning.
     """
@@ -150,13 +150,13 @@ def orders_by_time(
     """Return the order of each date by its text, and notes: dates that a spreadsheet swapped have the other order.
 
     Args:
-        dates: The dates, as they follow each other in the file.
+        dates: The dates, in file order.
         orders: The order of each, as if none was swapped.
         moment: Reads a date in an order.
         line: The line of the first.
 
     Raises:
-        EsxparseError: Some dates are swapped, and it is not sure which.
+        EsxparseError: Some dates are swapped, and it is uncertain which.
     """
     known = [(date[0], time) for date in dates if (time := moment(date, orders[date[0]]))]
     if not any(abs(step) > _MONTHLY_S for step in _steps([time for _, time in known]).values()):
@@ -188,7 +188,7 @@ def shown_order(dates: Sequence[re.Match[str]]) -> DateOrder | None:
 
 
 def may_begin_with_year(dates: Sequence[re.Match[str]]) -> bool:
-    """Return whether the first number may be the year in all dates: the last one may be the day."""
+    """Return whether the first number may be the year in all dates, and the last one the day."""
     return all(
         len(date["first"]) == len(date["last"]) == len("26")
         and int(date["middle"]) <= _MONTHS
@@ -230,11 +230,11 @@ def _time_passed(dates: Sequence[re.Match[str]], order: str, moment: Moment) -> 
 def order_of_locale(
     texts: Sequence[str], asked: DateOrder | None, *, in_halves: bool = False
 ) -> tuple[DateOrder, bool]:
-    """Return the order of dates that programs print in the locale of their machine, and whether it is sure.
+    """Return the order of dates printed in a machine's locale, and whether it is certain.
 
-    Sure are an order that is asked for, a year of four digits at the beginning, a number above 12, and points between
-    the numbers (nobody writes month.day.year), but for a year of two digits that may come first or last. Else the month
-    comes first beside a clock with AM and PM (`in_halves`), and where the year has two digits, as in the C locale.
+    The order is certain if it was set, if a year of four digits comes first, or if a number is above 12. Points between
+    the numbers also make it certain (nobody writes month.day.year), unless a year of two digits may come first or last.
+    Otherwise the month comes first with an AM/PM clock (`in_halves`) or a year of two digits, as in the C locale.
 
     Raises:
         EsxparseError: Some dates have the day first, and others the month.
@@ -270,20 +270,20 @@ def _of_two_forms(date: re.Match[str], other: re.Match[str]) -> EsxparseError:
 
 
 def _midnight(date: re.Match[str], order: str) -> datetime | None:
-    """Return the beginning of the day that a date is."""
+    """Return the beginning of the day of a date."""
     day = day_of(date[0], order)
-    # No zone: these are compared with each other only.
+    # No zone: these times are only compared with each other.
     return datetime(day.year, day.month, day.day) if day else None  # noqa: DTZ001
 
 
 def two_forms(dates: Sequence[re.Match[str]], moment: Moment) -> dict[str, str]:
-    """Return the order of each date in a file with dates in a spreadsheet's form beside others; none in other files.
+    """Return the order of each date if some are in a spreadsheet's form and others are not; empty otherwise.
 
-    The spreadsheet took days up to 12 for months.
-    The spreadsheet writes the dates it understood in its own form. The others stay texts in the form they had.
+    The spreadsheet took days up to 12 for months. It writes the dates that it understood in its own form. The others
+    stay texts in their old form.
 
     Raises:
-        EsxparseError: The dates have two forms, and it is not sure in which order the spreadsheet wrote.
+        EsxparseError: The dates have two forms, and it is uncertain in which order the spreadsheet wrote.
     """
     forms: dict[tuple[str, bool, int, bool], list[re.Match[str]]] = {}
     for date in dates:
@@ -291,7 +291,7 @@ def two_forms(dates: Sequence[re.Match[str]], moment: Moment) -> dict[str, str]:
         is_year = len(date["first"]) == len("2026")
         form = date["mark"], is_year, rest.count(":"), _HALF_OF_DAY.search(rest) is not None
         forms.setdefault(form, []).append(date)
-    if len(forms) != 2:  # noqa: PLR2004  the spreadsheet's own form and that of the texts
+    if len(forms) != 2:  # noqa: PLR2004  the spreadsheet's own form and the texts' form
         return {}
     is_dated = {form: any(max(_two_numbers(date)) > _MONTHS for date in found) for form, found in forms.items()}
     if sorted(is_dated.values()) != [False, True]:
@@ -318,7 +318,7 @@ def two_forms(dates: Sequence[re.Match[str]], moment: Moment) -> dict[str, str]:
 def _goes_on_evenly(times: Sequence[datetime]) -> bool:
     """Return whether time goes on without a jump of months."""
     steps = [(after - before).total_seconds() for before, after in pairwise(times)]
-    # Of two steps neither is the usual one.
+    # With two steps, neither is the usual one.
     usual = median(steps) if len(steps) > 2 else 0.0  # noqa: PLR2004
     return not steps or (min(steps) >= 0 and max(steps) <= max(_MONTHLY_S, _USUAL_STEPS * usual))
 
@@ -330,7 +330,7 @@ def _two_numbers(date: re.Match[str]) -> tuple[int, int]:
 
 
 def swap_notes(times: Sequence[datetime | None], *, has_option: bool = True) -> list[Note]:
-    """Return the warning about times, as they follow each other in the file, that look swapped by a spreadsheet."""
+    """Return the warning about times, in file order, that look swapped by a spreadsheet."""
     known = [time for time in times if time]
     try:
         swap = find_swap(known, [_swapped(time) for time in known])

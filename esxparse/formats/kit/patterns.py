@@ -1,6 +1,6 @@
 """Patterns in the TOML file beside a reader: the lines that its program prints, and the parts of a line.
 
-`<N>` in a pattern stands for what `[parts]` calls N; a part may have others in it that follow it there.
+`<N>` in a pattern means part N in `[parts]`. A part may contain parts listed after it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def _compiled(module: str, pattern: str | list[str], flags: re.RegexFlag = re.NO
 def kinds(module: str, section: str = "lines", flags: re.RegexFlag = re.NOFLAG) -> dict[str, re.Pattern[str]]:
     """Return the pattern of each kind of line in a section of the TOML file beside a module.
 
-    A list holds ways in which lines begin, after blanks.
+    A list has alternative beginnings of lines, after blanks.
     """
     return {name: _compiled(module, pattern, flags) for name, pattern in beside(module)[section].items()}
 

@@ -17,7 +17,7 @@ _Result = TypeVar("_Result")
 
 
 def in_utf8(stream: BinaryIO, size: int) -> tuple[BinaryIO, bytes]:
-    """A stream of UTF-8 and its beginning, without a byte order mark; text in UTF-16 at once, read by `size` bytes."""
+    """Return a UTF-8 stream and its beginning, without a byte order mark; UTF-16 is converted at once."""
     head = b""
     while len(head) < len(codecs.BOM_UTF8) and (more := stream.read(len(codecs.BOM_UTF8) - len(head))):
         head += more
@@ -28,7 +28,7 @@ def in_utf8(stream: BinaryIO, size: int) -> tuple[BinaryIO, bytes]:
 
 
 def whole_lines(stream: IO[bytes], size: int, tail: bytes = b"") -> Iterator[bytes]:
-    r"""`tail` and what follows it in a stream, in pieces of whole lines; the last one may have no end.
+    r"""Yield `tail` and the rest of a stream in pieces of whole lines; the last one may have no end.
 
     >>> list(whole_lines(BytesIO(b"2,3\n4,5\n6"), 5, b"1,"))
     [b'1,2,3\n', b'4,5\n', b'6']
@@ -50,9 +50,9 @@ class WholeLines:
     def __init__(self, stream: BinaryIO, rest: bytes, size: int) -> None:
         self.stream = stream
         self.rest = rest
-        """What was read beyond the lines of the last buffer."""
+        """Bytes read after the lines of the last buffer."""
         self.size = size
-        """Bytes of a buffer, unless one line takes more."""
+        """Bytes of a buffer, unless one line is longer."""
         self.ended = False
 
     def fill(self, buffer: bytearray, left: int | None = None, refuse: Callable[[int], None] | None = None) -> int:
@@ -61,7 +61,7 @@ class WholeLines:
         Args:
             buffer: The buffer.
             left: How many bytes of the content are left; None if that is unknown.
-            refuse: Raises an error if a line that has so many bytes without an end is too long.
+            refuse: Raises an error if an unfinished line of so many bytes is too long.
         """
         length = len(self.rest)
         if length >= len(buffer):
@@ -89,7 +89,7 @@ class WholeLines:
 
 
 def in_order(items: Iterable[_Item], work: Callable[[_Item], _Result], workers: int) -> Iterator[_Result]:
-    """The results of the work in the order of the items; few are in memory at a time.
+    """Yield the results of the work in the order of the items; few are in memory at a time.
 
     >>> list(in_order([3, 1, 2], str, 2))
     ['3', '1', '2']
@@ -104,20 +104,20 @@ def in_order(items: Iterable[_Item], work: Callable[[_Item], _Result], workers: 
         while running:
             yield running.popleft().result()
     finally:
-        # Who has enough stops here, in whatever thread, and waits for nothing that is still being read.
+        # A consumer may stop early, in any thread, and does not wait for reads in progress.
         pool.shutdown(wait=False, cancel_futures=True)
 
 
 def large(size: int) -> memoryview:
-    """Memory in large pages, where the system has them."""
-    # Imported where content is read: the help of the command line does not.
+    """Return memory in large pages, if the system has them."""
+    # Imported only to read content: the command line's help does not need it.
     import numpy as np  # noqa: PLC0415
 
     return np.empty(size, np.uint8).data
 
 
 def fill(stream: BinaryIO, room: memoryview) -> Iterator[memoryview]:
-    """The pieces of a stream, read into `room` one after another as long as there is any."""
+    """Yield the pieces of a stream, read into `room` one after another until the stream ends."""
     at = 0
     while read := stream.readinto(room[at : at + _PIECE]):  # type: ignore[attr-defined]
         yield room[at : at + read]

@@ -24,12 +24,12 @@ _ANYWHERE = re.compile(_CLOCK)
 _AFTERNOON = ("p", "μ", "下", "午後", "오후")
 _AFTER_DAY = "일日號. "
 SET_BACK_S = 3600.0
-"""Seconds by which a clock is set back at the end of daylight saving: no midnight lies between two such samples."""
+"""Seconds by which a clock is set back at the end of daylight saving. Such a step does not cross midnight."""
 _CENTURY, _YEAR_DIGITS = 2000, 4
 
 
 def clock(text: str) -> tuple[float, int] | None:
-    """The time of day that a line begins with, in seconds since midnight, and where what follows it begins.
+    """Return the time of day at the beginning of a line, in seconds since midnight, and its end in the line.
 
     >>> clock("08:20:05 PM  all"), clock("20.20.05 all"), clock("20时20分05秒 all"), clock("12:00:01 AM")
     ((73205.0, 11), (73205.0, 8), (73205.0, 9), (1.0, 11))
@@ -50,7 +50,7 @@ def _seconds(found: re.Match[str]) -> float:
 
 
 def is_clock(text: str) -> bool:
-    """Whether a text is a time of day, with a zone at most.
+    """Return whether a text is a time of day, with a zone at most.
 
     >>> is_clock("20.42.21 CET"), is_clock("20.04.21 20:42:21")
     (True, False)
@@ -61,23 +61,23 @@ def is_clock(text: str) -> bool:
 
 
 def in_halves(text: str) -> bool:
-    """Whether a time of day in a text is of a clock with AM and PM."""
+    """Return whether a time of day in a text is from a clock with AM and PM."""
     found = _ANYWHERE.search(text)
     return bool(found and (found["half"] or found["before"]))
 
 
 def has_clock(text: str) -> bool:
-    """Whether a text has a time of day."""
+    """Return whether a text has a time of day."""
     return bool(_ANYWHERE.search(text))
 
 
 def has_date(text: str) -> bool:
-    """Whether a date of numbers stands in a text."""
+    """Return whether a text has a numeric date."""
     return bool(DATE.search(text))
 
 
 def day_of(text: str, order: str) -> date | None:
-    """The date in a text; None if there is no date in that order.
+    """Return the date in a text; None if there is no date in that order.
 
     >>> day_of("22. 11. 2026", "dmy"), day_of("2026年11月22日", "ymd"), day_of("13/13/26", "mdy")
     (datetime.date(2026, 11, 22), datetime.date(2026, 11, 22), None)
@@ -95,7 +95,7 @@ def day_of(text: str, order: str) -> date | None:
 
 
 def with_zone(text: str) -> bool:
-    """Whether a time needs no zone: ISO 8601 with an offset, seconds since 1970, or marked as UTC.
+    """Return whether a time needs no zone: ISO 8601 with an offset, seconds since 1970, or marked as UTC.
 
     >>> with_zone("2026-11-22T20:42:24+0100"), with_zone("1795380141"), with_zone("2026-11-22 20:42:24 UTC")
     (True, True, True)
@@ -104,7 +104,7 @@ def with_zone(text: str) -> bool:
 
 
 def is_moment(line: str) -> bool:
-    """Whether a line is a date and a time of day, with a zone at most.
+    """Return whether a line is a date and a time of day, with a zone at most.
 
     >>> [is_moment(line) for line in ("2026년 11월 22일 20시 42분 05초", "11/22/26 08:42:05 PM IST", "sda 1.00")]
     [True, True, False]
@@ -119,7 +119,7 @@ def is_moment(line: str) -> bool:
 
 
 def moment(text: str, order: DateOrder, zone: str | None = None) -> datetime | None:
-    """The time in a text: a date and a time of day, or seconds since 1970; without a zone in `zone`, or else in UTC.
+    """Return the time in a text: date and time of day, or seconds since 1970; in `zone` or UTC if it has no zone.
 
     >>> moment("22.11.26 20:42:24", "dmy").isoformat(), moment("2026-11-22T20:42:24+0100", "ymd").isoformat()
     ('2026-11-22T20:42:24+00:00', '2026-11-22T19:42:24+00:00')
@@ -140,7 +140,7 @@ def moment(text: str, order: DateOrder, zone: str | None = None) -> datetime | N
 
 
 def in_utc(moment: datetime, zone: str | None) -> datetime:
-    """A time by a clock of that zone, in UTC; by a clock of UTC where none is given.
+    """Return a time by the clock of that zone, in UTC; without a zone, the clock is UTC.
 
     >>> in_utc(datetime(2026, 7, 1, 12), "Europe/Berlin").isoformat(), in_utc(datetime(2026, 7, 1), "-05:30").hour
     ('2026-07-01T10:00:00+00:00', 5)
@@ -149,24 +149,24 @@ def in_utc(moment: datetime, zone: str | None) -> datetime:
 
 
 def of_zone(zone: str | None) -> str:
-    """What a note says of times that have no zone."""
+    """Return a note's text about times without a zone."""
     return f"times have no zone: those of {zone}, as requested" if zone else "times have no zone: taken as UTC"
 
 
 def unused_zone(zone: str) -> str:
-    """The warning about a zone that is given in vain."""
+    """Return the warning about a given zone that is not used."""
     return f"zone {zone} is not used: no time in the file is without a zone"
 
 
 def of_order(text: str, order: DateOrder) -> str:
-    """The warning about dates whose order is a guess."""
+    """Return the warning about dates with a guessed order."""
     example = text[:20].split("\t", maxsplit=1)[0].strip()
     first = {"m": "month", "d": "day", "y": "year"}[order[0]]
     return f"dates such as {example!r} are read with the {first} first: set date_order if that is wrong"
 
 
 def days(first: date, clocks: Sequence[float]) -> list[date]:
-    """The day of each time of day, where time goes on from the first day: past midnight the next one begins.
+    """Return the day of each time of day, from the first day on; past midnight the next day begins.
 
     >>> days(date(2026, 11, 22), [86380.0, 86390.0, 10.0])[-1]
     datetime.date(2026, 11, 23)
@@ -175,9 +175,9 @@ def days(first: date, clocks: Sequence[float]) -> list[date]:
 
 
 def days_after(clocks: Sequence[float | None]) -> list[int]:
-    """For each time of day, how many midnights lie between it and the first.
+    """Return, for each time of day, the number of midnights since the first.
 
-    One damaged stamp is not a midnight: all samples before a midnight are later in the day than those after it.
+    One damaged stamp is not a midnight: all samples before a midnight are later in the day than all after it.
 
     >>> days_after([86380, 86390, 0, 10, 20]), days_after([10, 86390, 20, 30]), days_after([86380, 5, 86395])
     ([0, 0, 1, 1, 1], [0, 0, 0, 0], [0, 0, 0])

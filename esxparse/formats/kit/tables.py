@@ -15,24 +15,24 @@ from esxparse.formats.kit.numbers import number, whole
 from esxparse.schema import TYPES, Schema
 
 Row = dict[str, Any]
-"""A row of a table by column; what is not known may be left out."""
+"""A row of a table by column, optionally without unknown values."""
 
 data = toml.beside
 
 
 _KEYS = ("about", "columns", "like")
 _KINDS = (*TYPES, "enum")
-"""Types of columns; readers that have an `enum` make its type themselves."""
+"""Types of columns; readers with an `enum` make its type themselves."""
 _READ: Mapping[pl.DataType | None, Callable[[str], float | None]] = {pl.Int64(): whole, pl.Float64(): number}
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a reader, as the TOML file beside it declares it."""
+    """A table of a reader, as declared in the TOML file beside it."""
 
     name: str
     about: str
-    """What a row is."""
+    """The meaning of a row."""
     columns: Mapping[str, tuple[str, str]]
     """Type and meaning by name; the unit ends the name, or is in the meaning."""
 
@@ -45,7 +45,7 @@ class Table:
 def _check(path: Path, name: str, table: Mapping[str, Any]) -> None:
     """Refuse keys and types that a declared table cannot have.
 
-    Raises EsxparseError: There is one; or it does not say what a row is.
+    Raises EsxparseError: A key or type is wrong, or the meaning of a row is missing.
     """
     place = f"{path.with_suffix('.toml').name}: [tables.{name}]"
     for key in table:
@@ -59,9 +59,9 @@ def _check(path: Path, name: str, table: Mapping[str, Any]) -> None:
 
 
 def tables_in(path: Path) -> Iterator[Table]:
-    """The tables that a TOML file declares: `[tables.NAME]`, `about` and `columns.NAME = [type, meaning]`.
+    """Yield the tables that a TOML file declares: `[tables.NAME]`, `about` and `columns.NAME = [type, meaning]`.
 
-    `like` is another file with a table of that name: its columns follow.
+    `like` is another file with a table of that name, whose columns are appended.
     """
     for name, table in data(str(path)).get("tables", {}).items():
         _check(path, name, table)
@@ -72,12 +72,12 @@ def tables_in(path: Path) -> Iterator[Table]:
 
 
 def schemas(module: str) -> dict[str, Schema]:
-    """Tables by name, with the columns that the TOML file beside a module gives them."""
+    """Return tables by name, with the columns in the TOML file beside a module."""
     return {table.name: table.schema for table in tables_in(Path(module))}
 
 
 def typed(row: Mapping[str, Any], columns: Schema) -> Row:
-    """The row with the numbers that its texts spell, where their columns have numbers.
+    """Return the row with texts converted to numbers in columns of numbers.
 
     >>> typed({"count": "12", "host": "12"}, {"count": pl.Int64(), "host": pl.String()})
     {'count': 12, 'host': '12'}
@@ -89,7 +89,7 @@ def typed(row: Mapping[str, Any], columns: Schema) -> Row:
 
 
 def picked(found: Mapping[str, Any], names: Mapping[str, str], read: Callable[[Any], Any]) -> Row:
-    """A row of the values that `names` has by column, each as `read` reads it; None if it is not there.
+    """Return a row of the values that `names` lists by column, each converted by `read`; None if a value is missing.
 
     >>> picked({"Cpu": "7", "Fan": "fast"}, {"cpu_watts": "Cpu", "fan_watts": "Fan"}, str)
     {'cpu_watts': '7', 'fan_watts': 'fast'}
@@ -98,18 +98,18 @@ def picked(found: Mapping[str, Any], names: Mapping[str, str], read: Callable[[A
 
 
 def known(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts that are known."""
+    """Return the facts that are not None."""
     return {name: value for name, value in facts.items() if value is not None}
 
 
 def distinct(values: Iterable[Any]) -> int | None:
-    """How many different values there are; None if one is unknown."""
+    """Return the number of distinct values; None if one is unknown."""
     found = set(values)
     return None if None in found or not found else len(found)
 
 
 def frame(rows: Iterable[Mapping[str, Any] | tuple[Any, ...]], columns: Schema) -> pl.DataFrame:
-    """The rows, by name or in the order of the columns, as a frame; what is not named is null."""
+    """Return the rows, by name or in column order, as a frame; missing names become null."""
     kept = list(rows)
     if kept and isinstance(kept[0], tuple):
         return pl.DataFrame(kept, schema=columns, orient="row")
@@ -120,5 +120,5 @@ def frame(rows: Iterable[Mapping[str, Any] | tuple[Any, ...]], columns: Schema) 
 def frames(
     tables: Mapping[str, tuple[Sequence[Mapping[str, Any] | tuple[Any, ...]], Schema]],
 ) -> dict[str, pl.LazyFrame]:
-    """Tables by name from rows and columns; without empty ones."""
+    """Return tables by name from rows and columns, without empty ones."""
     return {name: frame(rows, columns).lazy() for name, (rows, columns) in tables.items() if rows}

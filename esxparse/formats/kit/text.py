@@ -1,4 +1,4 @@
-"""The text of a file that is read whole, in any encoding it may have been saved in."""
+"""The text of a file that is read whole, in any encoding."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _SHOWS = 256
-"""Bytes in which text of UTF-16 that tools print has a zero."""
+"""Bytes within which UTF-16 text of tools has a zero."""
 
 _HALF = re.compile(
     r"(?<!\\)\\u(?:[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
     r"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u)[dD][c-fC-F][0-9a-fA-F]{2})"
 )
-"""Half of a character in JSON: no text may hold it."""
+"""Half of a character in JSON, which text must not contain."""
 
 _NUMBER = re.compile(r"(?<![\w.])(?:[-+]?(?:\d[\d.]*(?:[eE][-+]?\d*)?|\.\d*|0[xX][0-9a-fA-F]*)|(?<!\S)[-+])\Z")
-"""A number at the end of a text that has no end: the digits that are there are a number too, and another one."""
+"""A number at the end of a text without a line end. If digits are missing, the rest is another valid number."""
 _CLOSED = ("}", "]", ">")
-"""What stands at the end of JSON and XML."""
+"""The last character of JSON and XML."""
 _ABOVE = 3
 _LONGEST = 100
-"""Characters at the end that are looked at: a number is shorter."""
+"""Characters at the end that are checked: a number is shorter."""
 
 
 @dataclass(frozen=True)
@@ -38,23 +38,23 @@ class Text:
     """The text of a file, and notes on its bytes."""
 
     text: str
-    """With line ends as one newline each."""
+    """With one newline for each line end."""
     notes: tuple[Note, ...] = ()
 
     def lines(self) -> list[str]:
-        """The lines, without their ends; line 1 is the first."""
+        """Return the lines, without their ends; line 1 is the first."""
         return self.text.split("\n")
 
     @property
     def unfinished(self) -> int | None:
-        """The line that the file ends in, where it has no end."""
+        """The number of the last line if it has no line end."""
         if self.text.endswith("\n"):
             return None
         before, _, last = self.text.rpartition("\n")
         return before.count("\n") + ("\n" in self.text) + 1 if last.strip() else None
 
     def without_cut_line(self) -> Text:
-        r"""The text without its last line, where that has no end and a number at its end.
+        r"""Return the text without its last line if that line has no end and ends in a number.
 
         >>> Text("MHz: 2394.375\nMHz: 23").without_cut_line().text
         'MHz: 2394.375\n'
@@ -65,7 +65,7 @@ class Text:
         return Text(before + newline, (*self.notes, self.cut_note()))
 
     def without_cut_number(self, instead: str = "") -> Text:
-        """The text with `instead` in the place of a number at its very end."""
+        """Return the text with `instead` in place of a number at its very end."""
         begin = self.text.rfind("\n") + 1
         found = _NUMBER.search(self.text, begin)
         if found is None or _is_printed_whole(self.text[: max(begin - 1, 0)], self.text[begin:]):
@@ -73,7 +73,7 @@ class Text:
         return Text(self.text[: found.start()] + instead, (*self.notes, self.cut_note("that number is left out")))
 
     def _noted(self) -> Text:
-        """The text, with a note where its last line has no end and nothing in it says that it is whole."""
+        """Return the text, with a note if its last line has no end and may be incomplete."""
         line = self.unfinished
         if line is None or self.text[-_LONGEST:].rstrip().endswith(_CLOSED):
             return self
@@ -81,17 +81,17 @@ class Text:
         return Text(self.text, (*self.notes, note))
 
     def cut_note(self, what: str = "left out") -> Note:
-        """The warning about a number at the very end."""
+        """Return the warning about a number at the very end."""
         return cut_note(self.text.count("\n") + 1, what)
 
 
 def cut_note(line: int, what: str = "left out") -> Note:
-    """The warning about a number at the very end of a file, in its last line."""
+    """Return the warning about a number at the very end of a file, in its last line."""
     return Note(f"the last line has no line end, so its last number may be cut: {what}", line, severity="warning")
 
 
 def _is_printed_whole(before: str, last: str) -> bool:
-    """Whether a number at the end has the decimals, two or more, of those that end the lines above: none is missing."""
+    """Return whether a number at the end has as many decimals, two or more, as the lines above: none is missing."""
     ends = [line.rstrip().rpartition(".")[2] for line in before.rstrip().rsplit("\n", _ABOVE)[-_ABOVE:]]
     above = {len(decimals) for decimals in ends if decimals.isdecimal()}
     decimals = last.rpartition(".")[2]
@@ -99,7 +99,7 @@ def _is_printed_whole(before: str, last: str) -> bool:
 
 
 def may_be_cut(line: str) -> bool:
-    """Whether a line without an end has a number at its end, of which digits may be missing.
+    """Return whether a line without an end has a number at its end that may have lost digits.
 
     >>> may_be_cut("3.00 48112"), may_be_cut("Watts | 25."), may_be_cut("214 Watts"), may_be_cut("flags: sse2")
     (True, True, False, False)
@@ -108,7 +108,7 @@ def may_be_cut(line: str) -> bool:
 
 
 def decode(content: bytes) -> Text:
-    r"""The text of `content`: UTF-8, UTF-16 with its mark, or else Windows-1252.
+    r"""Return the text of `content`: UTF-8, UTF-16 with its mark, or else Windows-1252.
 
     >>> decode("caf\u00e9\r\n".encode("utf-16")).text
     'café\n'
@@ -132,7 +132,7 @@ def decode(content: bytes) -> Text:
         line = text.count("\n", 0, text.index("\0")) + 1
         notes.warn(f"{text.count(chr(0)):,} NUL characters left out: part of the file was lost", line)
         text = text.replace("\0", "")
-    # One character is looked for in a tenth of the time that more take.
+    # Searching for one character takes a tenth of the time of longer texts.
     if "\\" in text and ("\\ud" in text or "\\uD" in text) and (halves := list(_HALF.finditer(text))):
         line = text.count("\n", 0, halves[0].start()) + 1
         notes.warn(f"{len(halves):,} unpaired surrogates ({halves[0][0]}): shown as \ufffd", line)
@@ -144,7 +144,7 @@ def decode(content: bytes) -> Text:
 
 
 def cells_of(line: str, delimiter: str = ",") -> list[str]:
-    """The cells of a line of CSV, without blanks around them; none if one is longer than the csv module takes."""
+    """Return the cells of a line of CSV, without blanks around them; empty if one is too long for the csv module."""
     try:
         return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])]
     except csv.Error:

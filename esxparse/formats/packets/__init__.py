@@ -1,22 +1,22 @@
-"""Packet traces of NFS and iSCSI: pcap and pcapng (decoded by tshark), and what tshark printed elsewhere.
+"""Packet traces of NFS and iSCSI: pcap and pcapng (decoded by tshark), and output of tshark from elsewhere.
 
-A capture file is handed to the program tshark, which is looked for on the PATH; its output is read as it comes. Where
-tshark is not installed, run it elsewhere and open what it prints, either of
+A capture file is passed to the program tshark on the PATH; its output is read as it arrives. If
+tshark is not installed, run it elsewhere and open its output, either of
 
     tshark -n -r trace.pcap -T ek -J "frame ip ipv6 tcp udp rpc nfs iscsi scsi" > trace.json
     tshark -n -r trace.pcap -T fields -E header=y -e frame.time_epoch -e ... > trace.tsv
 
 with the fields that `esxparse.formats.packets.tshark.command` lists (`-T fields` is smaller and reads faster). NFS is
-found on any port. iSCSI on a port other than 3260 is often found too; where it is not, decode it elsewhere with
+found on any port. iSCSI on a port other than 3260 is often found too; if not, decode it elsewhere with
 `-d tcp.port==860,iscsi` added to either command.
 
-`block_size_bytes` is what READ CAPACITY said if it is in the trace; else, of each LUN, the most frequent of
-size_bytes / blocks of its reads and writes; else 512, which is assumed. A note says which.
-A packet that TCP sent again is not a second request. A trace taken where packets pass twice (both sides of a router, a
-bond and its members) counts them as retransmissions. Where only the beginning of packets was captured (`-s 128`),
+`block_size_bytes` is from READ CAPACITY if the trace has it; else, for each LUN, the most frequent of
+size_bytes / blocks of its reads and writes; else 512, which is assumed. A note shows which.
+A TCP retransmission is not a second request. If packets pass the capture point twice (both sides of a router, a
+bond and its members), they are counted as retransmissions. If only the beginning of packets was captured (`-s 128`),
 requests that begin in the middle of a packet are missing; a note counts such packets.
 
-Source: display filter reference of Wireshark, and what TShark 4.0 prints for one message of each kind; RFC 1813, 7530,
+Source: display filter reference of Wireshark, and TShark 4.0's output for one message of each kind; RFC 1813, 7530,
 8881 (NFS), 5531 (RPC), 7143 (iSCSI); SBC-3. Assumed: other releases of tshark print the same values in the same order.
 """
 
@@ -56,7 +56,7 @@ def _is_capture(head: bytes) -> bool:
 
 
 def recognise(head: Head) -> bool:
-    """Whether it begins as pcap or pcapng, as a table with the names of tshark's fields, or as its JSON lines."""
+    """Return whether a file begins like pcap or pcapng, a table with tshark's field names, or its JSON lines."""
     if _is_capture(head.content):
         return True
     line = head.text[:65536].partition("\n")[0]
@@ -64,7 +64,7 @@ def recognise(head: Head) -> bool:
 
 
 def read(source: Source) -> Recording:
-    """Reads a packet trace; a capture file by way of tshark."""
+    """Read a packet trace; a capture file through tshark."""
     notes = Notes()
     if not _is_capture(source.head.content):
         return _recording(source, decoded_elsewhere(source, notes), notes)
@@ -120,11 +120,11 @@ _ODD = {
     "unmatched": "replies whose request is not in the trace left out",
     "other": "RPC messages of other programs (portmap, mount, lock) left out",
 }
-"""What is counted, and what is said where it is not 0."""
+"""Names of counts, and the text of a note if a count is not 0."""
 
 
 def _notes(tally: Counter[str], tables: dict[str, pl.DataFrame]) -> list[Note]:
-    """Notes on the whole trace."""
+    """Return notes on the whole trace."""
     told = Notes(Note(f"{tally[of]:,} {text}", severity="warning") for of, text in _BAD.items() if tally[of])
     told += [Note(f"{tally[of]:,} {text}") for of, text in _ODD.items() if tally[of]]
     if not {"nfs", "iscsi"} & {*tables}:

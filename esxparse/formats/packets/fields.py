@@ -1,4 +1,4 @@
-"""What tshark is asked for, as frames; how the fields of one packet are dealt out to the messages in it."""
+"""The fields requested from tshark, as frames; and the assignment of a packet's fields to the messages in it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _NANOSECONDS = 1_000_000_000
 
 
 def names() -> dict[str, Any]:
-    """The tables of `names.toml`."""
+    """Return the tables of `names.toml`."""
     return data(__file__, "names.toml")
 
 
 def _last(field: str) -> pl.Expr:
-    # In a tunnel there are several: the innermost packet is the one that is looked into.
+    # A tunnel has several: the innermost packet is the relevant one.
     return pl.col(field).str.extract(r"([^,]*)$", 1).replace("", None)
 
 
@@ -29,7 +29,7 @@ def _integer(field: str) -> pl.Expr:
 
 
 def _epoch() -> pl.Expr:
-    """Nanoseconds since 1970, of seconds with a fraction or of an ISO time, which newer releases print as JSON."""
+    """Return nanoseconds since 1970, from seconds with a fraction or an ISO time (JSON of newer releases)."""
     text = pl.col("frame.time_epoch").str.extract(r"^([^,]*)", 1)
     parts = text.str.extract_groups(r"^(-?\d{1,10})(?:\.(\d{1,9})\d*)?$")
     whole = parts.struct.field("1").cast(pl.Int64, strict=False)
@@ -39,10 +39,10 @@ def _epoch() -> pl.Expr:
 
 
 def prepared(batch: pl.DataFrame) -> pl.DataFrame:
-    """The batch with all fields, and with these columns before them.
+    """Return the batch with all fields, and these columns before them.
 
     ns                       i64  nanoseconds since 1970
-    number, length, captured i64  number of the packet, its bytes on the wire, those of them in the capture
+    number, length, captured i64  number of the packet, its bytes on the wire, and its captured bytes
     cut                      bool part of the packet was not captured, or it is malformed
     src, dst                 str  addresses
     sport, dport             i64  TCP or UDP ports
@@ -68,7 +68,7 @@ def prepared(batch: pl.DataFrame) -> pl.DataFrame:
 
 
 def messages(batch: pl.DataFrame, fields: Sequence[str]) -> Iterator[tuple[dict[str, Any], Frame]]:
-    """The packets of a prepared batch that have the first of `fields`: what is known of each, and its fields."""
+    """Yield facts and fields of the packets of a prepared batch that have the first of `fields`."""
     facts = ("ns", "number", "cut", "src", "dst", "sport", "dport", "stream")
     some = batch.filter(pl.col(fields[0]).is_not_null() & pl.col("ns").is_not_null()).select(*facts, *fields)
     for row in some.iter_rows():
@@ -79,22 +79,22 @@ def messages(batch: pl.DataFrame, fields: Sequence[str]) -> Iterator[tuple[dict[
 
 TCP_EVENTS: dict[str, str] = names()["tcp_events"]
 NFS_FIELDS = (*names()["fields"]["nfs"],)
-"""Those of RPC and NFS messages."""
+"""Fields of RPC and NFS messages."""
 ISCSI_FIELDS = (*names()["fields"]["iscsi"], *names()["fields"]["lba"])
-"""Those of iSCSI and SCSI messages."""
+"""Fields of iSCSI and SCSI messages."""
 FIELDS: tuple[str, ...] = (*names()["fields"]["frame"], *TCP_EVENTS.values(), *NFS_FIELDS, *ISCSI_FIELDS)
-"""All, of frames and of the messages in them."""
+"""All fields, of frames and of the messages in them."""
 
 NEEDED = ("frame.time_epoch",)
 
 
 Frame = dict[str, list[str]]
-"""The fields of a frame that it has, each with its values in the order of the frame."""
+"""The fields that a frame has, each with its values in the order of the frame."""
 
 
 @lru_cache(1 << 12)
 def number(text: str | None) -> int | None:
-    """The number in a field, as tshark prints it: decimal, `0x...`, or a truth; else none.
+    """Return the number in a field, as tshark prints it: decimal, `0x...`, or a truth value; else None.
 
     >>> number("0x2a"), number("42"), number("True"), number("odd"), number("9" * 40)
     (42, 42, 1, None, None)
@@ -106,11 +106,12 @@ def number(text: str | None) -> int | None:
 
 
 def deal(values: Sequence[str], wanted: Sequence[int], *, cut: bool = False) -> list[list[str] | None]:
-    """Shares out the values of one field to the messages of a frame; None if it cannot be told whose they are.
+    """Share out the values of one field to the messages of a frame; None if the shares are unknown.
 
-    tshark prints a field once for a frame, with the values of all its messages in their order. How many each message
-    has is known from its kind: `wanted`, -1 for any number. Of several such messages those between the first and the
-    last cannot be told. A frame that was `cut` has too few, and they are missing at its end.
+    tshark prints a field once for a frame, with the values of all its messages in order. The kind of a message
+    determines its number of values: `wanted`, -1 for any number. If several messages may have any number, all between
+    the first and the last of them are unknown. A frame that was `cut` has too few values, and they are missing at its
+    end.
 
     >>> deal(["8192", "512", "0"], [1, 0, 2])
     [['8192'], [], ['512', '0']]
@@ -144,21 +145,21 @@ def deal(values: Sequence[str], wanted: Sequence[int], *, cut: bool = False) -> 
 
 
 def conversation(facts: dict[str, Any], identity: int | None, *, asks: bool) -> tuple[Any, ...]:
-    """What a request and its reply have in common: connection, ends, and the number that tells one from another."""
+    """Return the key that a request shares with its reply: connection, ends, and its identifying number."""
     ends = (facts["src"], facts["sport"]), (facts["dst"], facts["dport"])
     return (facts["stream"], *(ends if asks else ends[::-1]), identity)
 
 
 def counts(table: Mapping[str, int], kinds: Sequence[int | None]) -> list[int]:
-    """How often a field stands in messages of these kinds; of an unknown kind any number of times."""
+    """Return how often a field occurs in messages of these kinds; any number of times for an unknown kind."""
     return [-1 if kind is None else table.get(str(kind), 0) for kind in kinds]
 
 
 def first(values: Sequence[str] | None) -> int | None:
-    """The number in the first value, where there is one."""
+    """Return the number in the first value, if there is one."""
     return number(values[0]) if values else None
 
 
 def can_be_told(values: Sequence[str] | None) -> bool:
-    """Whether it is known whose the values are, and the first of them, where there is one, is a number."""
+    """Return whether the shares are known, and the first value, if there is one, is a number."""
     return values is not None and (not values or number(values[0]) is not None)

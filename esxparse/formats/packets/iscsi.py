@@ -1,4 +1,4 @@
-"""The table `iscsi`: SCSI commands and what ended them."""
+"""The table `iscsi`: SCSI commands and the messages that ended them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Pending = dict[tuple[Any, ...], Row]
 
 
 def pair(batch: pl.DataFrame, pending: Pending, tally: Counter[str]) -> Iterator[Row]:
-    """The commands of a batch that were ended in it; those that were not stay in `pending`."""
+    """Yield the commands of a batch that ended in it; the others stay in `pending`."""
     for facts, fields in messages(batch, ISCSI_FIELDS):
         kinds = [number(text) for text in fields["iscsi.opcode"]]
         with_tag = [int(kind not in _WITHOUT_TAG) for kind in kinds]
@@ -34,7 +34,7 @@ def pair(batch: pl.DataFrame, pending: Pending, tally: Counter[str]) -> Iterator
                 row |= {"stream": facts["stream"], "frame": facts["number"]}
                 key = conversation(facts, row["tag"], asks=True)
                 if key in pending:
-                    # The tag is in use again, so the earlier command was given up.
+                    # The tag is in use again, so the earlier command was abandoned.
                     yield pending.pop(key)
                 pending[key] = row
         for tag, status in _endings(kinds, tags, fields, cut=facts["cut"]):
@@ -53,7 +53,7 @@ def _capacity(command: Row, fields: Frame) -> Row:
 def _endings(
     kinds: list[int | None], tags: list[int | None], fields: Frame, *, cut: bool
 ) -> Iterator[tuple[int | None, str | None]]:
-    """Tag and status of each message that ends a command: a response, or the last data of a read."""
+    """Yield tag and status of each message that ends a command: a response, or the last data of a read."""
     if not {_RESPONSE, _DATA_IN} & {*kinds}:
         return
     flags = deal(fields.get("iscsi.scsidata.S", ()), [int(kind == _DATA_IN) for kind in kinds], cut=cut)
@@ -71,7 +71,7 @@ def _status(state: int | None) -> str | None:
 
 
 def _opcodes(fields: Frame, commands: int) -> list[tuple[int | None, str | None]] | None:
-    """Operation code and name of each command of a frame, in order; None if they cannot be told."""
+    """Return operation code and name of each command of a frame, in order; None if they are unknown."""
     labels, codes = fields.get("scsi", []), fields.get("scsi_sbc.opcode", [])
     named = [label.removeprefix(_CDB).upper().replace("0X", "0x") for label in labels if label.startswith(_CDB)]
     if len(labels) == len(codes):
@@ -84,21 +84,21 @@ def _opcodes(fields: Frame, commands: int) -> list[tuple[int | None, str | None]
 
 
 def _luns(kinds: list[int | None], fields: Frame, *, cut: bool) -> list[list[str] | None]:
-    """The LUN of each message: twice in a command, once in other messages, and again before the data in it."""
+    """Return the LUN of each message: twice in a command, once in other messages, and again before the data in it."""
     values = fields.get("scsi.lun", [])
     if len({*values}) == 1:
         return [values[:1]] * len(kinds)
     lengths = deal(fields.get("iscsi.datasegmentlength", ()), [1] * len(kinds), cut=cut)
     with_data = [int((first(length) or 0) > 0) for length in lengths]
     payloads = sum(not label.startswith(_CDB) for label in fields.get("scsi", ()))
-    # Data of a command that is not in the trace is not looked into.
+    # tshark does not decode data of a command that is not in the trace.
     own = {_COMMAND: 2, _DATA_OUT: 1} if payloads == sum(with_data) else {_COMMAND: 2}
     wanted = [own[kind] + data if kind in own else -1 for kind, data in zip(kinds, with_data, strict=True)]
     return deal(values, wanted, cut=cut)
 
 
 def _commands(kinds: list[int | None], tags: list[int | None], fields: Frame, *, cut: bool) -> Iterator[Row]:
-    """A row for each command of a frame."""
+    """Yield a row for each command of a frame."""
     places = [place for place, kind in enumerate(kinds) if kind == _COMMAND]
     sizes = deal(fields.get("iscsi.scsicommand.expecteddatatransferlength", ()), [1] * len(places), cut=cut)
     luns = _luns(kinds, fields, cut=cut)
@@ -123,7 +123,7 @@ def _commands(kinds: list[int | None], tags: list[int | None], fields: Frame, *,
 
 
 def _numbers(known: list[dict[str, str]], fields: Frame, *, cut: bool) -> list[tuple[int | None, int | None]]:
-    """Address and number of blocks of each command, from the fields that commands of its kind have."""
+    """Return address and number of blocks of each command, from the fields that commands of its kind have."""
     dealt = {
         field: deal(fields.get(field, ()), [int(field in kind.values()) for kind in known], cut=cut)
         for field in {field for kind in known for field in (kind.get("lba"), kind.get("blocks")) if field}

@@ -39,7 +39,7 @@ def _handle(share: list[str] | None) -> str | None:
 
 
 def calls_3(procedures: list[int | None], fields: Frame, *, cut: bool) -> list[list[Row]]:
-    """A row for each call of version 3."""
+    """Return a row for each call of version 3."""
     known = names()["nfs3"]
     offset, size, stable, handle = (
         _share(fields, field, counts(known["call"][field], procedures), cut=cut)
@@ -57,7 +57,7 @@ def calls_3(procedures: list[int | None], fields: Frame, *, cut: bool) -> list[l
 
 
 def named(table: list[str], procedure: int | None) -> str | None:
-    """The name of a procedure."""
+    """Return the name of a procedure."""
     if procedure is None:
         return None
     return table[procedure] if 0 <= procedure < len(table) else f"procedure {procedure}"
@@ -68,7 +68,7 @@ def _stability(how: int | None) -> str | None:
 
 
 def _operations(fields: Frame, calls: list[bool], *, cut: bool) -> list[list[int]] | None:
-    """The operations of each message of version 4; None if they cannot be told."""
+    """Return the operations of each message of version 4; None if they are unknown."""
     sizes = deal(fields.get("nfs.ops.count", ()), [1 if call else 0 for call in calls], cut=cut)
     if any(size is None for size in sizes):
         return None
@@ -81,7 +81,7 @@ def _operations(fields: Frame, calls: list[bool], *, cut: bool) -> list[list[int
 def _by_operation(
     fields: Frame, kind: str, operations: list[list[int]], *, cut: bool
 ) -> dict[str, list[list[list[str] | None]]]:
-    """For each field the values of each operation of each message."""
+    """Return, for each field, the values of each operation of each message."""
     flat: list[int | None] = [code for codes in operations for code in codes]
     dealt = {}
     for field, table in names()["nfs4"][kind].items():
@@ -98,7 +98,7 @@ def _compound_name(codes: list[int]) -> str:
 
 
 def calls_4(procedures: list[int | None], fields: Frame, *, cut: bool) -> list[list[Row]]:
-    """For each compound of version 4 a row for each READ, WRITE and COMMIT in it, or one for the whole."""
+    """Return, for each compound of version 4, a row for each READ, WRITE and COMMIT, or one for the whole."""
     compounds = [procedure == 1 for procedure in procedures]
     if (operations := _operations(fields, compounds, cut=cut)) is None:
         return [[{"operation": "COMPOUND" if one else "NULL", "told": not one}] for one in compounds]
@@ -135,11 +135,11 @@ def _status(status: int | None) -> str | None:
 
 
 def replies_3(procedures: list[int | None], fields: Frame, accepted: list[bool], *, cut: bool) -> list[list[Row]]:
-    """What each reply of version 3 says."""
+    """Return the results in each reply of version 3."""
     known, called = names()["nfs3"]["reply"], names()["nfs3"]["procedures"]
     has_status = [int(ok and procedure != 0) for ok, procedure in zip(accepted, procedures, strict=True)]
     status = [first(share) for share in _share(fields, "nfs.status3", has_status, cut=cut)]
-    # An error comes without a count; nor does a procedure that the table lacks.
+    # An error comes without a count; so does a procedure that is not in the table.
     done = [procedure if state == 0 else -1 for procedure, state in zip(procedures, status, strict=True)]
     size, committed = (
         _share(fields, field, counts(known[field], done), cut=cut) for field in ("nfs.count3", "nfs.write.committed")
@@ -157,13 +157,13 @@ def replies_3(procedures: list[int | None], fields: Frame, accepted: list[bool],
 
 
 def replies_4(procedures: list[int | None], fields: Frame, accepted: list[bool], *, cut: bool) -> list[list[Row]]:
-    """What each reply of version 4 says: first of the whole, then of each operation, by its place."""
+    """Return the results in each reply of version 4: first of the whole, then of each operation, by its place."""
     compounds = [ok and procedure == 1 for ok, procedure in zip(accepted, procedures, strict=True)]
     if (operations := _operations(fields, compounds, cut=cut)) is None:
         return [[{}] for _ in compounds]
     with_status = [1 + len(codes) if one else 0 for one, codes in zip(compounds, operations, strict=True)]
     statuses = _share(fields, "nfs.nfsstat4", with_status, cut=cut)
-    # What failed has no result.
+    # Failed operations have no result.
     worked = [
         [code if _worked(states, place) else -1 for place, code in enumerate(codes, 1)]
         for codes, states in zip(operations, statuses, strict=True)
@@ -192,7 +192,7 @@ _CALL, _REPLY = 0, 1
 _V3, _V4 = 3, 4
 
 Pending = dict[tuple[Any, ...], list["Row"]]
-"""Calls that wait for their reply: a call of version 4 may ask for several reads and writes, a row each."""
+"""Calls that wait for their reply: a call of version 4 may request several reads and writes, with a row each."""
 
 
 def _version(fields: Frame) -> int | None:
@@ -201,11 +201,11 @@ def _version(fields: Frame) -> int | None:
 
 
 _DONE = ("nfs.count3", "nfs.count4", "nfs.read.data_length")
-"""What says in a reply how much was done."""
+"""The fields of a reply with the amount done."""
 
 
 def pair(batch: pl.DataFrame, pending: Pending, tally: Counter[str]) -> Iterator[Row]:
-    """The calls of a batch that got their reply in it; those that wait for theirs stay in `pending`."""
+    """Yield the calls of a batch whose reply is in it; the others stay in `pending`."""
     for facts, fields in messages(batch, NFS_FIELDS):
         xids = [number(text) for text in fields["rpc.xid"]]
         programs = [number(text) for text in fields.get("rpc.program", ())] or [_NFS] * len(xids)
@@ -232,7 +232,7 @@ def _procedures(fields: Frame, version: int | None, ours: list[int], messages: i
 
 
 class _Packet(NamedTuple):
-    """What is known of a packet, its fields, the places of NFS among its messages, and the transaction of each."""
+    """Facts of a packet, its fields, the places of NFS among its messages, and the transaction of each."""
 
     facts: dict[str, Any]
     fields: Frame
@@ -266,7 +266,7 @@ def _ask(packet: _Packet, pending: Pending, tally: Counter[str]) -> None:
 
 
 def _accepted(fields: Frame, kinds: list[int | None], *, cut: bool) -> list[int | None]:
-    """The accept state of each message that is a reply: 0 where it was done; None if the call was denied."""
+    """Return the accept state of each message that is a reply: 0 if it was done; None if the call was denied."""
     replies = [int(kind == _REPLY) for kind in kinds]
     if "rpc.state_accept" not in fields and "rpc.replystat" not in fields:
         return [0] * len(kinds)
@@ -299,7 +299,7 @@ def _reply(packet: _Packet, states: list[int | None], pending: Pending, tally: C
 
 
 def _answer(rows: list[Row], said: list[Row], refused: str | None) -> None:
-    """Adds to the rows of a call what its reply says."""
+    """Add the results in a reply to the rows of its call."""
     for row in rows:
         place = row.get("place")
         own = said[place + 1] if place is not None and place + 1 < len(said) else said[0]
@@ -307,5 +307,5 @@ def _answer(rows: list[Row], said: list[Row], refused: str | None) -> None:
         if place is not None and place + 1 >= len(said):
             row["status"] = said[0].get("status")
         if refused or row["operation"] == "NULL":
-            # NULL has no status of its own: what is accepted is done.
+            # NULL has no status of its own: if it is accepted, it is done.
             row["status"] = refused or "OK"

@@ -1,4 +1,4 @@
-"""From paired requests and packets to the tables people get."""
+"""Paired requests and packets to the tables of a recording."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _flag(bit: int) -> pl.Expr:
 
 
 def _ends() -> list[pl.Expr]:
-    """The two ends in an order of their own, so that both directions are one connection where it has no number."""
+    """Return the two ends in a fixed order, so that both directions are one connection if it has no number."""
     here = pl.struct(address="src", port="sport")
     there = pl.struct(address="dst", port="dport")
     turned = (pl.col("src") > pl.col("dst")) | ((pl.col("src") == pl.col("dst")) & (pl.col("sport") > pl.col("dport")))
@@ -35,7 +35,7 @@ def _ends() -> list[pl.Expr]:
 
 
 def tcp_part(batch: pl.DataFrame) -> pl.DataFrame:
-    """What one batch adds to each connection."""
+    """Return the contribution of one batch to each connection."""
     segments = batch.filter(
         pl.col("tcp.srcport").is_not_null() & pl.col("icmp.type").is_null() & pl.col("icmpv6.type").is_null()
     )
@@ -69,7 +69,7 @@ def _is_server(end: str) -> pl.Expr:
 
 
 def tcp_table(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """All connections, in the order in which they begin."""
+    """Return all connections, in the order in which they begin."""
     sums = ("packets", "frame_bytes", "payload_bytes", *TCP_EVENTS, "rtts", "rtt_sum")
     whole = (
         pl.concat(parts)
@@ -83,7 +83,7 @@ def tcp_table(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
             pl.col("opener").drop_nulls().first(),
         )
     )
-    # Who opened it is the client; where that was not captured, a well-known or else the smaller port is the server's.
+    # The opener is the client. If the opening was not captured, a well-known or else the smaller port is the server's.
     ports = pl.col("low").struct.field("port") > pl.col("high").struct.field("port")
     low_is_client = (
         pl.when(pl.col("opener").is_not_null())
@@ -135,7 +135,7 @@ def _moment(column: str) -> pl.Expr:
 
 
 def finished(rows: pl.DataFrame) -> pl.DataFrame:
-    """Requests in the order of their time, with times and latency for their nanoseconds."""
+    """Return requests in the order of their time, with times and latency instead of nanoseconds."""
     others = [column for column in rows.columns if column not in {"ns", "reply_ns"}]
     return rows.sort("ns", "frame", maintain_order=True).select(
         _moment("ns").alias("time"),
@@ -146,7 +146,7 @@ def finished(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def block_sizes(commands: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
-    """The commands with the size of a block of their LUN and the offset in bytes; and how that size is known."""
+    """Return the commands with the block size of their LUN and the offset in bytes; and the source of that size."""
     if not commands.height:
         return commands.drop("capacity_block"), []
     moved = pl.col("direction").is_not_null() & (pl.col("blocks") > 0) & (pl.col("size_bytes") > 0)
@@ -184,7 +184,7 @@ def _how_known(luns: pl.DataFrame) -> list[Note]:
 
 
 def unanswered(requests: dict[str, pl.DataFrame], end: int) -> pl.DataFrame:
-    """Requests of both protocols that have no reply."""
+    """Return the requests of both protocols without a reply."""
     ends = {"nfs": ("client", "server", "xid"), "iscsi": ("initiator", "target", "tag")}
     waited = (end // 1000 - pl.col("time").dt.epoch("us")) / 1000
     return pl.concat(

@@ -1,4 +1,4 @@
-"""Running tshark: what it is asked, what it says, and its output as it comes."""
+"""Running tshark: its command, its messages, and its output as it arrives."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _TAB = "\t"
 
 
 def separator(header: str) -> str | None:
-    r"""What stands between the fields, if the line is a header of `tshark -T fields -E header=y`.
+    r"""Return the separator of the fields, if the line is a header of `tshark -T fields -E header=y`.
 
     >>> separator("frame.time_epoch;rpc.xid"), separator('"frame.number","tcp.len"'), separator("time,value")
     (';', ',', None)
@@ -53,12 +53,12 @@ def separator(header: str) -> str | None:
 
 
 def is_ek(line: str) -> bool:
-    """Whether the line is one of `tshark -T ek`."""
+    """Return whether the line is one of `tshark -T ek`."""
     return bool(_EK.match(line))
 
 
 def frame(block: bytes, columns: list[str]) -> pl.DataFrame:
-    """The lines of `block` as text, one column per field that is used."""
+    """Return the lines of `block` as text, one column per field that is used."""
     table = pl.read_csv(
         io.BytesIO(block),
         has_header=False,
@@ -72,7 +72,7 @@ def frame(block: bytes, columns: list[str]) -> pl.DataFrame:
 
 
 def batches(blocks: Iterable[bytes]) -> Iterator[pl.DataFrame]:
-    """The output of a run of tshark, its first line the header."""
+    """Yield the output of a run of tshark, its first line the header."""
     columns: list[str] = []
     for block in blocks:
         lines = block
@@ -84,7 +84,7 @@ def batches(blocks: Iterable[bytes]) -> Iterator[pl.DataFrame]:
 
 
 def _text(source: Source, notes: Notes) -> Iterator[str]:
-    """The lines of a file in whatever encoding a shell gave it."""
+    """Yield the lines of a file, in any encoding that a shell may write."""
     with source.open() as stream:
         buffered = io.BufferedReader(cast("io.RawIOBase", stream))
         mark = buffered.peek(4)[:4]
@@ -110,7 +110,7 @@ def _from_fields(header: str, mark: str, lines: Iterator[str], notes: Notes) -> 
     missing = [field for field in NEEDED if field not in columns]
     if missing:
         raise DamagedError(f"has no column {missing[0]}: run tshark again with -e {missing[0]}")
-    # Of a field that was asked for twice the first column counts.
+    # If a field was requested twice, the first column counts.
     unique = [name if name not in columns[:place] else f"{name}#{place}" for place, name in enumerate(columns)]
     odd: list[int] = []
     number = 1
@@ -129,7 +129,7 @@ def _from_fields(header: str, mark: str, lines: Iterator[str], notes: Notes) -> 
 
 
 def _unquoted(line: str, mark: str) -> str:
-    """The cells of a line without their quotes, with a tab between them."""
+    """Return the cells of a line without their quotes, with a tab between them."""
     try:
         cells = next(csv.reader([line], delimiter=mark, strict=True), [])
     except csv.Error:
@@ -138,7 +138,7 @@ def _unquoted(line: str, mark: str) -> str:
 
 
 def _keys() -> dict[str, str]:
-    """Names that fields have in `-T ek`, to the fields: `rpc_rpc_xid`, and `rpc_xid` where -e asked for it."""
+    """Return the field of each name in `-T ek`: `rpc_rpc_xid`, and `rpc_xid` for a field requested with -e."""
     keys: dict[str, str] = {}
     for field in FIELDS:
         flat = field.replace(".", "_")
@@ -147,7 +147,7 @@ def _keys() -> dict[str, str]:
 
 
 def _gather(node: Any, keys: dict[str, str], found: dict[str, list[str]]) -> None:
-    """Adds the fields below `node`, in their order."""
+    """Add the fields below `node`, in their order."""
     for item in node if isinstance(node, list) else ():
         _gather(item, keys, found)
     if isinstance(node, dict):
@@ -164,7 +164,7 @@ def _gather(node: Any, keys: dict[str, str], found: dict[str, list[str]]) -> Non
 
 
 def _row(line: str, keys: dict[str, str]) -> dict[str, str] | None:
-    """The fields of a packet in a line of `-T ek`; None if it is a line between two packets."""
+    """Return the fields of a packet in a line of `-T ek`; None if it is a line between two packets."""
     record = json.loads(line)
     layers = record.get("layers") if isinstance(record, dict) else None
     if not isinstance(layers, dict):
@@ -198,7 +198,7 @@ def _from_ek(lines: Iterator[str], notes: Notes) -> Iterator[pl.DataFrame]:
 
 
 def decoded_elsewhere(source: Source, notes: Notes) -> Iterator[pl.DataFrame]:
-    """The packets of a file that tshark printed: `-T fields -E header=y` or `-T ek`."""
+    """Yield the packets of a file that tshark printed: `-T fields -E header=y` or `-T ek`."""
     lines = _text(source, notes)
     header = next(lines, "")
     if (mark := separator(header)) is not None:
@@ -209,8 +209,8 @@ def decoded_elsewhere(source: Source, notes: Notes) -> Iterator[pl.DataFrame]:
 
 _BLOCK = 1 << 20
 
-# Whatever the user's own settings: messages longer than a segment are put together, connections are analysed, and what
-# was sent again is not taken for a second request.
+# These override the user's settings: messages longer than a segment are joined, connections are analysed, and
+# retransmissions do not count as second requests.
 _SETTINGS = (
     "tcp.desegment_tcp_streams:TRUE", "tcp.analyze_sequence_numbers:TRUE", "rpc.desegment_rpc_over_tcp:TRUE",
     "rpc.defragment_rpc_over_tcp:TRUE", "iscsi.desegment_iscsi_messages:TRUE",
@@ -221,7 +221,7 @@ _ELSEWHERE = 'tshark -n -r trace.pcap -T ek -J "frame ip ipv6 tcp udp rpc nfs is
 
 
 def command(capture: str, fields: Sequence[str] = FIELDS, program: str = "tshark") -> list[str]:
-    """The command whose output is read: also what to run where tshark is installed, to read its output elsewhere.
+    """Return the command whose output is read; users without tshark run the same command elsewhere.
 
     >>> " ".join(command("trace.pcap", fields=["frame.number"])).rpartition(" -o ")[2].partition(" ")[2]
     '-r trace.pcap -T fields -E header=y -E occurrence=a -e frame.number'
@@ -232,7 +232,7 @@ def command(capture: str, fields: Sequence[str] = FIELDS, program: str = "tshark
 
 
 def program() -> str:
-    """Where tshark is."""
+    """Return the path of tshark."""
     if (found := shutil.which("tshark")) is None:
         raise EsxparseError(
             "a packet capture is decoded by tshark, which is not on the PATH: install it (apt install tshark), "
@@ -243,7 +243,7 @@ def program() -> str:
 
 @contextmanager
 def plain_file(source: Source, notes: Notes) -> Iterator[Path]:
-    """The path of a capture that tshark can read: its own, or that of a copy, unpacked."""
+    """Yield the path of a capture that tshark can read: its own, or of an unpacked copy."""
     if source.path is not None:
         yield source.path.absolute()
         return
@@ -267,13 +267,13 @@ def _said(stderr: str, path: Path, source: Source) -> list[str]:
 
 
 def output(found: str, path: Path, source: Source, fields: Sequence[str], notes: Notes) -> Iterator[bytes]:
-    """The lines that tshark prints for a capture, a block of whole lines at a time; what it says becomes notes."""
+    """Yield tshark's output for a capture, a block of whole lines at a time; its messages become notes."""
     with tempfile.TemporaryFile() as errors:
         run = subprocess.Popen(  # noqa: S603  the program that the user has on the PATH
             command(str(path), fields, found), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
         )
-        assert run.stdout is not None  # noqa: S101  it was asked for
-        # A full pipe would let tshark wait while a block is looked into.
+        assert run.stdout is not None  # noqa: S101  it was requested
+        # Otherwise tshark would wait at a full pipe while a block is processed.
         ahead = cast("BinaryIO", ReadAhead(Raw(cast("BinaryIO", run.stdout), found)))
         try:
             yield from whole_lines(ahead, _BLOCK)
@@ -287,7 +287,7 @@ def output(found: str, path: Path, source: Source, fields: Sequence[str], notes:
         said = _said(errors.read().decode(errors="replace"), path, source)
     unknown = _unknown_fields("\n".join(said)) if status else []
     if unknown:
-        # It stops at once on a field it does not know: nothing was printed yet.
+        # tshark stops at once on an unknown field: it has printed nothing yet.
         notes.warn(f"this tshark does not know {', '.join(unknown)}: these fields are missing")
         yield from output(found, path, source, [field for field in fields if field not in unknown], notes)
         return
@@ -298,6 +298,6 @@ def output(found: str, path: Path, source: Source, fields: Sequence[str], notes:
 
 
 def nothing(notes: Sequence[Note]) -> DamagedError:
-    """The error for a capture of which nothing could be decoded."""
+    """Return the error for a capture without any decodable packet."""
     why = next((note.message for note in notes if note.severity == "warning"), "it holds no packets")
     return DamagedError(f"no packet could be decoded ({why}): capture again, or try another copy of it")

@@ -1,11 +1,11 @@
 """perf stat output of Linux: text, CSV (`-x`) and JSON lines (`-j`), perf 2.6.31 to 6.18.
 
-Numbers are read as the locale wrote them: which sign is the decimal one is told from all numbers of a document, and a
-note says so where it is not the point. CSV and JSON do not mark where one run ends: the first event coming again, or
-time going back, begins another (assumption).
+Numbers are read as the locale wrote them: all numbers of a document together show the decimal sign, and a
+note reports it if it is not the point. CSV and JSON do not mark the end of a run: if the first event comes again, or
+time goes back, another run begins (assumption).
 
-Source: tools/perf/util/stat-display.c of several kernels; perf-stat(1). A count is never printed with three decimals,
-so one lone sign before three digits groups them. `[83.3%]` and `(scaled from 83.3%)` are what old releases print.
+Source: tools/perf/util/stat-display.c of several kernels; perf-stat(1). A count never has three decimals,
+so a single sign before three digits groups them. Old releases print `[83.3%]` and `(scaled from 83.3%)`.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _WORDS = {jsonlines: jsonlines.WORDS, text: text.WORDS}
 
 
 def recognise(head: Head) -> bool:
-    """Tells perf stat output by a title, a JSON key or a CSV line that nothing else prints."""
+    """Return whether a head has a title, JSON key or CSV line that only perf stat prints."""
     begin = head.text
     asked = (reader for reader in _READERS if reader not in _WORDS or head.holds(*_WORDS[reader]))
     return any(reader.recognise(begin) for reader in asked)
 
 
 def read(source: Source) -> Recording:
-    """Reads one file of perf stat output, of one run or many."""
+    """Read one file of perf stat output, of one run or many."""
     whole = _without_cut_event(source.text().without_cut_line())
     reader = next((reader for reader in _READERS if reader.recognise(whole.text)), text)
     parsed = reader.parse(whole.lines())
@@ -51,7 +51,7 @@ def read(source: Source) -> Recording:
 
 
 def _without_cut_event(whole: Text) -> Text:
-    """The text without its last line, where that has no end and nothing behind the name of an event."""
+    """Return the text without its last line, if that line has no end and nothing after the name of an event."""
     if whole.unfinished is None:
         return whole
     *before, last = lines = whole.lines()

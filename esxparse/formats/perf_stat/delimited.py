@@ -1,8 +1,8 @@
-"""perf stat -x: one line an event, with as many fields as the options asked for.
+"""perf stat -x: one line an event, with as many fields as the options request.
 
     [interval] [summary] [aggregate [cpus]] value [unit] event [cgroup] [+-%] runtime share [metric, unit]...
 
-Lines with nothing but the last two are further metrics of the event above, or of the group named above them.
+Lines with only the last two fields are further metrics of the event above, or of the group in the line above.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _AGGREGATE = re.compile(r"S\d+(?:-[A-Z][A-Za-z]*\d*)*|N\d+|CPU\d+")
 _THREAD = re.compile(r"\S.*-\d+")
 _TWO_DECIMALS = re.compile(r"[.,]\d\d(?!\d)")
 _RAN = re.compile(r"\d[^\S\n]*[,;\t|:!^~@# ][^\S\n]*\d{1,3}[.,]\d\d(?!\d)")
-"""How long a counter ran, and the share of the time: no line without is sure to be an event."""
+"""A counter's running time, and its share of the time: a line without them may not be an event."""
 _PCT = re.compile(r"[\d.,]+%")
 _SHARE = re.compile(r"\d{1,3}[.,]\d\d")
 _NAME = re.compile(r"[^\d.+-]")
@@ -42,13 +42,13 @@ _UNIT = re.compile(r"[^\d\s][^\s]{0,15}|")
 
 
 def recognise(text: str) -> bool:
-    """A line with an event, how long it ran, and its share."""
+    """Return whether a text has a line with an event, its running time, and its share."""
     begin = text[: _LOOKED_AT * _TOO_LONG]
     return bool(_TWO_DECIMALS.search(begin)) and separator(begin.split("\n")[:_LOOKED_AT]) is not None
 
 
 def separator(lines: Sequence[str]) -> str | None:
-    """The one that makes the most lines events with a share of time; None if none does."""
+    """Return the separator that makes the most lines events with a share of time; None if none does."""
     lines = [line for line in lines[:_LOOKED_AT] if len(line) < _TOO_LONG and _RAN.search(line)]
     scores = [
         (sum(_is_sure(line, sep) for line in lines if sep in line), -place) for place, sep in enumerate(_SEPARATORS)
@@ -66,7 +66,7 @@ def _is_sure(line: str, sep: str) -> bool:
 
 
 def parse(lines: Sequence[str]) -> Parsed:
-    """All lines of a file."""
+    """Return all lines of a file."""
     sep = separator(lines) or ","
     found: list[tuple[int, Fields]] = []
     other: list[tuple[int, str]] = []
@@ -105,7 +105,7 @@ def _tokens(place: int, fields: Fields) -> Iterator[Token]:
 
 
 def split(text: str, sep: str) -> Fields | None:
-    """The fields of a line; None if perf did not write it."""
+    """Return the fields of a line; None if perf did not write it."""
     if sep == " ":
         text = _NOT.sub(r"<not_\1>", text)
     cells = [cell.strip() for cell in text.strip(" \r" if sep != " " else " ").split(sep)]
@@ -129,7 +129,7 @@ def _is_count(cell: str) -> bool:
 
 
 def _event(begin: Fields, cells: list[str], sep: str) -> Fields | None:
-    """From the value on, where there is an event."""
+    """Return the fields from the value on, if there is an event."""
     if len(cells) < 2 or not _is_count(cells[0]):  # noqa: PLR2004  a value and its event
         return None
     if sep == ",":
@@ -163,7 +163,7 @@ def _event(begin: Fields, cells: list[str], sep: str) -> Fields | None:
 
 
 def _is_whole(share: str | None, after: Sequence[str], sep: str) -> bool:
-    """Whether what follows the runtime stands in its place: where a cell is lost, the others move into its place."""
+    """Return whether the cells after the runtime are in their places: if a cell is lost, others move."""
     if share and not _PERCENT.fullmatch(share):
         return False
     pairs = [(after[0], " ".join(after[1:]))] if sep == " " and after else zip_longest(after[::2], after[1::2])
@@ -174,7 +174,7 @@ def _is_whole(share: str | None, after: Sequence[str], sep: str) -> bool:
 
 
 def _event_end(cells: list[str], at: int) -> int:
-    """The cell after the event: cpu/event=0x3c,umask=0x0/ has the separator inside."""
+    """Return the cell after the event: cpu/event=0x3c,umask=0x0/ has the separator inside."""
     if not _OPEN_EVENT.fullmatch(cells[at]):
         return at + 1
     closing = next((n for n in range(at + 1, len(cells)) if "/" in cells[n]), at)
@@ -183,7 +183,7 @@ def _event_end(cells: list[str], at: int) -> int:
 
 
 def _decimals_joined(cells: list[str]) -> list[str]:
-    """A decimal comma between commas put together again: 0,58,msec,task-clock,575403,100,00,0,003,CPUs utilized."""
+    """Return cells with decimal commas between commas joined again: 0,58,msec,task-clock,575403,100,00."""
     if len(cells) > 3 and _TWO_DIGITS.fullmatch(cells[1]) and _EVENT.match(cells[3]):  # noqa: PLR2004
         cells = [f"{cells[0]}.{cells[1]}", *cells[2:]]
     for at in range(2, min(len(cells) - 2, 8)):
@@ -204,7 +204,7 @@ def _metrics(cells: list[str], sep: str) -> tuple[tuple[str, str], ...]:
 
 
 def _only_metric(begin: Fields, cells: list[str]) -> Fields | None:
-    """A further metric, or the name of a group of metrics: nothing stands in the places of value and event."""
+    """Return a further metric, or the name of a group of metrics: the cells of value and event are empty."""
     if len(cells) < 3 or cells[0]:  # noqa: PLR2004  an empty value, a number and a name
         return None
     *numbers, name = [cell for cell in cells if cell] or [""]

@@ -1,4 +1,4 @@
-"""perf stat -j: one JSON object a line, with what releases before 6.12 and locales do to it."""
+"""perf stat -j: one JSON object a line, with the errors of releases before 6.12 and of locales."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from esxparse.recording import Note
 
 _OWN_KEYS = ("counter-value", "metric-unit", "metricgroup")
 WORDS = tuple(f'"{key}"' for key in _OWN_KEYS)
-"""One of them is in every such file."""
+"""Words of which every such file has at least one."""
 _KEYS = re.compile(rf'\{{[^{{}}\n]*"(?:{"|".join(_OWN_KEYS)})"\s*:')
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _MENDED = (
@@ -25,7 +25,7 @@ _MENDED = (
     (re.compile(r",\s*\}"), "}"),
     # C prints nan and inf bare.
     (re.compile(r":\s*([+-]?(?:nan|inf))\s*(?=[,}])"), r': "\1"'),
-    # --percore lacks a comma after the core.
+    # --percore has no comma after the core.
     (re.compile(r'"(?=")(?!"\s*[,}:])'), '", '),
     # Locales with a decimal comma.
     (re.compile(r":\s*([+-]?\d+),(\d+)(?=\s*[,}])"), r": \1.\2"),
@@ -36,12 +36,12 @@ _CPUS = ("aggregate-number", "counters")
 
 
 def recognise(text: str) -> bool:
-    """A key that only perf stat has."""
+    """Return whether a text has a key that only perf stat writes."""
     return bool(_KEYS.search(text))
 
 
 def parse(lines: Sequence[str]) -> Parsed:
-    """All objects of a file."""
+    """Return all objects of a file."""
     found: list[tuple[int, Line]] = []
     heads: list[tuple[int, Row]] = []
     bad: list[tuple[int, str]] = []
@@ -74,7 +74,7 @@ def parse(lines: Sequence[str]) -> Parsed:
 
 
 def _loads(text: str) -> tuple[dict[str, Any] | None, bool]:
-    """An object, and whether it had to be mended."""
+    """Return an object, and whether it had to be mended."""
     mended = text
     for pattern, instead in _MENDED:
         mended = pattern.sub(instead, mended)
@@ -98,7 +98,7 @@ def _text(value: object) -> str | None:
 
 
 def _line(content: dict[str, Any]) -> Line | None:
-    """One object; None if it has neither event nor metric."""
+    """Return the content of one object; None if it has neither event nor metric."""
     event, group = _text(content.get("event")), _text(content.get("metricgroup"))
     has_metric = "metric-value" in content
     if event is None and group is None and not has_metric:

@@ -34,20 +34,20 @@ class Repetition(NamedTuple):
 
 
 INTERVALS = "intervals"
-"""The head over the columns of `-I`."""
+"""The head of the columns of `-I`."""
 _KNOWN = "known"
-"""A line of perf's that holds nothing."""
+"""A line of perf without data."""
 
 Part = Title | Fields | Seconds | Repetition | datetime | str
 
 _UNITS, _LINES = frozenset(data(__file__)["units"].split()), kinds(__file__)
 _TITLE_LINES = 1000
-"""Lines of the longest command in a title: scripts are shorter."""
+"""Most lines of a command in a title: scripts are shorter."""
 _DURATIONS = ("seconds time elapsed", "seconds user", "seconds sys")
 
 
 def recognise(text: str) -> bool:
-    """A title, or the head over the columns of `-I`."""
+    """Return whether a text has a title, or the head of the columns of `-I`."""
     has_title = "Performance counter stats for" in text and _LINES["title_search"].search(text)
     return bool(has_title or ("counts" in text and _LINES["intervals_search"].search(text)))
 
@@ -55,7 +55,7 @@ def recognise(text: str) -> bool:
 def join_titles(lines: Sequence[str]) -> tuple[list[str], list[int]]:
     """Join the title of a command of several lines into one.
 
-    Returns the lines, with blank ones in the place of the others, and the numbers of the joined lines.
+    Returns the lines, with blank ones in place of the others, and the numbers of the joined lines.
     """
     whole = list(lines)
     joined: list[int] = []
@@ -68,7 +68,7 @@ def join_titles(lines: Sequence[str]) -> tuple[list[str], list[int]]:
 
 
 def _title_end(lines: Sequence[str], place: int) -> int:
-    """The place of the last line of a title; its first if no line ends it."""
+    """Return the place of the last line of a title; the first if no line ends it."""
     if _LINES["title_end"].search(lines[place]) or (
         lines[place].rstrip().endswith(":") and not _LINES["open"].match(lines[place])
     ):
@@ -82,7 +82,7 @@ def _title_end(lines: Sequence[str], place: int) -> int:
 
 
 def read(text: str) -> Part | None:
-    """What a line says; None if it is not perf's."""
+    """Return the content of a line; None if it is not perf's."""
     text = _LINES["colour"].sub("", text) if "\x1b" in text else text
     if title := _LINES["title"].match(text):
         return Title(_unquoted(title[1]), int(title[2]) if title[2] else None)
@@ -98,7 +98,7 @@ def read(text: str) -> Part | None:
 
 
 def head(text: str) -> Row:
-    """What a line says of the run below it: its command, or `# started on Tue Jun 16 21:38:49 2026` (local clock)."""
+    """Return facts of the run below: its command, or `# started on Tue Jun 16 21:38:49 2026` (local clock)."""
     if name := command(text):
         return {"command": name}
     found = _comment(text) if text.startswith("#") else None
@@ -106,7 +106,7 @@ def head(text: str) -> Row:
 
 
 def is_known(text: str) -> bool:
-    """Whether a line is perf's but has no number: advice, headings."""
+    """Return whether a line is perf's but has no number: advice, headings."""
     return bool(_LINES["known_lines"].match(text) or _LINES["intervals"].match(text))
 
 
@@ -130,7 +130,7 @@ def _event_or_metric(text: str) -> Part | None:
         text = text[: stddev.start()] + text[stddev.end() :]
     if share := _LINES["share"].search(text):
         text = text[: share.start()]
-    # The unit of AMD's Data Fabric and others may be `#`: never first on the line's right side.
+    # The unit of AMD's Data Fabric and others may be `#`, but never first on the line's right side.
     hash_ = _LINES["hash"].search(text)
     left, right = (text[: hash_.start()], text[hash_.end() :]) if hash_ else (text, "")
     if elapsed := _LINES["elapsed"].match(left):
@@ -156,7 +156,7 @@ def _event_or_metric(text: str) -> Part | None:
 
 
 def _is_no_event(rest: str, unit: str | None, event: str) -> bool:
-    """Whether what stands behind a number is what is left of how long it took, or another number."""
+    """Return whether the text after a number is the rest of a duration, or another number."""
     cut = " ".join(rest.split())
     return (
         any(duration.startswith(cut) for duration in _DURATIONS)
@@ -166,8 +166,8 @@ def _is_no_event(rest: str, unit: str | None, event: str) -> bool:
 
 
 def _named(words: list[str]) -> tuple[str | None, str, str | None]:
-    """Unit, event and cgroup: the event alone is always there."""
-    # A PMU in brackets belongs to its event (--no-merge); old releases have the unit in parentheses behind it.
+    """Return unit, event and cgroup; only the event is always present."""
+    # A PMU in brackets belongs to its event (--no-merge); old releases have the unit in parentheses after it.
     at = next((place for place, word in enumerate(words) if place and word[0] + word[-1] in {"[]", "()"}), None)
     if at is not None and words[at][0] == "[":
         words = [*words[: at - 1], f"{words[at - 1]} {words[at]}", *words[at + 1 :]]

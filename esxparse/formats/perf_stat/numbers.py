@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 Read = Callable[[str | None], float | None]
-"""What reads the text of a number."""
+"""Reads the text of a number."""
 
 _GROUPERS = re.compile(r"['\u2019\u00a0\u202f\u2009 ]")
 _PLAIN = re.compile(r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?")
@@ -23,7 +23,7 @@ _GROUP = 3
 
 
 class Token(NamedTuple):
-    """A number of a document, before it is known how to read it."""
+    """A number of a document, before its format is known."""
 
     text: str
     line: int
@@ -35,14 +35,14 @@ class Style(NamedTuple):
     """How the numbers of a document are written."""
 
     decimal: str | None
-    """`.` or `,`; None if no number tells."""
+    """`.` or `,`; None if no number shows it."""
     told_by: Token | None
     against: Token | None
-    """A number that says otherwise."""
+    """A number that shows the other sign."""
 
 
 def decimal_sign(text: str, *, grouped: bool) -> str | None:
-    """The sign before decimals, as far as one number tells.
+    """Return the sign before decimals, if one number shows it.
 
     >>> decimal_sign("31,268.42", grouped=True), decimal_sign("11.117.524", grouped=True)
     ('.', ',')
@@ -64,7 +64,7 @@ def decimal_sign(text: str, *, grouped: bool) -> str | None:
 
 
 def style(tokens: Iterable[Token]) -> Style:
-    """How the numbers of a document are written, by the majority of those that tell."""
+    """Return how the numbers of a document are written, by the majority of numbers that show it."""
     told: dict[str, list[Token]] = {".": [], ",": []}
     for token in tokens:
         if sign := decimal_sign(token.text, grouped=token.grouped):
@@ -77,7 +77,7 @@ def style(tokens: Iterable[Token]) -> Style:
 
 
 def ambiguous(tokens: Iterable[Token]) -> Sequence[Token]:
-    """The numbers that mean one thing or another by the decimal sign, such as 1.234."""
+    """Return the numbers whose value depends on the decimal sign, such as 1.234."""
     return [
         token
         for token in tokens
@@ -86,9 +86,10 @@ def ambiguous(tokens: Iterable[Token]) -> Sequence[Token]:
 
 
 def number(text: str, decimal: str | None) -> float | None:
-    """The value of a number; None if it is not a number in that style.
+    """Return the value of a number; None if it is not a number in that style.
 
-    Without a known decimal sign a lone sign before three digits groups them: perf prints no count with three decimals.
+    Without a known decimal sign, a single sign before three digits groups them: perf prints no count with three
+    decimals.
 
     >>> number("11.117.524.161", ","), number("31,268.42", "."), number("1.234", None), number("0,37", ".")
     (11117524161.0, 31268.42, 1234.0, None)
@@ -107,7 +108,7 @@ def number(text: str, decimal: str | None) -> float | None:
 
 
 def sure_number(text: str, decimal: str | None) -> float | None:
-    """The value of a number that is the same with each decimal sign, or shows that it has this one.
+    """Return the value of a number that is the same with each decimal sign, or shows that it has this one.
 
     >>> sure_number("1,234", "."), sure_number("1,234.5", "."), sure_number("12", "."), sure_number("0,37", ".")
     (None, 1234.5, 12.0, None)
@@ -118,7 +119,7 @@ def sure_number(text: str, decimal: str | None) -> float | None:
 
 
 def reader(decimal: str | None, *, mixed: bool = False) -> Read:
-    """What reads the numbers of a document with that decimal sign; None for no text.
+    """Return a function that reads the numbers of a document with that decimal sign; it returns None for no text.
 
     `mixed`: other numbers of the document have another decimal sign, so ambiguous ones are left out.
     """
@@ -127,5 +128,5 @@ def reader(decimal: str | None, *, mixed: bool = False) -> Read:
 
 
 def is_nan(text: str) -> bool:
-    """Whether perf divided by zero there."""
+    """Return whether the number is the result of perf's division by zero."""
     return bool(_NOT_A_NUMBER.fullmatch(text.strip()))

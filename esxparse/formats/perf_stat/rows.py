@@ -1,4 +1,4 @@
-"""What the three readers of perf stat share: rows, how event and metric names are taken apart, and tables."""
+"""Shared code of the three perf stat readers: rows, the parts of event and metric names, and tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Key = tuple[str | None, str | None, str | None]
 
 
 class Fields(NamedTuple):
-    """A line of CSV or text taken apart, numbers as text."""
+    """The fields of a line of CSV or text, with numbers as text."""
 
     elapsed: str | None = None
     aggregate: str | None = None
@@ -39,7 +39,7 @@ class Fields(NamedTuple):
 
 
 class Line(NamedTuple):
-    """What one line says."""
+    """The content of one line."""
 
     elapsed_s: float | None = None
     aggregate: str | None = None
@@ -59,7 +59,7 @@ class Line(NamedTuple):
 
 
 def line_of(fields: Fields, number_of: Read) -> Line:
-    """What a line says, with its numbers read; `number_of`: see `numbers.reader`."""
+    """Return the content of a line, with its numbers read; `number_of`: see `numbers.reader`."""
 
     def read(text: str | None) -> float | None:
         return number_of(text and text.rstrip("%"))
@@ -80,7 +80,7 @@ def line_of(fields: Fields, number_of: Read) -> Line:
 
 
 def assemble(lines: Sequence[tuple[int, Line]], heads: Sequence[tuple[int, Row]]) -> Parsed:
-    """The tables of lines; `heads` are command lines and start times, and where they stand."""
+    """Return the tables of lines; `heads` are command lines and start times with their places."""
     firsts: list[int] = []
     numbered: list[tuple[int, int, Line]] = []
     last: Line | None = None
@@ -102,7 +102,7 @@ def assemble(lines: Sequence[tuple[int, Line]], heads: Sequence[tuple[int, Row]]
 
 
 def collected(lines: Iterable[tuple[int, int, Line]]) -> Parsed:
-    """Events and metrics of lines, each with the number of its run and its place in the file."""
+    """Return events and metrics of lines, each with the number of its run and its place in the file."""
     events: list[Row] = []
     metrics: list[Row] = []
     notes = Notes()
@@ -129,7 +129,7 @@ def collected(lines: Iterable[tuple[int, int, Line]]) -> Parsed:
 
 
 def _share(event: Row, metrics: Sequence[Row], line: Line) -> None:
-    """What stands at the end of the last line of an event belongs to the event and all its metrics."""
+    """Apply the end of an event's last line to the event and all its metrics."""
     for name, value in (("counted_pct", line.counted_pct), ("stddev_pct", line.stddev_pct)):
         event[name] = value if event[name] is None else event[name]
     for row in metrics[-_METRICS_OF_ONE:]:
@@ -148,24 +148,24 @@ def _key(line: Line) -> _Key:
 
 
 def _begins(line: Line, last: Line | None, first: _Key | None) -> bool:
-    """Whether a line begins a run: time goes back, a summary comes, or the first event comes again."""
+    """Return whether a line begins a run: time goes back, a summary comes, or the first event comes again."""
     if line.event is None or last is None:
         return False
     if line.elapsed_s is not None:
         return last.elapsed_s is None or line.elapsed_s < last.elapsed_s
     if last.elapsed_s is not None or line.summary != last.summary:
         return True
-    # The same event twice in a row is one asked for twice.
+    # The same event twice in a row was requested twice.
     return _key(line) == first and _key(line) != _key(last)
 
 
 def _event(line: Line, run: int) -> Row:
-    """The row of an event."""
+    """Return the row of an event."""
     not_counted = state(line.counter or "")
     told = not_counted or (NOT_READABLE if line.value is None else COUNTED)
     unit = line.unit
     if unit is None and not not_counted and line.event and _CLOCKS.fullmatch(line.event):
-        # Without a unit some releases print them in ms, with decimals, others (6.17) in ns, without.
+        # Without a unit, some releases print them in ms, with decimals; others (6.17) in ns, without decimals.
         unit = "msec" if _MILLISECONDS.fullmatch(line.counter or "") else "ns"
     return {**line._asdict(), "run": run, "pmu": pmu(line.event or ""), "state": told, "unit": unit}
 
@@ -223,7 +223,7 @@ _LISTED = 3
 
 @dataclass(frozen=True)
 class Parsed:
-    """What a reader found, as rows of each table."""
+    """A reader's results, as rows of each table."""
 
     events: Sequence[Row] = ()
     metrics: Sequence[Row] = ()
@@ -234,7 +234,7 @@ class Parsed:
 
 
 def pmu(event: str) -> str | None:
-    """The PMU an event names, before it or (`--no-merge`) after it.
+    """Return the PMU of an event, which is before it or (`--no-merge`) after it.
 
     >>> pmu("cpu_core/cycles:u/"), pmu("cpa_cycles [hisi_sicl0_cpa0]"), pmu("cycles:u")
     ('cpu_core', 'hisi_sicl0_cpa0', None)
@@ -244,7 +244,7 @@ def pmu(event: str) -> str | None:
 
 
 def state(count: str) -> str | None:
-    """What perf prints in place of a missing count.
+    """Return perf's word in place of a missing count.
 
     >>> state("<not supported>"), state("12")
     ('not supported', None)
@@ -254,7 +254,7 @@ def state(count: str) -> str | None:
 
 
 def unit_and_name(text: str) -> tuple[str | None, str | None]:
-    """Unit and name of a metric, from what stands after its number.
+    """Return unit and name of a metric, from the text after its number.
 
     >>> unit_and_name("insn per cycle"), unit_and_name("%  tma_retiring"), unit_and_name("frontend_cycles_idle")
     (('insn per cycle', None), ('%', 'tma_retiring'), (None, 'frontend_cycles_idle'))
@@ -268,7 +268,7 @@ def unit_and_name(text: str) -> tuple[str | None, str | None]:
 
 
 def command(line: str) -> str | None:
-    """The command line of perf stat, where a line is one: people keep it on top of the output.
+    """Return the command line of perf stat, if a line is one: people keep it above the output.
 
     >>> command("# perf stat -a sleep 1"), command("Performance counter stats for 'sleep 1':")
     ('perf stat -a sleep 1', None)
@@ -278,7 +278,7 @@ def command(line: str) -> str | None:
 
 
 def left_out(lines: Iterable[tuple[int, str]], what: str, severity: Severity) -> tuple[Note, ...]:
-    """One note for all lines of a kind."""
+    """Return one note for all lines of a kind."""
     if not (found := list(lines)):
         return ()
     shown = ", ".join(repr(text.strip()[:60]) for _, text in found[:_LISTED])
@@ -287,7 +287,7 @@ def left_out(lines: Iterable[tuple[int, str]], what: str, severity: Severity) ->
 
 
 def interval_meta(events: Sequence[Row]) -> Row:
-    """`samples` and `interval` of a recording with `-I`."""
+    """Return `samples` and `interval` of a recording with `-I`."""
     ends = sorted({(row["run"], row["elapsed_s"]) for row in events if row["elapsed_s"] is not None})
     if not ends:
         return {}
@@ -297,6 +297,6 @@ def interval_meta(events: Sequence[Row]) -> Row:
 
 
 def lazy(parsed: Parsed) -> dict[str, pl.LazyFrame]:
-    """The tables that have rows."""
+    """Return the tables that have rows."""
     tables = {"events": (parsed.events, EVENTS), "metrics": (parsed.metrics, METRICS), "runs": (parsed.runs, RUNS)}
     return frames({**tables, "repetitions": (parsed.repetitions, REPETITIONS)})

@@ -1,4 +1,4 @@
-"""perf stat for people: titles, one line an event, and how long it took."""
+"""perf stat's output for people: titles, one line an event, and the duration."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from esxparse.recording import Note
 
 recognise = lines_of.recognise
 WORDS = ("performance counter stats for", "counts")
-"""One of them, whatever its case, is in every such file."""
+"""Words of which every such file has at least one, in any case."""
 
 
 class Document(NamedTuple):
-    """One run as printed: what is on its lines, and where."""
+    """One run as printed: its lines and their places."""
 
     start: Row
     parts: list[tuple[int, lines_of.Part]]
     intervals: list[int]
-    """The line with the head of its columns, where it is of `-I`."""
+    """The line with the head of its columns, if it was printed with `-I`."""
 
 
 _ENDING = 3
-"""Lines that say how long it took: elapsed, user, sys."""
+"""Lines of durations: elapsed, user, sys."""
 
 
 def parse(lines: Sequence[str]) -> Parsed:
-    """All documents of a file."""
+    """Return all documents of a file."""
     whole_lines, joined = lines_of.join_titles(lines)
     documents, other, odd = split(whole_lines)
     tokens = [list(_tokens(document)) for document in documents]
@@ -68,7 +68,7 @@ def parse(lines: Sequence[str]) -> Parsed:
 def split(  # noqa: C901  a branch per kind of line
     lines: Sequence[str],
 ) -> tuple[list[Document], list[tuple[int, str]], list[tuple[int, str]]]:
-    """Documents, lines of other programs, and lines inside a document that cannot be read."""
+    """Return documents, lines of other programs, and unreadable lines inside a document."""
     documents: list[Document] = []
     other: list[tuple[int, str]] = []
     odd: list[tuple[int, str]] = []
@@ -79,7 +79,7 @@ def split(  # noqa: C901  a branch per kind of line
             documents.append(Document(start | {"command": part.command, "repetitions": part.repetitions}, [], []))
             start = {}
         elif part is lines_of.INTERVALS:
-            # perf prints it again every 25 lines.
+            # perf prints the head again every 25 lines.
             if not documents or not documents[-1].intervals:
                 documents.append(Document(start, [], [line]))
                 start = {}
@@ -99,7 +99,7 @@ def split(  # noqa: C901  a branch per kind of line
 
 
 def _is_open(document: Document) -> bool:
-    """Whether perf is the only one that prints: between the title and how long it took."""
+    """Return whether only perf prints: between the title and the durations."""
     return not document.intervals and not any(isinstance(part, Seconds) for _, part in document.parts[-_ENDING:])
 
 

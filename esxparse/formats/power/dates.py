@@ -19,12 +19,12 @@ _CENTURY, _BETWEEN = "20", " ,T-\t"
 
 
 def may_be_date(text: str) -> bool:
-    """Whether a text begins with three numbers that are a date in some order."""
+    """Return whether a text begins with three numbers that are a date in some order."""
     return _NUMBERS.fullmatch(text) is not None
 
 
 def read_date(text: str, order: str) -> Stamp | None:
-    """The time in a text, in that order; None if it has no such date.
+    """Return the time in a text, in that order; None for a date that does not exist.
 
     >>> read_date("13/04/2026 08:00", "dmy").time.isoformat(), read_date("13/04/2026 08:00", "mdy")
     ('2026-04-13T08:00:00+00:00', None)
@@ -34,20 +34,20 @@ def read_date(text: str, order: str) -> Stamp | None:
 
 
 def with_year_first_in(date: re.Match[str], order: str) -> str:
-    """A date in an order, with the year first, and the time of day after it."""
+    """Return a date in an order, with the year first, and the time of day after it."""
     parts = dict(zip(order, (date["first"], date["middle"], date["last"]), strict=True))
     year = parts["y"] if len(parts["y"]) > len("26") else _CENTURY + parts["y"]
     return f"{year}-{parts['m']}-{parts['d']} {(date['rest'] or '').lstrip(_BETWEEN) or '00:00'}"
 
 
 def moment(date: re.Match[str], order: str) -> datetime | None:
-    """The time of a date in an order; None if it has no such date."""
+    """Return the time of a date in an order; None for a date that does not exist."""
     found = stamp(with_year_first_in(date, order))
     return found.time if found else None
 
 
 def orders_of(texts: Sequence[str], asked: str | None) -> tuple[dict[str, str], list[Note]]:
-    """The order of each text such as 03/04/2026 08:00, and notes; other texts have no order.
+    """Return the order of each text such as 03/04/2026 08:00, and notes; other texts have no order.
 
     Raises:
         EsxparseError: Nothing in the file proves an order, or some dates are swapped.
@@ -68,7 +68,7 @@ def orders_of(texts: Sequence[str], asked: str | None) -> tuple[dict[str, str], 
 
 
 def _order_of(dates: Sequence[re.Match[str]]) -> tuple[str, list[Note]]:
-    """The one order of the file, and notes on it."""
+    """Return the one order of the file, and notes on it."""
     order, notes = order_of(dates, moment)
     if order:
         return order, notes
@@ -79,7 +79,7 @@ def _order_of(dates: Sequence[re.Match[str]]) -> tuple[str, list[Note]]:
 
 
 def _raise_on_one_odd_date(dates: Sequence[re.Match[str]], order: str) -> None:
-    """Refuses an order that one date alone proves, if time goes on only without this date and in the other order."""
+    """Refuse an order that one date alone proves, if time goes on only without this date and in the other order."""
     changed = changed_over(order)
     fitting = [date for date in dates if moment(date, changed)]
     odd = {date[0] for date in dates if not moment(date, changed) and moment(date, order)}
@@ -92,7 +92,7 @@ def _raise_on_one_odd_date(dates: Sequence[re.Match[str]], order: str) -> None:
 
 
 def _goes_on(dates: Sequence[re.Match[str]], order: str) -> bool:
-    """Whether every text is a date in this order, and time goes on."""
+    """Return whether every text is a date in this order, and time goes on."""
     times = [moment(date, order) for date in dates]
     known = [time for time in times if time]
     return len(known) == len(times) and all(before <= after for before, after in pairwise(known))

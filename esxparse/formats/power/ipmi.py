@@ -3,13 +3,13 @@
 `ipmitool dcmi power reading`, `ipmi-dcmi --get-system-power-statistics`, `ipmiutil dcmi`, `dcmi power get_limit`;
 `ipmitool sensor`, `ipmitool sdr` (list, elist, `-c`), `ipmi-sensors`.
 
-A time holds for one reading and one listing: what comes again below it has lost its own.
-Times without a zone are of the option `zone`, or else taken as UTC (ipmitool prints the BMC's clock, which most run in
+A time applies to one reading and one listing: a repeated reading or listing below it has lost its own time.
+Times without a zone are in the option `zone`, or else taken as UTC (ipmitool prints the BMC's clock, usually in
 UTC), with a note.
 Dates such as 04/05/26 have one order for the BMC's clock and one for lines of time: a number above 12 shows it, or
 another time nearby. If nothing does, the month comes first, with a warning; option `date_order` sets the order.
 FreeIPMI always prints the month first (04/05/2026 - 10:00:00).
-Sensors are told apart as system, supply or part by their names: an assumption.
+Names of sensors show whether they belong to system, supply or part: an assumption.
 
 Source: lib/ipmi_dcmi.c, lib/ipmi_sdr.c and lib/ipmi_sensor.c of ipmitool; ipmi-dcmi of FreeIPMI.
 """
@@ -47,7 +47,7 @@ from esxparse.formats.source import Source
 from esxparse.recording import Recording
 
 _Key = tuple[str, str]
-"""What a line tells, and of what."""
+"""The kind of a line, and its subject."""
 
 FORMAT = "ipmi"
 
@@ -58,14 +58,14 @@ _LABEL = re.compile(
 )
 _BMC_TIME = re.compile(rf"(?:{_LABELS['bmc_time']})\s*:")
 _SEVERAL = re.compile(r"\s{2,}(?=(?:" + "|".join(_LABELS.values()) + r")\s*:)")
-"""Where a line goes on with another field."""
+"""The place at which a line continues with another field."""
 _PERIODS = {"mi": 60.0, "ho": 3600.0, "da": 86400.0, "se": 1.0, "s": 1.0, "ms": 0.001}
 _NO_NUMBER = frozenset({"", "na", "n/a"})
 
 
 @dataclass(frozen=True)
 class _Line:
-    """One line that means something: a time, a field of a DCMI block, or a sensor."""
+    """One line with content: a time, a field of a DCMI block, or a sensor."""
 
     line: int
     field: str
@@ -78,11 +78,11 @@ class _Line:
 
 
 def _sensor(cells: list[str], line: int) -> _Line | None:
-    """A line of a sensor listing, by how many cells the tool gives it."""
+    """Return a line of a sensor listing, by the tool's number of cells."""
     sdr_list, csv, sdr_elist, sensors, sensor = 3, 4, 5, 6, 10
     name, value, unit, status, state = cells[0], "", "", "", ""
     if len(cells) >= sensors and cells[0].isdigit():
-        # FreeIPMI: with its column of states there is one more, with thresholds there are six more.
+        # FreeIPMI has one more cell with its column of states, and six more with thresholds.
         state, value, unit = cells[3:6] if len(cells) % sensors else ("", *cells[3:5])
         name, status = cells[1], cells[-1]
     elif len(cells) >= sensor or (len(cells) == csv and _PATTERNS["status"].fullmatch(cells[3])):
@@ -104,7 +104,7 @@ def _sensor(cells: list[str], line: int) -> _Line | None:
 
 
 def _lines(lines: Sequence[str], strange: list[tuple[int, str]]) -> Iterator[_Line]:
-    """What the lines mean; those that mean nothing go to `strange`."""
+    """Yield the lines with content; other lines go to `strange`."""
     each = ((line, text) for line, raw in enumerate(lines, 1) for text in _SEVERAL.split(raw.strip()))
     for line, text in each:
         if not text or _PATTERNS["titles"].match(text):
@@ -125,12 +125,12 @@ def _lines(lines: Sequence[str], strange: list[tuple[int, str]]) -> Iterator[_Li
 
 
 def _follows(found: Sequence[_Line]) -> bool:
-    """Whether each time stands after its readings: the file begins with a reading and ends with a time."""
+    """Return whether each time follows its readings: the file begins with a reading and ends with a time."""
     return bool(found) and found[0].field != "stamp" and found[-1].field == "stamp"
 
 
 def _timed(found: Sequence[_Line], odd: Counted) -> list[tuple[_Line, Stamp | None]]:
-    """Each line with the time it belongs to, in the order of the file."""
+    """Return each line with its time, in the order of the file."""
     backwards = _follows(found)
     polls: list[tuple[Stamp | None, list[_Line]]] = [(None, [])]
     for one in reversed(found) if backwards else found:
@@ -154,7 +154,7 @@ def _keys(lines: Sequence[_Line]) -> tuple[_Key, ...]:
 
 
 def _usual(polls: Sequence[tuple[_Key, ...]]) -> Counter[_Key]:
-    """What is read under one time, and how often: some BMCs have several sensors of one name.
+    """Return the usual lines under one time, with their counts: some BMCs have several sensors of one name.
 
     >>> _usual([("a", "b"), ("a", "b", "a", "b")]) == _usual([("a", "b", "a", "b", "a")]) == {"a": 1, "b": 1}
     True
@@ -164,13 +164,13 @@ def _usual(polls: Sequence[tuple[_Key, ...]]) -> Counter[_Key]:
     often = Counter(polls)
     usual = min(often, key=lambda keys: (-often[keys], len(keys)))
     if len(polls) == 1:
-        # Nothing to compare with: what begins again, line by line, is a second reading.
+        # Without other polls to compare, lines that begin again are a second reading.
         usual = usual[: next(step for step in range(1, len(usual) + 1) if usual[step:] == usual[:-step])]
     return Counter(usual)
 
 
 def _once(keys: Sequence[_Key], usual: Mapping[_Key, int]) -> int:
-    """How many lines are of the first reading: up to one that comes more often than is usual."""
+    """Return how many lines are of the first reading: up to one that occurs more often than usual."""
     seen: Counter[_Key] = Counter()
     for place, key in enumerate(keys):
         seen[key] += 1
@@ -199,7 +199,7 @@ def _good(moment: Stamp | None, what: str, line: int, odd: Counted) -> Any:
 
 
 def _blocks(timed: Sequence[tuple[_Line, Stamp | None]], zone: str | None, odd: Counted) -> Iterator[Reading]:
-    """The DCMI readings: each begins with its reading of now, or with a field it has already."""
+    """Yield the DCMI readings: each begins with its current reading, or with a repeated field."""
     block: dict[str, _Line] = {}
     at: Stamp | None = None
     for one, moment in [*timed, (_Line(0, "end"), None)]:
@@ -214,7 +214,7 @@ def _blocks(timed: Sequence[tuple[_Line, Stamp | None]], zone: str | None, odd: 
 
 
 def _block(found: Mapping[str, _Line], at: Stamp | None, zone: str | None, odd: Counted) -> Reading:
-    """The reading that fields of a block are; its first line has the host's name, if any has."""
+    """Return the reading in the fields of a block; the first line has the host's name, if any line has."""
     block = {name: one.value for name, one in found.items()}
     lines = {name: one.line for name, one in found.items()}
     line, host = min(lines.values()), next(iter(found.values())).label
@@ -256,11 +256,11 @@ def _listing(timed: Sequence[tuple[_Line, Stamp | None]], odd: Counted) -> list[
 
 
 def _of_listing(rows: Sequence[dict[str, Any]]) -> Iterator[Reading]:
-    """The readings in watts of sensor listings, each with the inlet temperature of the same time."""
+    """Yield the readings in watts of sensor listings, each with the inlet temperature of the same time."""
     listed = [row for row in rows if row["unit"] == "degrees C" and _PATTERNS["inlet"].search(row["sensor"])]
     inlets = {row["time"]: row["value"] for row in listed}
     if sum(row["time"] is None for row in listed) > 1:
-        # Of several listings without a time.
+        # It belongs to several listings without a time.
         del inlets[None]
     for row in rows:
         if per_unit := unit_of_cell(f"0 {row['unit']}") if row["unit"] else None:
@@ -275,7 +275,7 @@ def _clock_of(before: str) -> str:
 
 
 def read(source: Source, zone: str | None = None, date_order: DateOrder | None = None) -> Recording:
-    """Reads readings printed once or in a loop; `zone` and `date_order` are of times that do not show them."""
+    """Read readings printed once or in a loop; `zone` and `date_order` apply to times that do not show them."""
     text = source.text().without_cut_line()
     unknown: list[tuple[int, str]] = []
     lines, order_notes = with_year_first(text.lines(), _clock_of, date_order)

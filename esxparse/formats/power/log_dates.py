@@ -1,4 +1,4 @@
-"""The order of day and month in logs of power readings, where programs print dates in the locale of their machine."""
+"""The order of day and month in logs of power readings, if programs print dates in the locale of their machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from esxparse.formats.power.readings import stamp
 from esxparse.recording import Note
 
 Clock = Callable[[str], str | None]
-"""The clock that a date is of, by the text before it in its line; None for a date that is not a time of the log."""
+"""The clock of a date, by the text before it in its line; None for a date that is not a time of the log."""
 
 _DATE = re.compile(
     r"(?<![\w/.:-])(?P<first>\d{4}|\d\d?)\\?(?P<mark>[/.-])(?P<middle>\d\d?)\\?(?P=mark)(?P<last>\d{4}|\d\d?)"
@@ -26,9 +26,9 @@ _DATE = re.compile(
 """A date and a time of day; JSON may have a backslash before each slash."""
 _HEADER = re.compile(r"\s*Date:\s*", re.IGNORECASE)
 _LOOKED_AT = 120
-"""Characters before a date that may show its clock."""
+"""Characters before a date in which its clock may be named."""
 _NEAR = timedelta(days=2)
-"""The clocks of one machine differ by less, whatever their zones."""
+"""Largest difference between the clocks of one machine, whatever their zones."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class _Date:
 
 
 def line_clock(before: str) -> str | None:
-    """The clock of a line of `date`, or of an HTTP header.
+    """Return the clock of a line of `date`, or of an HTTP header.
 
     >>> line_clock("Date: "), line_clock("<VALUE>")
     ('line', None)
@@ -52,10 +52,10 @@ def line_clock(before: str) -> str | None:
 
 
 def with_year_first(lines: Sequence[str], clock_of: Clock, asked: DateOrder | None) -> tuple[list[str], list[Note]]:
-    """The lines of a log with dates such as 04/13/26 as 2026-04-13, and notes on their order.
+    """Return the lines of a log with dates such as 04/13/26 as 2026-04-13, and notes on their order.
 
-    The dates of one clock have one order; another clock may have another, as another program prints it. A number above
-    12 shows the order, else a time of another form nearby, else the order in which less time passes. If nothing shows
+    The dates of one clock have one order; a clock printed by another program may have another order. A number above 12
+    shows the order, else a time of another form nearby, else the order in which less time passes. If nothing shows
     the order, the month comes first, or the day if points are between the numbers, with a warning.
 
     Raises:
@@ -96,7 +96,7 @@ def _before(text: str, match: re.Match[str]) -> str:
 def _order_of(
     clock: str, clocks: dict[str, list[_Date]], lines: Sequence[str], asked: DateOrder | None
 ) -> tuple[DateOrder, list[Note]]:
-    """The order of a clock's dates, and a warning if it is a guess."""
+    """Return the order of a clock's dates, and a warning if it is a guess."""
     dates = [date for date in clocks[clock] if not date.has_long_year]
     if asked or not dates:
         return asked or "ymd", []
@@ -116,7 +116,7 @@ def _order_of(
 
 
 def _possible(dates: Sequence[re.Match[str]]) -> list[DateOrder]:
-    """The orders that the numbers of the dates allow, the most usual first."""
+    """Return the orders that the numbers of the dates allow, the most usual first."""
     has_points = any(date["mark"] == "." for date in dates)
     # ipmi-dcmi of FreeIPMI prints the month first in every locale, and a dash after the year.
     is_of_freeipmi = all(date["rest"].lstrip().startswith("-") for date in dates)
@@ -128,7 +128,7 @@ def _possible(dates: Sequence[re.Match[str]]) -> list[DateOrder]:
 
 
 def _known(clock: str, clocks: dict[str, list[_Date]], lines: Sequence[str]) -> list[tuple[int, datetime]]:
-    """The lines and times whose order is sure: of other forms, or of clocks whose numbers show it."""
+    """Return lines and times of known order: in other forms, or from clocks whose numbers show the order."""
     known = [(line, found.time) for line, text in enumerate(lines, 1) if (found := stamp(_HEADER.sub("", text)))]
     for other, dates in clocks.items():
         short = [date.match for date in dates if not date.has_long_year]
@@ -140,7 +140,7 @@ def _known(clock: str, clocks: dict[str, list[_Date]], lines: Sequence[str]) -> 
 
 
 def _count_close(dates: Sequence[_Date], order: DateOrder, known: Sequence[tuple[int, datetime]]) -> int:
-    """How many dates are near the known time beside them."""
+    """Return how many dates are near the known time beside them."""
     count = 0
     for date in dates:
         at = bisect_left(known, date.line, key=lambda one: one[0])

@@ -1,9 +1,9 @@
 """CSV exports of power meters and PDUs: a column of time and a column of watts.
 
-Read are comma, semicolon, tab and bar separated files, with lines of title before the header; semicolon separated
+Files may be separated by comma, semicolon, tab or bar, with title lines before the header; semicolon separated
 ones may have decimal commas. Columns are chosen by the options `time_column` and `value_column` (a name, or a number
-from 1); left out, they are the only ones that are named so (time, date, timestamp; watts, power, W). Only files whose
-header leaves no doubt are recognised by themselves; others need `format="power_csv"`.
+from 1). Without these options, the only columns with suitable names are used (time, date, timestamp; watts, power, W).
+Only files with a clear header are recognised automatically; others need `format="power_csv"`.
 
 Dates such as 03/04/2026 have one order in the whole file: a number above 12 shows it, or time goes on in one order
 only. If both orders fit, the reader asks for `date_order`. If a spreadsheet took days up to 12 for months, the reader
@@ -50,11 +50,11 @@ _SURE_WATTS = re.compile(r"watts?|[\[(]k?w[\])]|_k?w\b|power[ _]k?w", re.IGNOREC
 _SURE_TIME = re.compile(r"time|date", re.IGNORECASE)
 _DECIMAL = re.compile(r"-?\d*[.,]\d+")
 _DRAW = "power.draw"
-"""What nvidia-smi calls the power of a GPU."""
+"""nvidia-smi's name for the power of a GPU."""
 _DELIMITERS = (",", ";", "\t", "|")
 _PREAMBLE = 40
 _LONGEST = 20_000
-"""Characters in a line; a meter writes some hundred."""
+"""Most characters in a line; a meter writes some hundred."""
 
 _MOST_COLUMNS = 12
 _ELAPSED = 1e8
@@ -63,7 +63,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class _Table:
-    """The header of a file, its rows with their lines, and how it is written."""
+    """The header of a file, its rows with their lines, and their format."""
 
     header: list[str]
     rows: list[tuple[int, list[str]]]
@@ -79,13 +79,13 @@ def _is_watts(name: str) -> bool:
 
 
 def _plainest(names: Sequence[str]) -> list[str]:
-    """The names; one alone where the others begin with it: `power.draw [W]` of `power.draw.average [W]`."""
+    """Return the names, or only one if the others begin with it: `power.draw [W]` of `power.draw.average [W]`."""
     plain = {name: name.partition(" ")[0] for name in names}
     return [one for one in names if all(other.startswith(plain[one]) for other in names)] or list(names)
 
 
 def _split(lines: Sequence[str], wanted: Sequence[str]) -> _Table:
-    """The header, the first line that names the columns, and the rows below it."""
+    """Return the header, which is the first line with column names, and the rows below it."""
     best: tuple[int, int, str] | None = None
     for at, line in enumerate(lines[:_PREAMBLE]):
         for delimiter in _DELIMITERS:
@@ -110,7 +110,7 @@ def _split(lines: Sequence[str], wanted: Sequence[str]) -> _Table:
 
 
 def recognise(head: Head) -> bool:
-    """A header with one column of time and one that says watts, and a reading below it."""
+    """Return whether a head has a header with one column of time and one of watts, and a reading below it."""
     lines = head.text.split("\n", _PREAMBLE)[:_PREAMBLE]
     if not any(_SURE_WATTS.search(line) for line in lines):
         return False
@@ -138,7 +138,7 @@ def _listed(header: Sequence[str]) -> str:
 
 
 def _chosen(header: Sequence[str], wanted: str | None, what: str, option: str) -> int:
-    """Which column is meant."""
+    """Return the place of the chosen column."""
     if wanted is not None:
         names = [name.lower() for name in header]
         if wanted.lower() in names:
@@ -158,7 +158,7 @@ def _chosen(header: Sequence[str], wanted: str | None, what: str, option: str) -
 
 
 def _day_and_time(header: Sequence[str]) -> tuple[int, int] | None:
-    """The columns of a date and of a time of day, where they are two."""
+    """Return the columns of a date and of a time of day, if they are separate."""
     names = [name.lower() for name in header]
     for day, clock in (("date", "time"), ("datum", "zeit"), ("datum", "uhrzeit")):
         if day in names and clock in names:
@@ -167,7 +167,7 @@ def _day_and_time(header: Sequence[str]) -> tuple[int, int] | None:
 
 
 def _moment(text: str, order: str | None) -> Stamp | float | None:
-    """A time, or seconds that have elapsed."""
+    """Return a time, or elapsed seconds."""
     if order:
         return read_date(text, order)
     if moment := stamp(text):
@@ -179,13 +179,13 @@ def _moment(text: str, order: str | None) -> Stamp | float | None:
 
 
 def _is_whole(cells: Sequence[str], header: Sequence[str]) -> bool:
-    """Whether a row has the cells of the header, but for empty ones at the end: else it is not known which is lost."""
+    """Return whether a row has the header's cells, except empty ones at its end; else the lost one is unknown."""
     least = max((at for at, name in enumerate(header, 1) if name), default=0)
     return len(cells) >= least and not any(cells[len(header) :])
 
 
 def _whose(table: _Table, columns: Sequence[int], value: int) -> list[int]:
-    """The columns that name what was metered: by their titles, else by what tells the readings of one time apart."""
+    """Return the columns that identify the meter: by their titles, else those that separate readings of one time."""
     rows = [cells for _, cells in table.rows if _is_whole(cells, table.header)]
     times = [tuple(cells[at] for at in columns) for cells in rows]
     together = len(set(times)) < len(times)
@@ -193,7 +193,7 @@ def _whose(table: _Table, columns: Sequence[int], value: int) -> list[int]:
     for at, title in enumerate(table.header):
         texts = {cells[at] for cells in rows if at < len(cells)} - {""}
         about = words(title)
-        # A number that each row has for its own counts rows.
+        # A different number in each row counts rows.
         counts = len(texts) == len(rows) > 1 and not together and all(map(str.isdecimal, texts))
         if at in {*columns, value} or counts or about & WORDS["quantities"] or any(map(_DECIMAL.fullmatch, texts)):
             continue
@@ -246,7 +246,7 @@ def _readings(
 
 
 def _merged(odd: Counted) -> list[Note]:
-    """One note for each kind of line that is left out: messages that quote a cell count as one kind."""
+    """Return one note for each kind of skipped line: messages that quote a cell count as one kind."""
     kinds: dict[str, tuple[str, list[int]]] = {}
     for message, lines in odd.lines.items():
         kinds.setdefault(message.partition(";")[0], (message, []))[1].extend(lines)
@@ -257,7 +257,7 @@ def _merged(odd: Counted) -> list[Note]:
 
 
 def _in_zone(rows: Sequence[Reading], zone: str | None) -> Iterator[Note]:
-    """Puts times without a zone into `zone`, and gives the notes on zones."""
+    """Put times without a zone into `zone`, and yield the notes on zones."""
     for row in (row for row in rows if zone and row.get("assumed")):
         moment = in_zone(Stamp(row["time"], row["assumed"]), zone)
         row |= {"time": moment.time, "assumed": moment.assumed}
@@ -275,13 +275,13 @@ def read(
     decimal: Decimal | None = None,
     zone: str | None = None,
 ) -> Recording:
-    """Reads an export.
+    """Read an export.
 
     Args:
         source: The file.
         time_column: The column of the time, by name or number.
         value_column: The column of the watts, by name or number.
-        date_order: Order of day, month and year, where the file does not tell.
+        date_order: Order of day, month and year, if the file does not show it.
         decimal: The decimal mark, if the file does not show it.
         zone: The zone of times without one.
     """

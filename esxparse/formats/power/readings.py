@@ -1,4 +1,4 @@
-"""What the power readers share: the columns of a reading, numbers as BMCs write them, and the tables."""
+"""Shared tools of the power readers: the columns of a reading, numbers as BMCs write them, and the tables."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ _EPOCH = re.compile(r"@?(?P<seconds>\d{10})(?P<rest>\d{3}|\d{6}|\d{9})?(?P<fract
 _LONGEST = 60
 
 FIRST_YEAR = 2000
-"""A clock that was never set shows a time before this year."""
+"""First plausible year: a clock that was never set shows an earlier time."""
 
 
 @dataclass(frozen=True)
 class Stamp:
-    """A time, and what had to be assumed to read it."""
+    """A time, and the assumption made to read it."""
 
     time: datetime
     assumed: str | None = None
-    """What zone was taken where the text names none, or none that is known."""
+    """The assumed zone, if the text has no known zone."""
 
     @property
     def set(self) -> bool:
-        """Whether the clock it came from had been set."""
+        """Whether its clock had been set."""
         return self.time.year >= FIRST_YEAR
 
 
@@ -75,7 +75,7 @@ def _from_parts(parts: dict[str, str | None]) -> Stamp | None:
 
 
 def stamp(text: object) -> Stamp | None:
-    """The time a text is, all of it, if its date has one meaning; else None. See `power.dates` for 04/13/2026.
+    """Return the time in a text, if it is all of it and has one meaning; else None. See `power.dates` for 04/13/2026.
 
     >>> stamp("Tue May  9 14:24:36 CEST 2023").time.isoformat()
     '2023-05-09T12:24:36+00:00'
@@ -100,7 +100,7 @@ def stamp(text: object) -> Stamp | None:
 
 
 def in_zone(moment: Stamp, zone: str | None) -> Stamp:
-    """A time whose zone had to be assumed, by a clock of `zone` instead if one is given.
+    """Return a time; if its zone was assumed and `zone` is given, by a clock of `zone`.
 
     >>> in_zone(stamp("2026-07-01 12:00"), "Europe/Berlin").time.isoformat()
     '2026-07-01T10:00:00+00:00'
@@ -109,7 +109,7 @@ def in_zone(moment: Stamp, zone: str | None) -> Stamp:
 
 
 Reading = dict[str, Any]
-"""One row of table `power`, by column; what is not known is left out."""
+"""One row of table `power`, by column, without unknown values."""
 
 _WATTS = ("watts", "watts_average", "watts_minimum", "watts_maximum", "watts_cap")
 _ALWAYS = frozenset({"source", "sensor", "kind", *_WATTS, "interval_s"})
@@ -119,19 +119,19 @@ _MEASURED = (
     *("cpu_util_pct", "cpu_mhz", "energy_joules"),
 )
 _SAME = ("source", "sensor", *_WATTS, "energy_joules")
-"""Readings of one time that agree in these are one."""
+"""Columns in which two readings of one time must agree to count as one."""
 _NUMBER = re.compile(r"([-+]?(?:\d{1,3}(?:[,']\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*([A-Za-z/%°]*)\.?")
 _BTU = "btu/hr"
 _BTU_PER_HOUR = 0.29307107
 _BETWEEN = re.compile(r"[\W_\d]+|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
 WORDS = {name: frozenset(words.split()) for name, words in _DATA["words"].items()}
-"""Words that tell what a sensor, or a column of a meter's CSV, is about.
+"""Words that show the subject of a sensor, or of a column in a meter's CSV.
 
 Source: names of sensors of HPE, Dell, Lenovo, Supermicro and Intel boards; general knowledge."""
 
 
 def number(value: object) -> float | None:
-    """A finite number: of a JSON number, or of text such as `214`, `214 Watts`, `1,204 W`.
+    """Return a finite number from a JSON number, or from text such as `214`, `214 Watts`, `1,204 W`.
 
     >>> number("1,204 W"), number(True), number("214,5 W"), number("0.5 kW")
     (1204.0, None, None, 500.0)
@@ -155,12 +155,12 @@ def number(value: object) -> float | None:
 
 
 def is_of_power(unit: str) -> bool:
-    """Whether a unit is one of power, or none is written."""
+    """Return whether a unit is one of power, or missing."""
     return not unit or unit.lower() == _BTU or unit_of_cell(f"0 {unit}") is not None
 
 
 def watts(value: object) -> float | None:
-    """A power reading, unless it has another unit; BMCs write -1 for one they have not got.
+    """Return a power reading, unless it has another unit; BMCs write -1 for a missing one.
 
     >>> watts("214 Watts"), watts("1.2 kW"), watts("214"), watts("214 Amps"), watts("-1")
     (214.0, 1200.0, 214.0, None, None)
@@ -172,17 +172,17 @@ def watts(value: object) -> float | None:
 
 
 def cap(value: object) -> float | None:
-    """A power cap; 0 means no cap."""
+    """Return a power cap; 0 means no cap."""
     return watts(value) or None
 
 
 def words(name: str) -> frozenset[str]:
-    """The words of a name, in lower case."""
+    """Return the words of a name, in lower case."""
     return frozenset(word.lower() for word in _BETWEEN.split(name.replace("ub-system", "ubsystem")))
 
 
 def kind_of(name: str) -> str:
-    """What a sensor of this name measures: the whole `system`, one power `supply`, or a `part`.
+    """Return the scope of a sensor with this name: the whole `system`, one power `supply`, or a `part`.
 
     >>> kind_of("Pwr Consumption"), kind_of("PS1 Input Power"), kind_of("CPU1 Power"), kind_of("TotalGPUsPower")
     ('system', 'supply', 'part', 'part')
@@ -194,7 +194,7 @@ def kind_of(name: str) -> str:
 
 
 def _placed(rows: Sequence[Reading]) -> list[Reading]:
-    """The rows; those of a chassis are of an `enclosure` where others are of the host in it."""
+    """Return the rows; a chassis becomes an `enclosure` if other rows are of the host in it."""
     hosts = {(row["kind"], row["sensor"]): words(str(row["sensor"])) & WORDS["enclosures"] for row in rows}
     inside = any(kind == "system" and not of for (kind, _), of in hosts.items())
     return [
@@ -204,18 +204,18 @@ def _placed(rows: Sequence[Reading]) -> list[Reading]:
 
 
 def measured(reading: Reading) -> bool:
-    """Whether a reading holds any number at all."""
+    """Return whether a reading holds any number at all."""
     return any(reading.get(name) is not None for name in _MEASURED)
 
 
 def _table(rows: Sequence[Reading], columns: Schema) -> pl.LazyFrame:
-    """The rows as a table: columns every power table has, and the others that hold anything."""
+    """Return the rows as a table: the columns of every power table, and the others with any value."""
     there = {name for row in rows for name, value in row.items() if value is not None}
     return frame(rows, {name: kind for name, kind in columns.items() if name in _ALWAYS | there}).lazy()
 
 
 def tables(rows: Iterable[Reading], columns: Schema) -> tuple[dict[str, pl.LazyFrame], Notes]:
-    """Table `power`, with a time in every row or in none; where only some have one, the others in `power_undated`."""
+    """Return table `power`, with a time in every row or none; if only some have one, `power_undated` has the rest."""
     kept = _placed([row for row in rows if measured(row)])
     dated: dict[tuple[Any, ...], Reading] = {}
     for row in kept:
@@ -239,7 +239,7 @@ def tables(rows: Iterable[Reading], columns: Schema) -> tuple[dict[str, pl.LazyF
 
 
 def by_time(name: str, rows: Sequence[Row], columns: Schema) -> tuple[dict[str, pl.LazyFrame], list[Note]]:
-    """Table `name` with a column of time, or without where no row has one; the others of some in `name_undated`."""
+    """Return table `name`, without its time column if no row has a time; rows without a time go to `name_undated`."""
     dated = [row for row in rows if row["time"] is not None]
     undated = [row for row in rows if row["time"] is None]
     without_time = {column: kind for column, kind in columns.items() if column != "time"}
@@ -251,14 +251,14 @@ def by_time(name: str, rows: Sequence[Row], columns: Schema) -> tuple[dict[str, 
 
 
 def step(times: Iterable[datetime | None]) -> float | None:
-    """Seconds between most of the times, whatever their order."""
+    """Return the usual number of seconds between the times, in any order."""
     known = sorted({time for time in times if time is not None})
     steps = sorted((after - before).total_seconds() for before, after in pairwise(known))
     return steps[len(steps) // 2] if steps else None
 
 
 def facts(rows: Iterable[Reading]) -> dict[str, Any]:
-    """The facts of `meta` that the times of readings give: start, end, samples, interval (of the usual sensor)."""
+    """Return facts for `meta` from the times of readings: start, end, samples, interval (of the usual sensor)."""
     times = [(row["time"], row.get("source"), row.get("sensor")) for row in rows if row.get("time") is not None]
     if not times:
         return {}

@@ -1,14 +1,14 @@
 """Redfish documents with power readings: HPE iLO 4 to 7, Dell iDRAC, Lenovo XCC, OpenBMC, plain DMTF.
 
-Read are `Power` (v1.0 to v1.7, with the `Hp` and `Hpe` OEM blocks), `PowerMeter`, `FastPowerMeter`, `SlowPowerMeter`,
-`PowerSubsystem`, `PowerSupplyMetrics`, `EnvironmentMetrics`, `Sensor`, `MetricReport`; one document or many one after
-another, with HTTP headers or lines of `date` between them, and what `esxparse collect power` writes: one JSON object
-a line with `time`, `uri` and `document`.
+The reader accepts `Power` (v1.0 to v1.7, with the `Hp` and `Hpe` OEM blocks), `PowerMeter`, `FastPowerMeter`,
+`SlowPowerMeter`, `PowerSubsystem`, `PowerSupplyMetrics`, `EnvironmentMetrics`, `Sensor`, `MetricReport`. A file has one
+document or many, with HTTP headers or lines of `date` between them, or the output of `esxparse collect power`: one JSON
+object a line with `time`, `uri` and `document`.
 
-Samples of a history are placed by their own `Time`; nothing is assumed of their order (old iLO 4 firmware gives the
-newest first, later the newest last). Samples whose time is `N/A` or before 2000 go to `power_undated`. Where two
+Samples of a history are placed by their own `Time`; no order is assumed (old iLO 4 firmware prints the
+newest first, later firmware the newest last). Samples whose time is `N/A` or before 2000 go to `power_undated`. If two
 samples or more have a time, `interval_s` is the usual distance between them; else 10 s (FastPowerMeter) and 300 s
-(PowerMeter) are assumed. That `Time` is the end of the span a sample averages over is an assumption, too.
+(PowerMeter) are assumed. Another assumption: `Time` is the end of the span that a sample averages.
 
 Redfish writes times with the year first (DSP0266). Other dates have one order for each clock: a number above 12 shows
 it, or another time nearby. If nothing does, the month comes first, with a warning; option `date_order` sets the order.
@@ -56,7 +56,7 @@ _TOO_DEEP = "nested too deeply"
 
 @dataclass(frozen=True)
 class Document:
-    """One JSON object, where it stood, and the time that stood before it."""
+    """One JSON object, its place, and the time before it."""
 
     content: dict[str, Any]
     line: int
@@ -64,9 +64,9 @@ class Document:
 
 
 def _next_document(text: str, starts: Sequence[int], broken: int) -> int:
-    """Where the next document may begin: on a line of its own, after one that is broken; the end if nowhere.
+    """Return where the next document may begin, on a line of its own after a broken one; else the end of the text.
 
-    What opens right after the opening of the broken one is a part of it, and no next one.
+    An opening right after that of the broken document is part of it, not a new document.
     """
     content = _CONTENT.search(text, broken + 1)
     after = content.end() if content else len(text)
@@ -77,7 +77,7 @@ def _next_document(text: str, starts: Sequence[int], broken: int) -> int:
 
 
 def _between(piece: str, line: int, noise: list[int]) -> Stamp | None:
-    """The last time in the text between two documents; lines that are neither that nor known go to `noise`."""
+    """Return the last time in the text between two documents; unknown lines go to `noise`."""
     found = None
     headers = False
     for place, raw in enumerate(piece.split("\n"), line):
@@ -101,10 +101,10 @@ def _broken(why: str, place: tuple[int, int], lines: int) -> Note:
 
 
 def documents(text: str) -> tuple[list[Document], Notes]:
-    """Every JSON object of a text, and notes on what was odd between them.
+    """Return every JSON object of a text, and notes on odd text between them.
 
-    A document that is broken is left out with a note that names the place, and reading goes on at the next one that
-    begins a line.
+    A broken document is left out, with a note on its place, and reading continues at the next document that begins a
+    line.
     """
     decoder = json.JSONDecoder(parse_constant=lambda _: None)
     places = Places(text)
@@ -151,7 +151,7 @@ def _is_poll(content: dict[str, Any]) -> bool:
 
 
 def _poll(document: Document, found: Found, gaps: list[dict[str, Any]]) -> None:
-    """One line of a collector: a document with the time it was fetched, or why it could not be."""
+    """Process one line of a collector: a document with the time of its request, or the reason for a failure."""
     content = document.content
     moment = stamp(content.get("time"))
     uri = content.get("uri") or content.get("url")
@@ -174,7 +174,7 @@ def _poll(document: Document, found: Found, gaps: list[dict[str, Any]]) -> None:
 def _fetched(
     content: dict[str, Any], source: str, time: datetime | None, line: int, found: Found, extra: dict[str, Any]
 ) -> None:
-    """The readings of a document; those without a time of their own get the time it was fetched."""
+    """Add the readings of a document; readings without a time of their own get the time of the request."""
     before = len(found.readings)
     resource(content, source.partition("#")[0].rstrip("/"), found, line)
     for row in found.readings[before:]:
@@ -184,7 +184,7 @@ def _fetched(
 
 
 def _host(content: dict[str, Any]) -> str | None:
-    """The BMC that a collector's first line names."""
+    """Return the BMC in a collector's first line."""
     try:
         return urlsplit(str(content.get("url") or "")).hostname
     except ValueError:
@@ -192,7 +192,7 @@ def _host(content: dict[str, Any]) -> str | None:
 
 
 def _distinct(rows: list[Row]) -> list[Row]:
-    """The last row of each sensor."""
+    """Return the last row of each sensor."""
     return list({(row["source"], row["sensor"]): row for row in rows}.values())
 
 
@@ -218,7 +218,7 @@ def _nothing(problems: Sequence[Note], found: Found) -> DamagedError:
 
 
 def _gathered(stream: Sequence[Document], found: Found, gaps: list[Row]) -> list[str]:
-    """The BMCs that collectors name; what the documents say goes to `found` and `gaps`."""
+    """Return the BMCs in collectors' lines; the documents' content goes to `found` and `gaps`."""
     host: str | None = None
     hosts: dict[str | None, list[Reading]] = {}
     for document in stream:
@@ -242,17 +242,17 @@ def _gathered(stream: Sequence[Document], found: Found, gaps: list[Row]) -> list
 
 
 def _clock_of(before: str) -> str | None:
-    """The clock of a date: of the collector, of lines between documents, or of a BMC by the key of its time."""
+    """Return the clock of a date: of the collector, of lines between documents, or of a BMC by the key of its time."""
     key = _KEY.search(before)
     return key["name"] if key and key["name"] in _TIMES else None if key else line_clock(before)
 
 
 def read(source: Source, date_order: DateOrder | None = None) -> Recording:
-    """Reads one Redfish document, several one after another, or the lines of a collector.
+    """Read one Redfish document, several one after another, or the lines of a collector.
 
     Args:
         source: The file.
-        date_order: Order of day, month and year in times that are not as Redfish writes them.
+        date_order: Order of day, month and year in times that are not in Redfish's own form.
     """
     text = source.text()
     lines, order_notes = with_year_first(text.text.split("\n"), _clock_of, date_order)

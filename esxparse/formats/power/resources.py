@@ -1,6 +1,6 @@
 """Redfish resources to readings: `Power`, the OEM meters of HPE, `EnvironmentMetrics`, `MetricReport` and the like.
 
-Each function takes one resource, as the JSON object it is, and gives the rows of table `power` in it.
+Each function takes one resource, as a JSON object, and adds its rows for table `power`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from esxparse.formats.kit.tables import data, picked
 from esxparse.formats.power.readings import Reading, Stamp, cap, kind_of, number, stamp, step, watts
 
 _HISTORY_STEP_S = {"FastPowerMeter": 10.0, "PowerMeter": 300.0}
-"""Used where the times of the samples do not tell; HPE: 20 minutes of 10-second samples, 24 hours of 5-minute ones."""
+"""Default steps, if the samples' times do not show them; HPE: 20 minutes of 10 s samples, 24 hours of 5 min ones."""
 
 _COLUMNS, _PATTERNS = data(__file__), kinds(__file__, "patterns")
 _MINUTE_S = 60.0
@@ -26,24 +26,24 @@ _MINUTE_S = 60.0
 
 @dataclass
 class Found:
-    """What the resources of one file give, as it is gathered."""
+    """The collected content of one file's resources."""
 
     readings: list[Reading] = field(default_factory=list)
     capacity: list[dict[str, Any]] = field(default_factory=list)
     summary: list[dict[str, Any]] = field(default_factory=list)
     metrics: list[dict[str, Any]] = field(default_factory=list)
     odd: Counted = field(default_factory=Counted)
-    """What is worth knowing of documents."""
+    """Remarks on documents."""
     bad: Counted = field(default_factory=Counted)
-    """What could not be used."""
+    """Warnings about unusable data."""
 
     def say(self, message: str, line: int, *, bad: bool = False) -> None:
-        """Notes a message once, with every line it is about."""
+        """Add a message, once for all its lines."""
         (self.bad if bad else self.odd).say(message, line)
 
 
 def _text(*values: Any) -> str:
-    """The first of the values that is text, or a number, with anything in it."""
+    """Return the first of the values that is a number, or text that is not blank."""
     for value in values:
         if isinstance(value, (str, int, float)) and not isinstance(value, bool) and str(value).strip():
             return str(value).strip()
@@ -51,14 +51,14 @@ def _text(*values: Any) -> str:
 
 
 def uri_of(resource: dict[str, Any]) -> str:
-    """The address a resource says it has, else its type or name."""
+    """Return the resource's stated address, else its type or name."""
     links = mapping(mapping(resource.get("links")).get("self"))
     context = _text(resource.get("@odata.type"), resource.get("Type")).lstrip("#").partition(".")[0]
     return _text(resource.get("@odata.id"), links.get("href"), context, resource.get("Id"), "document").rstrip("/")
 
 
 def _when(value: Any, found: Found, line: int, *, what: str) -> Any:
-    """A time in a document, or None; what is odd about it is noted."""
+    """Return a time in a document, or None, with a note if it is odd."""
     if value is None:
         return None
     moment: Stamp | None = stamp(value)
@@ -76,7 +76,7 @@ def _when(value: Any, found: Found, line: int, *, what: str) -> Any:
 
 
 def _reading(resource: dict[str, Any], name: str) -> float | None:
-    """The number of a sensor excerpt such as `PowerWatts: {Reading: 374}`, or of a plain number."""
+    """Return the number of a sensor excerpt such as `PowerWatts: {Reading: 374}`, or of a plain number."""
     value = resource.get(name)
     return number(mapping(value).get("Reading")) if isinstance(value, dict) else number(value)
 
@@ -130,7 +130,7 @@ def _supply(supply: dict[str, Any], source: str, place: int) -> Iterator[Reading
 
 
 def power(resource: dict[str, Any], source: str, found: Found) -> None:
-    """`Power` of Redfish 1.x, and `PowerMetrics` of the iLO 4 before it."""
+    """Add readings of `Power` of Redfish 1.x, or of `PowerMetrics` of iLO 4 before it."""
     controls = mappings(resource.get("PowerControl"))
     if not controls and "PowerConsumedWatts" in resource:
         controls = [{"Name": "PowerControl 0", **{k: v for k, v in resource.items() if k.startswith("Power")}}]
@@ -151,7 +151,7 @@ def power(resource: dict[str, Any], source: str, found: Found) -> None:
 
 
 def meter(resource: dict[str, Any], source: str, found: Found, line: int) -> None:
-    """`PowerMeter`, `FastPowerMeter`, `SlowPowerMeter` of HPE: a history, each sample with its own time."""
+    """Add readings of HPE's `PowerMeter`, `FastPowerMeter`, `SlowPowerMeter`: a history with a time per sample."""
     name = _text(resource.get("Id"), resource.get("Name"), source.rpartition("/")[2], "PowerMeter")
     samples = mappings(resource.get("PowerDetail"))
     times = [_when(sample.get("Time"), found, line, what=f"samples of {name}") for sample in samples]
@@ -169,7 +169,7 @@ def meter(resource: dict[str, Any], source: str, found: Found, line: int) -> Non
 
 
 def environment(resource: dict[str, Any], source: str, found: Found) -> None:
-    """`EnvironmentMetrics` of a chassis, a processor, a DIMM ..."""
+    """Add readings of `EnvironmentMetrics` of a chassis, a processor, a DIMM ..."""
     limit = mapping(resource.get("PowerLimitWatts"))
     part = re.search(r"/(Processors|Memory|Drives|PCIeDevices|Controllers|Accelerators|GPU)", source, re.IGNORECASE)
     temperature = mapping(resource.get("TemperatureCelsius"))
@@ -192,7 +192,7 @@ def environment(resource: dict[str, Any], source: str, found: Found) -> None:
 
 
 def supply_metrics(resource: dict[str, Any], source: str, found: Found, line: int) -> None:
-    """`PowerSupplyMetrics`: what one supply takes in and gives out."""
+    """Add readings of `PowerSupplyMetrics`: input and output of one supply."""
     name = re.search(r"/PowerSupplies/([^/]+)", source)
     sensor = f"power supply {name[1]}" if name else _text(resource.get("Name"), "power supply")
     there = False
@@ -206,7 +206,7 @@ def supply_metrics(resource: dict[str, Any], source: str, found: Found, line: in
 
 
 def sensor(resource: dict[str, Any], source: str, found: Found, line: int) -> None:
-    """`Sensor` that reads watts."""
+    """Add a reading of a `Sensor` in watts."""
     name = _text(resource.get("Name"), resource.get("Id"), "Sensor")
     found.readings.append(
         {
@@ -221,7 +221,7 @@ def sensor(resource: dict[str, Any], source: str, found: Found, line: int) -> No
 
 
 def _metric_column(name: str) -> str:
-    """The column of `power` for a metric of this name; empty if it is not in watts."""
+    """Return the column of `power` for a metric of this name; empty if it is not in watts."""
     if not _PATTERNS["is_watts"].search(name) or _PATTERNS["no_watts"].search(name):
         return ""
     words = {word.lower() for word in _PATTERNS["word"].findall(name)}
@@ -229,7 +229,7 @@ def _metric_column(name: str) -> str:
 
 
 def report(resource: dict[str, Any], source: str, found: Found, line: int) -> None:
-    """`MetricReport`: the watts of it to `power`, all of it to `metrics`."""
+    """Add the watts of a `MetricReport` to `power`, and all of it to `metrics`."""
     for metric in mappings(resource.get("MetricValues")):
         where = _text(metric.get("MetricProperty"))
         path, _, fragment = where.partition("#")
@@ -298,11 +298,11 @@ _KINDS: tuple[tuple[Callable[[dict[str, Any]], bool], Callable[[dict[str, Any], 
     (_is_watt_sensor, sensor),
     (lambda content: any(len(member) > 1 for member in mappings(content.get("Members"))), _members),
 )
-"""How each kind of resource is told, and what reads it; the first that fits."""
+"""The test for each kind of resource, and its reader; the first match counts."""
 
 
 def resource(content: dict[str, Any], source: str, found: Found, line: int) -> None:
-    """Any Redfish resource, told by its properties; one that has no power readings is noted."""
+    """Read any Redfish resource, recognised by its properties, with a note if it has no power readings."""
     for fits, gather in _KINDS:
         if fits(content):
             gather(content, source, found, line)
@@ -311,7 +311,7 @@ def resource(content: dict[str, Any], source: str, found: Found, line: int) -> N
 
 
 def error_text(content: dict[str, Any]) -> str:
-    """What a Redfish error says."""
+    """Return the message of a Redfish error."""
     error = mapping(content.get("error"))
     info = error.get("@Message.ExtendedInfo")
     first = mapping(info[0]) if isinstance(info, list) and info else mapping(info)

@@ -1,4 +1,4 @@
-"""RIBCL answers of HP iLO 1 to 5 with power readings, as they come off the wire or tidied.
+"""RIBCL answers of HP iLO 1 to 5 with power readings, raw from the network or tidied.
 
 `GET_POWER_READINGS`, `GET_POWER_CAP`, `GET_PWREG`, `GET_HOST_POWER_SAVER`, `GET_HOST_POWER`, and the power summary of
 `GET_EMBEDDED_HEALTH`. A file may hold raw HTTP with chunk sizes in the middle of a tag, and any number of XML
@@ -6,7 +6,7 @@ documents.
 
 Lines of `date` such as 04/05/26 have one order: a number above 12 shows it, or another time nearby. If nothing does,
 the month comes first, with a warning; option `date_order` sets the order.
-A time holds for the answers below it, until there is the next, a new HTTP answer, or a second answer to a command.
+A time applies to the answers below it, until the next time, a new HTTP answer, or a second answer to a command.
 
 Source: HP "Integrated Lights-Out scripting and command line guide"; answers recorded for python-hpilo.
 """
@@ -49,31 +49,31 @@ FORMAT = "ribcl"
 _SCHEMAS, _PATTERNS = schemas(__file__), kinds(__file__, "patterns")
 _READINGS, _SETTINGS = data(__file__)["readings"], data(__file__)["settings"]
 _SHOWN = 120
-"""Characters that are shown of what an iLO says."""
+"""Most characters of an iLO's message that are shown."""
 _STATUS = 10
 _CAP_ATTRIBUTES = ("POWER_CAP", "VALUE", "POWER", "CAP")
 
 
 @dataclass(frozen=True)
 class _Answer:
-    """One XML document of an answer, its line, and the time it was given."""
+    """One XML document of an answer, its line, and its time."""
 
     xml: str
     line: int
     time: Stamp | None
     renewed: bool
-    """Whether the time, or its absence, is of this document and not of one before it."""
+    """Whether the time, or its absence, belongs to this document and not to an earlier one."""
 
 
 @dataclass(frozen=True)
 class _Clock:
-    """The time that holds at a place of the file."""
+    """The time that applies at a place in the file."""
 
     time: Stamp | None = None
     of_header: bool = False
 
     def after(self, between: str) -> _Clock:
-        """The time after lines that are no document: that in them; none if they begin an answer and have lost it."""
+        """Return the time after lines between documents: the time in them, or none if an answer begins without one."""
         if found := _time(between):
             return found
         # `date` may have been written once for several answers; the header of HTTP is of one answer.
@@ -81,7 +81,7 @@ class _Clock:
 
 
 def _without_chunks(text: str) -> tuple[str, list[int], list[int]]:
-    """The text without the lines of chunk sizes; places in it, and how many lines were taken out before each."""
+    """Return the text without lines of chunk sizes; places in it, and the number of lines removed before each."""
     pieces, places, removed = [], [0], [0]
     after = length = 0
     for match in _PATTERNS["chunk"].finditer(text):
@@ -96,7 +96,7 @@ def _without_chunks(text: str) -> tuple[str, list[int], list[int]]:
 
 
 def _answers(text: str, odd: Counted, rest: list[tuple[int, str]]) -> Iterator[_Answer]:
-    """The documents of a text, each with the time that stood before it; lines between them go to `rest`."""
+    """Yield the documents of a text, each with the time before it; lines between them go to `rest`."""
     plain, places, removed = _without_chunks(text)
     clock = _Clock()
     end = looked_to = counted_to = newlines = 0
@@ -114,7 +114,7 @@ def _answers(text: str, odd: Counted, rest: list[tuple[int, str]]) -> Iterator[_
         rest += _unknown(plain[end:start], line_of(end))
         opened = [match.start() for match in _PATTERNS["is_ribcl"].finditer(plain, start, close.end())]
         if len(opened) > 1 and "<!" not in plain[start : opened[-1]]:
-            # What began before was cut; the last one that begins is the one that ends here.
+            # Earlier documents were cut; the last one that begins is the one that ends here.
             odd.say("a document is cut, and left out", line_of(start))
             clock = clock.after(plain[start : opened[-1]])
             start = opened[-1]
@@ -128,14 +128,14 @@ def _answers(text: str, odd: Counted, rest: list[tuple[int, str]]) -> Iterator[_
 
 
 def _unknown(between: str, line: int) -> Iterator[tuple[int, str]]:
-    """The lines between two documents that are no header of HTTP, and no time."""
+    """Yield the lines between two documents that are neither an HTTP header nor a time."""
     for place, text in enumerate(map(str.strip, between.split("\n")), line):
         if text and not (_PATTERNS["http"].match(text) or _PATTERNS["header"].match(text) or stamp(text)):
             yield place, text
 
 
 def _time(between: str) -> _Clock | None:
-    """The time in the lines between two documents: an HTTP header, or a line of `date`."""
+    """Return the time in the lines between two documents: an HTTP header, or a line of `date`."""
     found = None
     for line in between.split("\n"):
         text = line.strip()
@@ -165,7 +165,7 @@ def _parsed(answer: _Answer, odd: Counted) -> Element | None:
 
 
 def _value(element: Element) -> str:
-    """What an element says: its attribute VALUE, else its text; iLO quotes some texts."""
+    """Return the value of an element: its attribute VALUE, else its text; iLO quotes some texts."""
     return (element.get("VALUE") or element.text or "").strip().strip('"').strip()
 
 
@@ -178,7 +178,7 @@ def _readings(element: Element, source: str) -> Reading | None:
 
 
 def _settings(element: Element, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Names and values of what an answer says, attributes as `ELEMENT.ATTRIBUTE`."""
+    """Yield the names and values in an answer, with attributes as `ELEMENT.ATTRIBUTE`."""
     for child in element:
         name = prefix + child.tag
         yield from ((name if key in {"VALUE", child.tag} else f"{name}.{key}", value) for key, value in child.items())
@@ -210,7 +210,7 @@ def _of_answer(root: Element, time: Any) -> tuple[list[Reading], list[dict[str, 
 
 
 class _Asked:
-    """Which commands were answered since a time: who asks again asks later."""
+    """The commands answered since a time: a repeated command was sent later."""
 
     def __init__(self) -> None:
         self._known = False
@@ -219,11 +219,11 @@ class _Asked:
 
     @property
     def lost(self) -> bool:
-        """Whether the last answer has no time, and one before it had."""
+        """Whether the last answer has no time, but an earlier one had."""
         return self._known and self._time is None
 
     def time_of(self, answer: _Answer, root: Element) -> Stamp | None:
-        """The time of an answer; None if the time above it is of an answer to the same command."""
+        """Return the time of an answer; None if the time above it is of an answer to the same command."""
         if answer.renewed:
             self._time, self._commands = answer.time, set()
             self._known = self._known or answer.time is not None
@@ -235,7 +235,7 @@ class _Asked:
 
 
 def read(source: Source, date_order: DateOrder | None = None) -> Recording:
-    """Reads the answers to one or many RIBCL commands; `date_order` is of lines of time that do not show it."""
+    """Read the answers to one or many RIBCL commands; `date_order` applies to lines of time that do not show it."""
     text = source.text()
     lines, order_notes = with_year_first(text.text.split("\n"), line_clock, date_order)
     bad = Counted()

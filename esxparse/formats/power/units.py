@@ -38,12 +38,12 @@ def other_unit(title: str) -> str | None:
 
 
 def unit_of_cell(cell: str) -> float | None:
-    """Return the watts per unit that a cell names after its number; None if it names none."""
+    """Return the watts per unit of the unit after a cell's number; None without a unit."""
     return _factor(_PATTERNS["in_cell"].search(cell.strip()), cell)
 
 
 def is_small_mw(title: str) -> bool:
-    """Return whether a title has `mw`, which software writes for milliwatts."""
+    """Return whether a title has `mw`, as software writes milliwatts."""
     return _PATTERNS["small_mw"].search(title) is not None
 
 

@@ -1,4 +1,4 @@
-"""A command that pidstat -l prints over several lines, because it prints line ends within arguments as they are.
+"""A command of several lines: pidstat -l prints line ends within arguments unchanged.
 
     20:42:21        0      4880      0.00      0.00      0.00    1  /bin/sh -c set -e
     # a comment of the script
@@ -6,7 +6,7 @@
     sleep 300
     20:42:21        0      4881      0.00      0.00      0.00    1  sleep 300
 
-It ends where the next row, line of titles or average begins.
+It ends at the next row, line of titles or average.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ Line = tuple[int, str]
 
 
 class Command:
-    """The command of the row above, while it may go on."""
+    """The command of the row above, while it may continue."""
 
     def __init__(self) -> None:
         self.may_go_on = False
         self.rows: list[tuple[str, int]] = []
         """Table and place of the rows that end with it; empty below a line of averages."""
         self.lines: list[Line] = []
-        """The lines that it goes on with, without blank ones."""
+        """Its further lines, without blank ones."""
         self._blank: int | None = None
-        """How many of them stand before the first blank line."""
+        """How many of them come before the first blank line."""
         self._whole: set[tuple[str, ...]] = set()
-        """What other commands went on with, to where a row followed."""
+        """Further lines of other commands, each complete because a row followed."""
 
     def begin(self, rows: list[tuple[str, int]]) -> None:
-        """Takes the command at the end of the given rows."""
+        """Take the command at the end of the given rows."""
         self.may_go_on, self.rows, self.lines, self._blank = True, rows, [], None
 
     def gap(self) -> None:
-        """Takes in a blank line."""
+        """Process a blank line."""
         self._blank = len(self.lines) if self._blank is None else self._blank
 
     def end(self, *, within: bool) -> tuple[list[Line], list[Line]]:
-        """The lines that are of the command, and those below it that are not.
+        """Return the lines of the command, and other lines below it.
 
-        Where no row follows (`within`), text below a blank line may be somebody else's. It is of the command where
-        the same text was before, or where the command went on before the blank line.
+        If no row follows (not `within`), text below a blank line may be from another program. It belongs to the command
+        if the same text occurred before, or if the command continued before the blank line.
         """
         kept = len(self.lines)
         texts = tuple(line for _, line in self.lines)

@@ -1,4 +1,4 @@
-"""The decimal mark of what sysstat prints: that of its locale, the same in all rows. No thousands have a separator.
+"""The decimal mark of sysstat's output: that of its locale, the same in all rows. Thousands have no separator.
 
 A cell with another mark comes from a program that saved the file: `1,234` may be 1234.
 """
@@ -17,7 +17,7 @@ _MAY_BE_GROUPS = re.compile(r"[+-]?[1-9]\d{0,2}(?:[.,'\u00a0\u202f\u2009\u2019]\
 
 
 class Decimals:
-    """The decimal marks of the cells of a text; names and commands have no part in them."""
+    """The decimal marks of the cells of a text, without names and commands."""
 
     def __init__(self, refused: str = "") -> None:
         self.refused = refused
@@ -26,7 +26,7 @@ class Decimals:
         self._foreign: list[tuple[int, str]] = []
 
     def takes(self, text: str, line: int) -> bool:
-        """Whether a cell is a number as the tool writes it, or no number."""
+        """Return whether a cell is a number in the tool's own form, or not a number."""
         if text.isdecimal():
             return True
         found = _MARK.fullmatch(text)
@@ -43,7 +43,7 @@ class Decimals:
         return min(",.", key=lambda mark: self._met[mark]) if len(self._met) > 1 else None
 
     def notes(self) -> list[Note]:
-        """A warning about the cells that are left empty."""
+        """Return a warning about the cells that are left empty."""
         if not self._foreign:
             return []
         line, text = self._foreign[0]

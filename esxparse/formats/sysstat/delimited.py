@@ -36,12 +36,12 @@ _FIRST = 3
 _NONE = "-"
 _CPU = re.compile(r"all|cpu\d+")
 _NUMBERED = re.compile(r"(?:cpu|ttyS|fan|temp|in|bus|i0{0,2})(?=\d+$)")
-"""What -p writes before numbers that -d writes alone."""
+"""Prefixes that -p writes before numbers and -d does not."""
 _NUMBERS = frozenset({"cpu", "tty", "fan", "bus", "interrupt"})
 
 
 def begins(head: Head) -> bool:
-    """Whether a file begins as `sadf -d` or `sadf -p` does."""
+    """Return whether a file begins like `sadf -d` or `sadf -p`."""
     begin = head.text[:2000]
     return _BEGIN.search(begin) is not None or _PAIRS.match(begin) is not None
 
@@ -54,7 +54,7 @@ def _read_titles(text: str) -> tuple[str, ...]:
 
 
 class _Reader:
-    """Goes through the lines; the titles above or beside a number say what it is."""
+    """A reader of lines; the titles above or beside a number show its meaning."""
 
     def __init__(self, separator: str, zone: str | None) -> None:
         self.separator, self.zone = separator, zone
@@ -66,12 +66,12 @@ class _Reader:
         self.layouts: tuple[Layout, ...] = ()
         self.sample: Row = {}
         self.row: tuple[str, Table | None, int] = ("", None, 0)
-        """Of -p: the object, table and place of the row that the last number is in."""
+        """For -p: object, table and place of the row with the last number."""
         self.filled: set[str] = set()
         """The columns of that row that have a value."""
 
     def line(self, at: int, line: str) -> None:
-        """Takes in a line."""
+        """Process a line."""
         if (found := _TITLES.fullmatch(line)) is not None:
             self.titles = _read_titles(found[1] or "")
             self.layouts = layouts(self.titles)
@@ -114,7 +114,7 @@ class _Reader:
         return values
 
     def _pair(self, at: int, sample: Row, cells: Sequence[str]) -> None:
-        """Takes in the title and the number of an object, in the row of the line above where it fits."""
+        """Add the title and the number of an object, to the row of the line above if it fits."""
         if len(cells) != _FIRST:
             self.odd.say("not an object, a title and a number, left out", at)
             return
@@ -140,7 +140,7 @@ class _Reader:
 
 
 def _names(table: Table, text: str) -> Row:
-    """What a row is about, as -d has it."""
+    """Return the columns that identify a row, from the text in -d."""
     column = table.per[0] if table.per else "instance"
     if "mountpoint" in table.per and text.startswith("/") and not text.startswith("/dev/"):
         column = "mountpoint"
@@ -152,7 +152,7 @@ def _number(text: str) -> str:
 
 
 def read(lines: Sequence[str], zone: str | None, notes: Notes) -> tuple[Sheets, dict[str, Any]]:
-    """Tables, and facts.
+    """Return tables and facts.
 
     Raises:
         EsxparseError: It was written with `-h`.
@@ -171,7 +171,7 @@ def read(lines: Sequence[str], zone: str | None, notes: Notes) -> tuple[Sheets, 
 
 
 def _wide(titles: tuple[str, ...], found: tuple[Layout, ...], count: int) -> tuple[Layout, ...]:
-    """The tables of a row of so many cells; none if the titles are others."""
+    """Return the tables of a row of `count` cells; empty if the titles do not match."""
     if titles[-1:] == ("CPU*",):
         # All processors, and each.
         return layouts((*titles[:-1], "all", *(f"CPU{cpu}" for cpu in range(count - len(titles)))))

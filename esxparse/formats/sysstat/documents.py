@@ -3,7 +3,7 @@
     {"sysstat": {"hosts": [{"nodename": "web-01", ..., "statistics": [{"timestamp": ..., "cpu-load": [...]}, ...],
       "restarts": [{"boot": {"date": ..., "time": ...}}]}]}}
 
-Statistics are decoded one by one, so that a document that is cut is read as far as it is whole.
+Statistics are decoded one by one, so that the complete part of a cut document is read.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ _SAR = '"file-date"'
 
 
 def begins(head: Head) -> bool:
-    """Whether a file begins as JSON of sysstat."""
+    """Return whether a file begins like JSON of sysstat."""
     return _BEGIN.match(head.text[:200]) is not None
 
 
 def tool_of(text: str) -> str:
-    """The tool that wrote a document; `another tool` if it is unknown here."""
+    """Return the tool that wrote a document; `another tool` if it is unknown here."""
     if _SAR in text[:2000]:
         return "sar"
     return next((tool for tool, pattern in _TOOLS.items() if pattern.search(text)), "another tool")
 
 
 def has_report(text: str) -> bool:
-    """Whether a document has a report."""
+    """Return whether a document has a report."""
     return re.search(r'"statistics"\s*:\s*\[[\s,]*\{', text) is not None
 
 
 def read(text: Text, document: Document) -> None:
-    """Reads all hosts into the document."""
+    """Read all hosts into the document."""
     plain = NOT_A_NUMBER.sub("null", text.text)
     effort, places = Effort(plain), Places(plain)
     document.find_order([found[1] for found in _STAMP.finditer(plain)])
@@ -61,7 +61,7 @@ def read(text: Text, document: Document) -> None:
 
 
 def _read_list(document: Document, effort: Effort, places: Places, at: int) -> int:
-    """Reads the members of a list; gives where it ends."""
+    """Read the members of a list, and return its end."""
     while True:
         found = _NEXT.match(effort.plain, at)
         begin = found.end() if found else at

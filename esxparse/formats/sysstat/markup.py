@@ -33,22 +33,22 @@ _RENAMED = {
     "filesystem": {"fsname": "filesystem", "mountp": "mountpoint"},
     "fchost": {"name": "fchost"},
 }
-"""Attributes that JSON has under another name, by element."""
+"""Attributes with another name in JSON, by element."""
 _ABOUT = frozenset({"per", "unit"})
-"""Attributes on units, which are those of JSON."""
+"""Attributes on units, as in JSON."""
 
 
 def begins(head: Head) -> bool:
-    """Whether a file begins as XML of sysstat."""
+    """Return whether a file begins like XML of sysstat."""
     return _BEGIN.match(head.text[:2000]) is not None
 
 
 def read(text: Text, document: Document) -> None:
-    """Reads all hosts into the document."""
+    """Read all hosts into the document."""
     places = Places(text.text)
     begun = (places.line(found.start()) for found in _REPORT.finditer(text.text))
     facts: dict[str, str] = {}
-    # The text is decoded already, whatever the declaration says.
+    # The text is already decoded, whatever the declaration states.
     source = io.BytesIO(_DECLARED.sub("", text.text, count=1).encode())
     try:
         for event, element in iterparse(source, events=("start", "end")):
@@ -77,7 +77,7 @@ def _name(element: Element) -> str:
 
 
 def _content(report: Element) -> dict[str, Any]:
-    """What a report measured, as JSON has it."""
+    """Return the measurements of a report, in the form of JSON."""
     found: dict[str, Any] = {}
     for name, row in _rows(report, ""):
         found.setdefault(name, []).append(row)
@@ -85,7 +85,7 @@ def _content(report: Element) -> dict[str, Any]:
 
 
 def _rows(above: Element, group: str) -> Iterator[tuple[str, Row]]:
-    """The rows below an element, each with its name in JSON: that of its element or of one above it."""
+    """Yield the rows below an element, each with its JSON name: of its element or of one above it."""
     for element in above:
         name = _name(element)
         inner = list(element)

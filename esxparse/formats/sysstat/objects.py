@@ -1,4 +1,4 @@
-"""The objects of a document of sysstat, JSON or XML: hosts, reports, and what each object of a report measured."""
+"""The objects of a document of sysstat, JSON or XML: hosts, reports, and the measurements in a report."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EVENTS = (("restarts", "boot", "cpu_count"), ("comments", "comment", "com"))
 
 
 class Document:
-    """Takes in hosts and their reports, and makes tables of them."""
+    """A collector of hosts and their reports, which become tables."""
 
     def __init__(self, tool: str, order: DateOrder | None, day: date | None, zone: str | None, notes: Notes) -> None:
         self.tool, self.asked, self.day, self.zone, self.notes = tool, order, day, zone, notes
@@ -39,7 +39,7 @@ class Document:
         self.odd = Counted()
 
     def find_order(self, texts: Sequence[str]) -> None:
-        """Derives the order of day, month and year from all times of the document: one alone may leave it open."""
+        """Derive the order of day, month and year from all times of the document: a single time may be ambiguous."""
         self.order, sure = order_of_locale(texts, self.asked, in_halves=any(map(stamps.in_halves, texts)))
         if not sure:
             self.notes.warn(stamps.of_order(next(filter(stamps.has_date, texts)), self.order))
@@ -47,7 +47,7 @@ class Document:
             self.notes.warn(f"date {self.day} is not used: the file has dates")
 
     def begin_host(self, facts: Mapping[str, str]) -> None:
-        """Takes in the facts that a host has before its reports."""
+        """Take the facts of a host before its reports."""
         self.facts, self.report, self.last = facts, 0, None
         self.meta = self.meta or {
             "host": facts.get("nodename"),
@@ -56,7 +56,7 @@ class Document:
         }
 
     def add_report(self, one: Mapping[str, Any], line: int) -> None:
-        """Takes in a report: its time, and what was measured."""
+        """Add a report: its time and its measurements."""
         for name, key, event_key in _EVENTS:
             if event := mapping(one.get(key)):
                 column = "cpus" if name == "restarts" else "comment"
@@ -84,7 +84,7 @@ class Document:
                         self.odd.say(f"no number in column {empty[0]}, left empty", line)
 
     def end(self) -> None:
-        """Adds the notes on all reports."""
+        """Add the notes on all reports."""
         if self.local:
             self.notes.say(stamps.of_zone(self.zone))
         self.notes += self.odd.notes("warning")
@@ -96,7 +96,7 @@ class Document:
             )
 
     def _moment(self, stamp: Any) -> tuple[datetime | None, float | None]:
-        """Time and interval of a report."""
+        """Return time and interval of a report."""
         if isinstance(stamp, dict):
             # Before sysstat 10 a document had no `utc`; its times were in UTC.
             own = str(stamp.get("utc")) in _ON_CLOCK
@@ -106,14 +106,14 @@ class Document:
         text = str(stamp).strip() if isinstance(stamp, (str, int)) and not isinstance(stamp, bool) else ""
         moment = self._of_text(text)
         while moment and self.last and not stamps.has_date(text) and moment < self.last - timedelta(hours=1):
-            # The day is in the document once.
+            # The document has the day only once.
             moment += timedelta(days=1)
         step = (moment - self.last).total_seconds() if moment and self.last else None
         self.last = moment or self.last
         return moment, step
 
     def _of_text(self, text: str) -> datetime | None:
-        """The time in a text that may have no date: the host's own date holds then."""
+        """Return the time in a text; if the text has no date, the host's own date applies."""
         self.local |= not stamps.with_zone(text)
         if not stamps.is_clock(text):
             return stamps.moment(text, self.order, self.zone)
@@ -130,7 +130,7 @@ class Document:
 
 
 def _objects(one: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Names and contents of what was measured; what only groups others is opened."""
+    """Yield names and contents of measurements; objects that only group others are opened."""
     for name, content in one.items():
         inner = list(mapping(content).values())
         if name == "timestamp" or not isinstance(content, (dict, list)):
@@ -145,7 +145,7 @@ def _objects(one: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _rows(name: str, keys: Mapping[str, Any]) -> Iterator[tuple[str, Row]]:
-    """The rows that an object is, with their tables."""
+    """Yield the rows in an object, with their tables."""
     if name in {"interrupts", "sum-interrupts", "individual-interrupts", "soft-interrupts"}:
         table = "soft_interrupts" if name.startswith("soft") else "interrupts"
         for row in _interrupts(keys):
@@ -160,7 +160,7 @@ def _rows(name: str, keys: Mapping[str, Any]) -> Iterator[tuple[str, Row]]:
     for key, content in keys.items():
         of = next((one for one in found if key in one.keys), found[0])
         column = of.keys.get(key) or (INSTANCE if isinstance(content, str) and not of.keys else column_of(key))
-        # Sizes stand there in KiB and, rounded too, in sectors.
+        # Sizes are in KiB and repeated in sectors, also rounded.
         again = column.factor != 1 and column.name in rows.get(of.name, {})
         if not isinstance(content, (dict, list)) and not again:
             rows.setdefault(of.name, {})[column.name] = value(column.name, content, column.factor)
@@ -170,7 +170,7 @@ def _rows(name: str, keys: Mapping[str, Any]) -> Iterator[tuple[str, Row]]:
 
 
 def _interrupts(keys: Mapping[str, Any]) -> Iterator[Row]:
-    """Interrupts by processor: an object for each interrupt (sadf -j), processor (mpstat) or number (sadf -x)."""
+    """Yield interrupts by processor: an object for each interrupt (sadf -j), processor (mpstat) or number (sadf -x)."""
     found = keys.get("intr")
     if isinstance(found, list):
         for one in mappings(found):

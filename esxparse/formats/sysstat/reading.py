@@ -1,8 +1,8 @@
-"""What the readers of sysstat's tools share: whatever form a file has, one Recording of its tables.
+"""Shared code of the readers of sysstat's tools: one Recording of tables, whatever the form of the file.
 
-All tables have `host` (str), and where the file tells it `time` (UTC) and `interval_s` (f64, seconds that a row is the
-mean of). Those of iostat, mpstat and pidstat have `since_boot` (bool): a first report that is no interval but the mean
-since the machine was started; leave it out of means. Those of iostat have `report` (i64, from 1 in each run).
+All tables have `host` (str), and if the file shows it `time` (UTC) and `interval_s` (f64, seconds that a row averages).
+Tables of iostat, mpstat and pidstat have `since_boot` (bool): a first report that covers the time since the machine
+was started instead of an interval; leave it out of means. Tables of iostat have `report` (i64, from 1 in each run).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from esxparse.schema import schema
 _RESTARTS = schema("host str, time time, cpus i64")
 _COMMENTS = schema("host str, time time, comment str")
 _OWN = re.compile(rb"\x96\xd5.\x21|\xd5\x96\x21", re.DOTALL)
-"""What files of sadc begin with, in either order of bytes: its mark, and the number of its form."""
+"""The beginning of sadc's files, in either byte order: its mark, and the number of its form."""
 _LOOKED_AT = 1 << 14
 _DAY_S = 86400.0
 _BOOT = {
@@ -50,12 +50,12 @@ _BOOT["pidstat"] = _BOOT["mpstat"]
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool of sysstat, as the registry asks for a format."""
+    """A tool of sysstat, with the interface of a format."""
 
     FORMAT: str
 
     def recognise(self, head: Head) -> bool:
-        """Whether a file that begins so is of the tool; sar takes, and refuses, tools that are not read."""
+        """Return whether a file with this head is of the tool; sar also takes, and refuses, unsupported tools."""
         if documents.begins(head):
             return _reader(documents.tool_of(head.text)) == self.FORMAT
         if self.FORMAT == "sar" and (delimited.begins(head) or markup.begins(head) or _OWN.match(head.content)):
@@ -65,12 +65,12 @@ class Tool:
     def read(
         self, source: Source, date: Day | None = None, date_order: DateOrder | None = None, zone: str | None = None
     ) -> Recording:
-        """Reads what the tool printed."""
+        """Read the tool's output."""
         return _recording(self.FORMAT, source, date, date_order, zone)
 
     @property
     def COLUMNS(self) -> Mapping[str, tuple[str, ...]]:  # noqa: N802  as modules have it
-        """Columns of each table; of those, the ones that a file has."""
+        """The possible columns of each table."""
         return COLUMNS
 
 
@@ -80,20 +80,20 @@ TOOLS = {name: Tool(name) for name in (*_OTHERS, "sar")}
 
 @lru_cache(maxsize=8)
 def _printed_by(begin: str) -> str | None:
-    """The tool that printed a text that begins so: each of them asks."""
+    """Return the tool that printed a text with this beginning, cached because each tool asks."""
     return tool_of(begin.split("\n"))
 
 
 def _reader(tool: str | None) -> str | None:
-    """The format of a tool's output."""
+    """Return the format of a tool's output."""
     return tool if tool in TOOLS or tool is None else "sar"
 
 
 def _refuse_others(head: Head) -> None:
-    """Refuses the output of tools of sysstat that are not read.
+    """Refuse the output of unsupported tools of sysstat.
 
     Raises:
-        UnreadableError: It is one.
+        UnreadableError: It is from an unsupported tool.
     """
     tool = documents.tool_of(head.text) if documents.begins(head) else _printed_by(head.text[:_LOOKED_AT])
     if tool is not None and tool not in TOOLS and (not documents.begins(head) or documents.has_report(head.text)):
@@ -102,10 +102,10 @@ def _refuse_others(head: Head) -> None:
 
 
 def _recording(tool: str, source: Source, day: date | None, order: DateOrder | None, zone: str | None) -> Recording:
-    """The recording of a file of the tool.
+    """Return the recording of a file of the tool.
 
     Raises:
-        DamagedError: There is no row in it.
+        DamagedError: The file has no row.
         EsxparseError: Its times have no date, and none is given.
     """
     if _OWN.match(source.head.content):
@@ -135,7 +135,7 @@ def _recording(tool: str, source: Source, day: date | None, order: DateOrder | N
 
 
 def _frames(every: Sequence[tuple[Sheets, Callable[[Sequence[Row]], list[Row]] | None]]) -> dict[str, pl.DataFrame]:
-    """The tables of several parts of a file, each with what tells its samples."""
+    """Return the tables of several parts of a file, with the identifying columns of their samples."""
     parts: dict[str, list[pl.DataFrame]] = {}
     for sheets, tell in every:
         for name, sheet in sheets.items():
@@ -149,7 +149,7 @@ def _frames(every: Sequence[tuple[Sheets, Callable[[Sequence[Row]], list[Row]] |
 
 
 def _ordered(name: str, columns: Sequence[str]) -> list[str]:
-    """The columns in their order: a part of a file may have some that those before it have not."""
+    """Return the columns in order: a part of a file may have columns that earlier parts do not have."""
     order = COLUMNS.get(name, ())
     return sorted(columns, key=lambda one: order.index(one) if one in order else len(order))
 
@@ -162,13 +162,13 @@ COLUMNS = {
     "restarts": tuple(_RESTARTS),
     "comments": tuple(_COMMENTS),
 }
-"""Columns of each table; of those, the ones that a file has."""
+"""The possible columns of each table."""
 
 _EVENTS = {"restarts", "comments"}
 
 
 def _span(frames: Any) -> dict[str, Any]:
-    """Begin, end, number of samples and their interval, of the table with the most samples."""
+    """Return begin, end, number of samples and their interval, of the table with the most samples."""
     times = [found["time"].drop_nulls().unique().sort() for found in frames if "time" in found.columns]
     times = [one for one in times if one.len()]
     if not times:
@@ -182,7 +182,7 @@ def _span(frames: Any) -> dict[str, Any]:
 
 
 def _uncut(text: Text, notes: Notes) -> list[str]:
-    """The lines, without a last one that has no end: of that a number or a name may be cut."""
+    """Return the lines, without a last line without an end: its number or name may be cut."""
     lines = text.lines()
     if text.unfinished is None:
         return lines
@@ -193,7 +193,7 @@ def _uncut(text: Text, notes: Notes) -> list[str]:
 def _printed(
     parsed: Parsed, tool: str, day: date | None, asked: DateOrder | None, zone: str | None, notes: Notes
 ) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
-    """The tables, and what the banners say."""
+    """Return the tables, and facts from the banners."""
     used = sum(len(sheet.of) for one in parsed.sections for sheet in one.sheets.values())
     if len(parsed.left) > used:
         msg = f"{len(parsed.left):,} lines are no {tool} output and {used:,} are: it only quotes the tool"
@@ -237,7 +237,7 @@ def _printed(
 def _doubtful_times(
     parsed: Parsed, texts: Sequence[str], guess: DateOrder | None, day: date | None, zone: str | None
 ) -> Notes:
-    """Warnings about zones that are not used, a guessed order of dates, and a day given in vain."""
+    """Return warnings about unused zones, a guessed order of dates, and an unused day."""
     notes = Notes()
     if parsed.zones - {"UTC", "GMT"} and not zone:
         notes.warn(f"the zone {min(parsed.zones)} of the times is not used: give it with zone= (Asia/Kolkata)")
@@ -249,14 +249,14 @@ def _doubtful_times(
 
 
 def _lost_times(left: Sequence[tuple[int, str]], tool: str) -> Iterator[Note]:
-    """A warning about times of reports among the lines that are left out."""
+    """Yield a warning about times of reports among the skipped lines."""
     if lost := [at for at, line in left if stamps.has_clock(line)] if tool == "iostat" else []:
         what = f"{counted(len(lost), 'line')} with a time in words that cannot be read: those reports have no time"
         yield Note(f"{what}, record with LC_TIME=C", lost[0], severity="warning")
 
 
 def _with_events(section: Section) -> Sheets:
-    """The tables of a section, restarts and comments too."""
+    """Return the tables of a section, including restarts and comments."""
     sheets = dict(section.sheets)
     for name, events in (("restarts", section.restarts), ("comments", section.comments)):
         for event in events:
@@ -265,7 +265,7 @@ def _with_events(section: Section) -> Sheets:
 
 
 def _told(samples: Sequence[Row], section: Section, order: DateOrder, day: date | None, zone: str | None) -> list[Row]:
-    """Host, time and interval of samples, and the report they are."""
+    """Return host, time and interval of samples, and their report."""
     clocks = [one["clock"] for one in samples if one.get("clock") is not None]
     first = stamps.day_of(section.date, order) or day
     if clocks and first is None:
@@ -296,14 +296,14 @@ def _told(samples: Sequence[Row], section: Section, order: DateOrder, day: date 
 
 
 def _intervals(rows: Sequence[Row], times: Sequence[datetime | None]) -> Iterator[float | None]:
-    """Seconds that each row is of: since the sample before, or since the time in the titles above it."""
+    """Yield the seconds that each row covers: since the sample before, or since the time in the titles above it."""
     step: float | None = None
     last: datetime | None = None
     for row, moment in zip(rows, times, strict=True):
         if moment is not None and moment != last:
             before, clock = row.get("before"), row.get("epoch" if row.get("clock") is None else "clock")
             if before is not None and clock is not None and before != clock:
-                # Titles have the time of the sample before; after a restart, of what began anew.
+                # Titles have the time of the sample before; after a restart, of the new beginning.
                 passed = clock - before
                 step = passed + _DAY_S if passed < -stamps.SET_BACK_S else passed
                 if last is not None and last + timedelta(seconds=step) > moment:

@@ -1,4 +1,4 @@
-"""Which tool of sysstat printed a text."""
+"""The tool of sysstat that printed a text."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from esxparse.formats.sysstat.text import CPU_HEAD, RESTART, TIME_HEAD, banner, 
 
 
 def tool_of(lines: Sequence[str]) -> str | None:
-    """The tool that printed the lines, by the first titles with a row below them; None without such lines.
+    """Return the tool that printed the lines, by the first titles with a row below them; None without such lines.
 
-    Only few other lines may come before: what a document quotes comes later.
+    Only a few other lines may come first: quotations in documents come later.
     """
     found: str | None = None
     other = begun = 0
@@ -39,7 +39,7 @@ def tool_of(lines: Sequence[str]) -> str | None:
 
 
 _WITHIN = 3
-"""Lines of something else that may stand before the first titles: a prompt, a warning of ssh."""
+"""Most other lines before the first titles: a prompt, a warning of ssh."""
 
 
 def _tool(titles: tuple[str, ...], bare: bool) -> str:

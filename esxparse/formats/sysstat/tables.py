@@ -1,4 +1,4 @@
-"""Titles and JSON names of sysstat's tools to tables and columns, as `tables.toml` has them, and cells to values."""
+"""Titles and JSON names of sysstat's tools to tables and columns, from `tables.toml`, and cells to values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WHOLES = frozenset(_DATA["wholes"])
 _PROCESS = "process_"
 _IDS = frozenset({"PID", "TGID", "TID"})
 _COUNTED, _ALL = frozenset({"cpu", "node"}), "-1"
-"""What sadf -d and JSON of sysstat 12.0 call all processors, or all nodes."""
+"""The name of all processors, or all nodes, in sadf -d and JSON of sysstat 12.0."""
 _SPACE = re.compile(r"\W+")
 _NUMBER = re.compile(r"([+-]?\d+(?:[.,]\d+)?(?:[eE][+-]?\d+)?)([sBkMGTP%])?")
 _KIB = {"s": 0.5, "B": 1 / 1024} | {unit: 1024.0**power for power, unit in enumerate("kMGTP")}
@@ -28,24 +28,24 @@ _MIB = 1024.0
 _SUM = "intr/s"
 _SOFT = frozenset({"TIMER/s", "NET_RX/s"})
 ROWS = schema("host str, time time, report i64, interval_s f64, since_boot bool")
-"""Columns of every table, where the tool prints what they say."""
+"""Columns of every table, if the tool prints them."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column, and what its numbers are multiplied by for the unit in its name."""
+    """A column, and the factor of its numbers for the unit in its name."""
 
     name: str
     factor: float = 1.0
 
 
 INSTANCE = Column("instance")
-"""What a row of an activity that is not known is about."""
+"""The column that identifies a row of an unknown activity."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table: which title, and which name in JSON, is which column."""
+    """A table: the column of each title and of each JSON name."""
 
     name: str
     per: tuple[str, ...]
@@ -53,12 +53,12 @@ class Table:
     keys: Mapping[str, Column]
 
     def values(self) -> int:
-        """The number of its columns that are no name of what a row is about."""
+        """Return the number of its columns that do not identify a row."""
         return len({column.name for column in self.titles.values()} - set(self.per))
 
 
 def column_of(title: str) -> Column:
-    """The column of a title, by rule.
+    """Return the column of a title, by rule.
 
     >>> [column_of(title).name for title in ("%memused", "memused-percent", "kbmemused", "cswch/s", "runq-sz")]
     ['memused_pct', 'memused_pct', 'memused_kib', 'cswch_per_s', 'runq_sz']
@@ -82,7 +82,7 @@ def _columns(words: str) -> dict[str, Column]:
 
 
 def _keys(titles: Mapping[str, Column]) -> dict[str, Column]:
-    """The names in JSON: titles, and titles without their units; of two that are left alike the rate or size."""
+    """Return columns by JSON name: titles, and titles without units; if two become equal, the rate or size wins."""
     found = dict(titles)
     for title, column in titles.items():
         found.setdefault(title.removeprefix("kb").removesuffix("/s"), column)
@@ -95,13 +95,13 @@ def _keys(titles: Mapping[str, Column]) -> dict[str, Column]:
 
 @cache
 def _shared() -> dict[str, Column]:
-    """The columns of whom a row of pidstat is about."""
+    """Return the columns that identify a row of pidstat."""
     return _columns(_DATA["shared"])
 
 
 @cache
 def tables() -> dict[str, Table]:
-    """All tables by name."""
+    """Return all tables by name."""
     shared = _shared()
     made = {}
     for name, told in _DATA["table"].items():
@@ -122,12 +122,12 @@ def _of_json() -> dict[str, tuple[Table, ...]]:
 
 
 def in_json(name: str) -> bool:
-    """Whether JSON has an object of this name."""
+    """Return whether JSON has an object of this name."""
     return name in _of_json()
 
 
 def of_process(keys: Iterable[str]) -> dict[str, dict[str, Column]] | None:
-    """The tables of an object of pidstat, with the column of each of its keys; None for other objects."""
+    """Return the tables of an object of pidstat, with the column of each of its keys; None for other objects."""
     names = list(keys)
     if _IDS.isdisjoint(names):
         return None
@@ -142,20 +142,20 @@ def of_process(keys: Iterable[str]) -> dict[str, dict[str, Column]] | None:
 
 
 def of_json(name: str, keys: Sequence[str]) -> tuple[Table, ...]:
-    """The tables of a JSON object: those that know what it is about; a new one for an unknown object."""
+    """Return the tables of a JSON object, if possible those with its identifying key; a new one for unknown objects."""
     found = _of_json().get(name, ())
     about = tuple(table for table in found if table.per and keys and keys[0] in table.keys)
     return about or found or (Table(column_of(name).name, (), {}, {}),)
 
 
 def of_sar(title: str, current: Table | None, filled: Collection[str], *, single: bool) -> Table:
-    """The table of sar that has a title: the current one if its column is free, else the first, else a new one.
+    """Return the table of sar with a title: the current one if its column is free, else the first, else a new one.
 
     Args:
         title: A title.
-        current: The table of the title before.
+        current: The table of the previous title.
         filled: The columns that its row has.
-        single: Whether a sample has one row of it: not one for each processor, disk ...
+        single: Whether a sample has only one row: not one for each processor, disk ...
     """
     if current is not None and (column := current.titles.get(title)) is not None and column.name not in filled:
         return current
@@ -167,16 +167,16 @@ def of_sar(title: str, current: Table | None, filled: Collection[str], *, single
 
 @dataclass(frozen=True)
 class Layout:
-    """What the cells below a line of titles are: for some of them the columns of one table."""
+    """The meaning of cells below a line of titles: for some of them the columns of one table."""
 
     table: Table
     places: tuple[tuple[int, Column], ...]
     other: str = ""
-    """The column that names what a cell is about, in a table that has one row for each of the other cells."""
+    """The column that identifies a cell, in a table with one row for each of the other cells."""
     others: tuple[tuple[int, str], ...] = ()
 
     def rows(self, cells: Sequence[str]) -> Iterator[dict[str, tuple[int, str, float]]]:
-        """Place, text and factor of each column, row by row."""
+        """Yield place, text and factor of each column, row by row."""
         row = {column.name: (at, cells[at], column.factor) for at, column in self.places}
         if not self.other:
             yield row
@@ -185,7 +185,7 @@ class Layout:
 
 
 def known(title: str) -> bool:
-    """Whether a tool has this title."""
+    """Return whether a tool has this title."""
     return title in _every_title()
 
 
@@ -196,7 +196,7 @@ def _every_title() -> frozenset[str]:
 
 @lru_cache(maxsize=256)
 def layouts(titles: tuple[str, ...]) -> tuple[Layout, ...]:
-    """The tables that a line of titles begins; those of processes may are side by side."""
+    """Return the tables that a line of titles begins; process tables may be side by side."""
     if not _IDS.isdisjoint(titles):
         found = [_layout(table, titles) for table in tables().values() if table.name.startswith(_PROCESS)]
         # A table without a number of its own only repeats the names.
@@ -216,7 +216,7 @@ def layouts(titles: tuple[str, ...]) -> tuple[Layout, ...]:
         others = tuple((at, "sum" if sums else title.removesuffix("/s")) for at, title in rates)
         return (Layout(tables()[name], ((0, Column("cpu")),), "interrupt", others),)
     if not _fit(best, titles)[0]:
-        # What a row of an unknown activity is about stands first, if anywhere.
+        # In an unknown activity, the name of a row comes first, if it has one.
         first = {} if {"%", "/"} & set(titles[0]) else {titles[0]: INSTANCE}
         best = Table(column_of(titles[0]).name, (), first, first)
     rest = [title for title in titles if title not in best.titles]
@@ -229,7 +229,7 @@ def layouts(titles: tuple[str, ...]) -> tuple[Layout, ...]:
 
 
 def _fit(table: Table, titles: Sequence[str]) -> tuple[int, int]:
-    """How many of the titles a table has, before how few others."""
+    """Return how many of the titles a table has, and the negative count of its values, for comparison."""
     if table.name.startswith(_PROCESS):
         return 0, 0
     return sum(title in table.titles for title in titles), -table.values()
@@ -241,7 +241,7 @@ def _layout(table: Table, titles: Sequence[str]) -> Layout:
 
 
 def value(name: str, text: Any, factor: float = 1.0) -> Any:
-    """The value of a cell; None if it holds none.
+    """Return the value of a cell; None without one.
 
     >>> value("util_pct", "12.3%"), value("util_pct", "12,30"), value("rx_kib_per_s", "1.5M"), value("fsused_mib", "2G")
     (12.3, 12.3, 1536.0, 2048.0)
@@ -249,7 +249,7 @@ def value(name: str, text: Any, factor: float = 1.0) -> Any:
     ('all', '3')
     """
     if name in TEXTS:
-        # A thread stands below its process.
+        # A thread is below its process.
         return "all" if name in _COUNTED and str(text) == _ALL else str(text).removeprefix("|__") or None
     if name in _WHOLES:
         return whole(text)
@@ -267,9 +267,9 @@ def value(name: str, text: Any, factor: float = 1.0) -> Any:
 
 
 class Sheet:
-    """The rows of a table while they are read: by column, and what is said of a whole sample once.
+    """The rows of a table while they are read: by column, with facts of a whole sample stored once.
 
-    As objects of their own a million cells of a few digits each would take a hundred times the memory of their text.
+    As separate objects, a million short cells would take a hundred times the memory of their text.
     """
 
     def __init__(self) -> None:
@@ -279,7 +279,7 @@ class Sheet:
         self.columns: dict[str, list[Any]] = {}
 
     def add(self, sample: Row, row: Row) -> int:
-        """Adds a row of a sample; gives its place."""
+        """Add a row of a sample, and return its place."""
         if not self.samples or self.samples[-1] is not sample:
             self.samples.append(sample)
         place = len(self.of)
@@ -288,14 +288,14 @@ class Sheet:
         return place
 
     def put(self, place: int, row: Row) -> None:
-        """Puts values into a row."""
+        """Put values into a row."""
         for name, one in row.items():
             column = self.columns.setdefault(name, [])
             column.extend([None] * (place + 1 - len(column)))
             column[place] = one
 
     def frame(self, table: str, told: Sequence[Row]) -> pl.DataFrame:
-        """The rows as a frame, each with what is told of its sample, in the columns that any row has."""
+        """Return the rows as a frame, with the facts of their samples, in the columns that any row has."""
         height = len(self.of)
         values = {
             name: pl.Series(name, [*column, *([None] * (height - len(column)))], dtype=_type(name))
@@ -313,7 +313,7 @@ Sheets = dict[str, Sheet]
 
 
 def add(sheets: Sheets, table: str, sample: Row, row: Row) -> int:
-    """Adds a row to a table; gives its place."""
+    """Add a row to a table, and return its place."""
     return sheets.setdefault(table, Sheet()).add(sample, row)
 
 

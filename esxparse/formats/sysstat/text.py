@@ -1,11 +1,11 @@
-"""What sar, iostat, mpstat and pidstat print: a banner, and tables under lines of titles.
+"""The text output of sar, iostat, mpstat and pidstat: a banner, and tables under lines of titles.
 
     Linux 5.10.0 (web-01)   11/22/26        _x86_64_        (2 CPU)
 
     20:42:20        CPU     %user     %nice   %system   %iowait    %steal     %idle
     20:42:21        all     31.63      0.00     13.27      4.59      0.00     50.00
 
-The time in a line of titles is that of the sample before. iostat prints the time, if at all, on a line of its own.
+A line of titles has the time of the sample before. iostat prints the time, if at all, on its own line.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 TIME_HEAD = re.compile(r"#\s*Time\s")
 _OLD_TIME = re.compile(r"Time:\s+")
 _NAMES = frozenset({"Device", "Filesystem", "CPU", "DEV", "IFACE", "TTY", "NODE", "UID", "PID", "Command"})
-"""Titles of what a row is about: a line of them alone has no numbers below it."""
+"""Titles that identify rows: a line of only such titles has no numbers below it."""
 _IDS = frozenset({"UID", "PID", "TGID"})
 _UNITS = frozenset("kMGTPB")
 _BEHIND = frozenset("skMGTPB%")
@@ -47,7 +47,7 @@ _BLANK_FOR_ALL = frozenset({"CORE", "SOCK", "NODE"})
 
 @dataclass
 class Section:
-    """What one run printed, or one day of it."""
+    """The output of one run, or of one day of it."""
 
     host: str | None = None
     kernel: str | None = None
@@ -55,15 +55,15 @@ class Section:
     cpus: int | None = None
     line: int = 1
     sheets: Sheets = field(default_factory=dict)
-    """Of a sample `clock` is the time of day in seconds, `epoch` seconds since 1970, `before` the one or the other in
-    the titles above it, `stamp` a time with a date, `line` where it begins."""
+    """In a sample, `clock` is the time of day in seconds and `epoch` seconds since 1970. `before` is either of them in
+    the titles above, `stamp` a time with a date, and `line` the first line."""
     restarts: list[Row] = field(default_factory=list)
     comments: list[Row] = field(default_factory=list)
 
 
 @dataclass
 class Parsed:
-    """The runs in a text, and what is worth a note."""
+    """The runs in a text, and facts for notes."""
 
     sections: list[Section]
     odd: Counted
@@ -81,18 +81,18 @@ class Parsed:
 
 
 def banner(line: str) -> re.Match[str] | None:
-    """The first line of a run."""
+    """Return the first line of a run."""
     found = _BANNER.fullmatch(line)
     return found if found and (found["host"] or stamps.has_date(found["date"])) else None
 
 
 def titles_of(text: str) -> tuple[str, ...]:
-    """The titles in a line without its time; empty if it has a number, or its words are no titles."""
+    """Return the titles in a line without its time; empty if it has a number, or its words are not titles."""
     plain = text.removeprefix(CPU_HEAD).replace("Device:", "Device ").replace("Filesystem:", "Filesystem ")
     words = tuple(plain.split())
     if any(map(is_number, words)):
         return ()
-    # Activities of a release to come have titles of rates or shares too; interrupts have a column for each processor.
+    # Activities of future releases have titles of rates or shares too; interrupts have a column for each processor.
     titles = sum(known(word) or word.endswith("/s") or word.startswith("%") for word in words)
     few = 2 * titles < len(words) or titles == sum(word in _NAMES for word in words)
     if few and "INTR" not in words:
@@ -103,13 +103,13 @@ def titles_of(text: str) -> tuple[str, ...]:
 
 
 def is_number(word: str) -> bool:
-    """Whether a word has digits, with a mark between them and a unit behind them at most."""
+    """Return whether a word has digits, with at most a mark between them and a unit after them."""
     digits = word[:-1] if word[-1] in _BEHIND else word
     return word[0].isdigit() and digits.replace(".", "").replace(",", "").isdigit()
 
 
 def timed(line: str) -> tuple[float | None, float | None, str]:
-    """The time of day or the epoch that a line begins with, and the rest of it."""
+    """Return the time of day or the epoch at the beginning of a line, and the rest of it."""
     if (found := stamps.clock(line)) is not None:
         return found[0], None, line[found[1] :].strip()
     epoch = _EPOCH.match(line)
@@ -119,7 +119,7 @@ def timed(line: str) -> tuple[float | None, float | None, str]:
 
 
 class _Reader:
-    """Goes through the lines of a text; what a line means depends on those before it."""
+    """A reader of lines; the meaning of a line depends on earlier ones."""
 
     def __init__(self, tool: str, decimals: Decimals) -> None:
         self.tool = tool
@@ -137,7 +137,7 @@ class _Reader:
         self.name: str | None = None
         self.devices: dict[tuple[str, ...], tuple[int, set[str]]] = {}
         self.command = Command()
-        """That of the row above, which may go on."""
+        """The command of the row above, which may continue."""
 
     @property
     def section(self) -> Section:
@@ -146,7 +146,7 @@ class _Reader:
         return self.parsed.sections[-1]
 
     def line(self, at: int, line: str) -> None:
-        """Takes in a line."""
+        """Process a line."""
         if (found := banner(line)) is not None:
             self.end()
             cpus = _CPUS.search(line)
@@ -187,7 +187,7 @@ class _Reader:
             self.parsed.left.append((at, line))
 
     def _goes_on(self, line: str, clock: float | None, epoch: float | None) -> bool:
-        """Whether a line is still of the command above it: pidstat -l prints line ends within arguments as they are."""
+        """Return whether a line continues the command above: pidstat -l prints line ends within arguments unchanged."""
         if not self.command.may_go_on:
             return False
         if clock is None and epoch is None:
@@ -200,7 +200,7 @@ class _Reader:
         return not (damaged or titles_of(rest) or self._is_row(rest))
 
     def _is_row(self, rest: str) -> bool:
-        """Whether there is a number wherever the titles want one."""
+        """Return whether a line has a number in every place that needs one."""
         cells = self._split(rest.strip())
         return cells is not None and all(
             column.name in TEXTS or cells[at] in _NO_VALUE or value(column.name, cells[at]) is not None
@@ -209,7 +209,7 @@ class _Reader:
         )
 
     def end(self, *, within: bool = False) -> None:
-        """Ends a command; `within` says that rows of its table follow."""
+        """End a command; `within`: whether rows of its table follow."""
         kept, left = self.command.end(within=within)
         if kept:
             for table, place in self.command.rows:
@@ -236,10 +236,10 @@ class _Reader:
         return after.strip() if word == self.zone else rest
 
     def _find_zone(self, rest: str) -> str:
-        """The cells of the first row below titles, without the zone of a clock: titles and row begin with it then.
+        """Return the cells of the first row below titles, without the zone of a clock that begins both.
 
         Raises:
-            EsxparseError: The word is not a zone: it may stand for AM or PM.
+            EsxparseError: The word is not a zone: it may mean AM or PM.
         """
         if self.header_time is None:
             return self._zone_of_rows(rest)
@@ -255,7 +255,7 @@ class _Reader:
         return self._without_zone(rest)
 
     def _zone_of_rows(self, rest: str) -> str:
-        """The cells of a row of pidstat -h without the zone of a clock: its titles do not have it."""
+        """Return the cells of a row of pidstat -h without the zone of a clock, which its titles do not have."""
         words = rest.split()
         at = next((at for at, title in enumerate(self.titles) if title in _IDS), len(words))
         moved = at + 1 < len(words) and words[at] != "-" and not is_number(words[at]) and is_number(words[at + 1])
@@ -268,7 +268,7 @@ class _Reader:
         if clock is not None and not self.sample:
             rest = self._find_zone(rest)
         if self.tool == "iostat" and len(rest.split()) == 1 < len(self.titles) - 1 and self.name is None:
-            # A long name stands on a line of its own, before its numbers.
+            # A long name has its own line, before its numbers.
             self.name = rest
             return
         cells = self._split(rest)
@@ -281,13 +281,13 @@ class _Reader:
         for layout in self.layouts:
             for found in layout.rows(cells):
                 self._row(layout.table.name, found, at)
-        # Without -l there is the name of the program alone, of at most 15 characters.
+        # Without -l the cell is only the name of the program, with at most 15 characters.
         if self.titles[-1] == "Command" and (len(cells[-1]) > _NAME or not _NO_NAME.isdisjoint(cells[-1])):
             sheets = self.section.sheets
             self.command.begin([(one.table.name, len(sheets[one.table.name].of) - 1) for one in self.layouts])
 
     def _sample(self, at: int, clock: float | None, epoch: float | None) -> Row:
-        """What is said of all rows of a sample."""
+        """Return the facts of all rows of a sample."""
         sample: Row = {"line": at, "clock": clock, "epoch": epoch, "before": self.header_time}
         if self.tool == "iostat":
             return sample | {"report": self.report, "stamp": self.stamp, "since_boot": self.report == 1}
@@ -297,7 +297,7 @@ class _Reader:
         return sample
 
     def _split(self, rest: str) -> list[str] | None:
-        """As many cells as there are titles; None if they are not."""
+        """Return as many cells as there are titles; None if the counts differ."""
         count = len(self.titles)
         cells = (["all"] if self.titles[0] == "CPU" and self.tool == "iostat" else []) + _words(rest)
         if self.name is not None:
@@ -316,7 +316,7 @@ class _Reader:
         return cells if len(cells) == count else None
 
     def _has_groups(self, rest: str) -> bool:
-        """Whether a number has blanks between its digits, which would move the others; a last text may have any."""
+        """Return whether a number has blanks between its digits, which would move others; a last text may have them."""
         numbers = len(self.titles) - 1 if _is_text(self.titles[-1]) else len(rest)
         found = _GROUPS.search(rest)
         return found is not None and "  " in rest and len(rest[: found.start()].split()) < numbers
@@ -336,7 +336,7 @@ class _Reader:
         if self.tool == "iostat":
             key = (table, *(text for name, (_, text, _) in found.items() if name in TEXTS))
             place, there = self.devices.get(key, (0, set(row)))
-            # With -x -h the columns of a device stand in several tables, one below the other.
+            # With -x -h the columns of a device are in several tables, one below another.
             if not (there - TEXTS) & row.keys():
                 sheets[table].put(place, row)
                 there.update(row)
@@ -347,7 +347,7 @@ class _Reader:
 
 
 def _words(text: str, most: int = -1) -> list[str]:
-    """The words between ASCII blanks: other blanks group the digits of a number, or are part of a name."""
+    """Return the words between ASCII blanks: other blanks group the digits of a number, or are part of a name."""
     return text.split(None, most) if text.isascii() else _BLANK.split(text.strip(" \t"), max(most, 0))
 
 
@@ -358,7 +358,7 @@ def _is_text(title: str) -> bool:
 
 
 def parse(lines: Sequence[str], tool: str) -> Parsed:
-    """The runs in the lines that a tool printed."""
+    """Return the runs in the lines that a tool printed."""
     decimals = Decimals()
     parsed = _parse(lines, tool, decimals)
     return parsed if decimals.rarer is None else _parse(lines, tool, Decimals(decimals.rarer))
@@ -376,5 +376,5 @@ def _parse(lines: Sequence[str], tool: str, decimals: Decimals) -> Parsed:
 
 
 def plain(lines: Sequence[str]) -> Iterator[str]:
-    """The lines without the colours that S_COLORS=always puts into a file."""
+    """Return the lines without the colours that S_COLORS=always puts into a file."""
     return (_COLOUR.sub("", line) if "\x1b" in line else line for line in lines)

@@ -1,5 +1,5 @@
-"""What the host and its VMs are made of, each format a module.
+"""Hardware of the host and its VMs, one module per format.
 
-`meta` of each holds what is known of these: `sockets`, `cores` and `threads` (of the whole machine), `numa_nodes`,
+`meta` of each has the known ones of these facts: `sockets`, `cores` and `threads` (of the whole machine), `numa_nodes`,
 `mhz`, `memory_bytes`, `model`.
 """

@@ -1,6 +1,6 @@
 """/proc/cpuinfo of Linux: one block a logical processor (x86, ARM, POWER, RISC-V).
 
-meta: `threads`; `sockets` and `cores` where the file tells them; `mhz` nominal, of the model's name, else the highest
+meta: `threads`; `sockets` and `cores` if the file shows them; `mhz` nominal, from the model's name, else the highest
 frequency printed (assumption); `model`.
 
 Source: arch/*/kernel/cpu/proc.c and the like of Linux.
@@ -31,7 +31,7 @@ _NOMINAL = re.compile(r"@\s*([\d.]+)\s*([GM])Hz", re.IGNORECASE)
 
 
 def read(source: Source) -> Recording:
-    """Reads one file."""
+    """Read one file."""
     text = source.text().without_cut_line()
     blocks, machine, notes = read_blocks(text.lines())
     if not blocks:
@@ -40,7 +40,7 @@ def read(source: Source) -> Recording:
         notes.warn("processors are described more than once: the first of each is kept")
         blocks = list({block["processor"]: block for block in reversed(blocks)}.values())[::-1]
     rows = [_processor(block) for block in blocks]
-    # `cpu` and `processor` differ by nature, frequencies by the moment.
+    # `cpu` and `processor` always differ, frequencies change by the moment.
     common = [
         ("processor", key, value)
         for key, value in blocks[0].items()
@@ -52,7 +52,7 @@ def read(source: Source) -> Recording:
 
 
 def read_blocks(lines: Sequence[str]) -> tuple[list[dict[str, str]], list[tuple[str, str]], Notes]:
-    """Keys of each processor, those of the machine, and notes."""
+    """Return the keys of each processor, the machine's keys, and notes."""
     blocks: list[dict[str, str]] = []
     machine: list[tuple[str, str]] = []
     notes = Notes()
@@ -77,7 +77,7 @@ def read_blocks(lines: Sequence[str]) -> tuple[list[dict[str, str]], list[tuple[
 
 
 def nominal_mhz(model: str | None) -> float | None:
-    """The frequency in the name of a processor, MHz.
+    """Return the frequency in the name of a processor, MHz.
 
     >>> nominal_mhz("Intel(R) Xeon(R) CPU X5670 @ 2.93GHz"), nominal_mhz("AMD EPYC 7543")
     (2930.0, None)

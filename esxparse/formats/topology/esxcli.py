@@ -3,11 +3,11 @@
 `esxcli hardware cpu list`, `cpu global get`, `memory get`, `platform get`, and `vim-cmd hostsvc/hosthardware`, one or
 several in a file.
 
-meta: `sockets`, `cores`, `threads`, `numa_nodes`, `mhz`, `memory_bytes`, `model` (of vim-cmd), as far as the commands
-in the file tell them.
+meta: `sockets`, `cores`, `threads`, `numa_nodes`, `mhz`, `memory_bytes`, `model` (of vim-cmd), if the commands
+in the file show them.
 
 Source: captures of cpu list (5.x, 6.5, 9.0), memory get and cpu global get; `--formatter=xml` from the schema of one
-capture; csv, json and keyvalue are assumed to name the fields as XML does, without blanks (`CoreSpeed`).
+capture; csv, json and keyvalue are assumed to write field names as XML does, without blanks (`CoreSpeed`).
 hosthardware: the vSphere API reference (HostHardwareInfo); its layout as vim-cmd prints other objects (assumption).
 """
 
@@ -38,13 +38,13 @@ _Path = tuple[str, ...]
 
 
 def recognise(head: Head) -> bool:
-    """Fields that only these commands print together."""
+    """Return whether a head has fields that only these commands print together."""
     begin = head.text
     return ("(vim.host." in begin and bool(_MANAGED.search(begin))) or forms.recognise(begin)
 
 
 def read(source: Source) -> Recording:
-    """Reads one file, of one command or several."""
+    """Read one file, of one command or several."""
     text = source.text().without_cut_line()
     managed = _MANAGED.search(text.text)
     before = text.text[: managed.start()] if managed else text.text
@@ -66,7 +66,7 @@ def read(source: Source) -> Recording:
 
 
 def _worth(path: _Path) -> bool:
-    """Whether a field of hosthardware is about processors, memory, NUMA, the system or its power."""
+    """Return whether a field of hosthardware is about processors, memory, NUMA, the system or its power."""
     return len(path) < _NESTED and not {"cpuFeature", "pciDevice", "otherIdentifyingInfo", "threadId", "cpuID"} & set(
         path
     )
@@ -100,7 +100,7 @@ def _of_processors(rows: Sequence[Mapping[str, Any]], notes: Notes) -> dict[str,
 
 
 def _said(said: Sequence[tuple[str | None, str, str]]) -> dict[str, Any]:
-    """What `memory get` and `cpu global get` say of the whole."""
+    """Return facts of the whole machine from `memory get` and `cpu global get`."""
     values = {forms.plain(key): value for _, key, value in said}
     memory = re.match(r"\d{1,18}", values.get("physicalmemory", ""))
     return known(picked(values, _SAID, whole) | {"memory_bytes": int(memory[0]) if memory else None})
@@ -120,7 +120,7 @@ def _managed_meta(fields: Sequence[tuple[_Path, str]]) -> dict[str, Any]:
 
 
 def _managed_processors(fields: Sequence[tuple[_Path, str]]) -> list[dict[str, Any]]:
-    """Threads of each package, with the node that has them."""
+    """Return the threads of each package, with their node."""
     nodes: dict[int, int | None] = {}
     sockets: dict[int, int | None] = {}
     index: dict[_Path, dict[str, str]] = {}

@@ -1,4 +1,4 @@
-"""The forms esxcli prints in: text, and `--formatter=` csv, json, xml and keyvalue."""
+"""The forms of esxcli's output: text, and `--formatter=` csv, json, xml and keyvalue."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ UNSET = "<unset>"
 
 
 def flattened(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Path and value of each field; members of a list are numbered in the path.
+    """Yield path and value of each field; members of a list are numbered in the path.
 
-    What is not whole is given as far as it goes: paths need no closing brace.
+    Incomplete text is read as far as possible: paths need no closing brace.
 
     >>> list(flattened('a = (T) { b = 1, c = (int) [ 7, 8 ], d = "x" }'))
     [(('a', 'b'), '1'), (('a', 'c', '0'), '7'), (('a', 'c', '1'), '8'), (('a', 'd'), 'x')]
@@ -66,7 +66,7 @@ def flattened(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
 
 
 def _step(name: str | None, counts: list[int | None]) -> str:
-    """What the value is called: its name, or its place in the list it is in."""
+    """Return the name of a value, or its place in its list."""
     if name is not None:
         return name
     place = counts[-1] if counts else None
@@ -99,7 +99,7 @@ _CPU_PREFIXES = ("hyperthreading", "hv", "cpu")
 
 
 def plain(key: str) -> str:
-    """A name without blanks and case: text and formatters write them differently.
+    """Return a name without blanks and case: text and formatters write them differently.
 
     >>> plain("L2 Cache Size"), plain("L2CacheSize")
     ('l2cachesize', 'l2cachesize')
@@ -108,7 +108,7 @@ def plain(key: str) -> str:
 
 
 def recognise(text: str) -> bool:
-    """Fields that only these commands print."""
+    """Return whether a text has fields that only these commands print."""
     if any(name in text for name in _NAMES) and (
         _is_json(text) or _is_xml(text) or _CSV.search(text) or _KEYVALUE_FIELDS.search(text)
     ):
@@ -129,7 +129,7 @@ def _is_xml(text: str) -> bool:
 
 
 def read_forms(text: str) -> tuple[list[Block], Said, Notes]:
-    """Processors, facts of the whole, and notes, whatever the form."""
+    """Return processors, facts of the whole, and notes, whatever the form."""
     notes = Notes()
     if _is_json(text):
         return *_sorted(_json(text, notes)), notes
@@ -144,7 +144,7 @@ def read_forms(text: str) -> tuple[list[Block], Said, Notes]:
 
 
 def _sorted(structures: Iterable[Mapping[str, str]]) -> tuple[list[Block], Said]:
-    """Structures with a core speed are processors, the others tell of the whole."""
+    """Return structures with a core speed as processors, and the other ones as facts of the whole."""
     blocks: list[Block] = []
     said: Said = []
     for structure in structures:
@@ -212,7 +212,7 @@ def _xml(text: str, notes: Notes) -> list[dict[str, str]]:
 
 
 def _keyvalue(text: str) -> list[dict[str, str]]:
-    """A field that comes again begins another structure."""
+    """Return the structures of a text: a repeated field begins another structure."""
     structures: list[dict[str, str]] = []
     names: set[str] = set()
     for found in _KEYVALUE.finditer(text):

@@ -47,7 +47,7 @@ _NFS: Final = {
 
 
 def read(source: Source) -> Recording:
-    """Reads one file, of one command or several."""
+    """Read one file, of one command or several."""
     text = source.text().without_cut_line()
     lines = text.lines()
     reader = _Lines()
@@ -66,7 +66,7 @@ def read(source: Source) -> Recording:
 
 
 class _Lines:
-    """Goes through lines: fields stand alone, rows of a table below its underlined titles."""
+    """A reader of lines: fields on their own, and rows of a table below its underlined titles."""
 
     def __init__(self) -> None:
         self.found: list[tuple[str, str, str, int]] = []
@@ -76,7 +76,7 @@ class _Lines:
         self.titles: dict[str, slice] = {}
 
     def line(self, at: int, line: str, below: str) -> None:
-        """Takes in a line; `below` is the next."""
+        """Process a line; `below` is the next line."""
         if not line.strip() or _UNDERLINE.fullmatch(line) or "esxcli" in line:
             self.titles = self.titles if line.strip() and "esxcli" not in line else {}
         elif _UNDERLINE.fullmatch(below):
@@ -92,7 +92,7 @@ class _Lines:
         cells = {title: line[place].strip() for title, place in self.titles.items()}
         ends = [place.stop for place in self.titles.values() if place.stop is not None]
         if any(line[end : end + 1].strip() for end in ends):
-            # A cell that reaches beyond its column: the table was pasted, or is of another width.
+            # A cell extends beyond its column: the table was pasted, or has another width.
             self.other.append((at, line))
         elif "Volume Name" in cells:
             self.nfs.append({name: cells.get(title) for name, title in _NFS.items()} | {"line": at})
@@ -102,7 +102,7 @@ class _Lines:
             self.other.append((at, line))
 
     def _field(self, at: int, key: str, value: str) -> None:
-        """A field of the version, or of an advanced option, whose value comes after its path and type."""
+        """Add a field of the version, or of an advanced option, whose value comes after its path and type."""
         if key == "Path":
             self.option = {"Path": value}
         self.option[key] = value
@@ -115,7 +115,7 @@ class _Lines:
 
 
 def _titles(line: str, underline: str) -> dict[str, slice]:
-    """Columns of a table and where each stands: esxcli aligns numbers right, so a column ends where its line ends."""
+    """Return the columns of a table with their places: esxcli aligns numbers right, so underlines mark column ends."""
     ends = [found.span() for found in re.finditer("-+", underline)]
     starts: Sequence[int] = [start for start, _ in ends]
     places = [slice(start, None if at + 1 == len(starts) else ends[at][1]) for at, start in enumerate(starts)]

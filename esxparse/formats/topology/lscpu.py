@@ -1,10 +1,10 @@
 """lscpu of Linux: text in any language it knows, `-J`, `-e`, `-p`, `-C` (util-linux 2.19 to 2.41).
 
-meta: `threads`, `sockets`, `cores`, `numa_nodes`, `mhz` (of the model's name, else the current, else the highest),
+meta: `threads`, `sockets`, `cores`, `numa_nodes`, `mhz` (from the model's name, else the current, else the highest),
 `model`.
 
 Source: lscpu.c of util-linux: up to 2.33 sizes are of one cache (`32K`), later of all (`64 KiB`). Labels by language
-are in lscpu.toml, which says where each is from.
+are in lscpu.toml, with their sources.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ONLINE = {"yes": True, "y": True, "true": True, "ja": True, "oui": True, "no": 
 
 
 def _has_columns(text: str) -> bool:
-    """The names of the columns."""
+    """Return whether a text has the names of lscpu's columns."""
     return bool(
         (("CPU," in text or "the parsable format" in text) and _PATTERNS["parsable"].search(text))
         or (_PATTERNS["extended_names"].search(text) and _PATTERNS["extended"].search(text))
@@ -45,7 +45,7 @@ def _has_columns(text: str) -> bool:
 
 
 def read_columns(lines: Sequence[str]) -> tuple[list[dict[str, Any]], list[dict[str, Any]], Notes]:
-    """Processors, caches and notes; names of columns may come again with other columns."""
+    """Return processors, caches and notes; names of columns may be repeated with other columns."""
     rows: list[dict[str, Any]] = []
     caches: list[dict[str, Any]] = []
     notes = Notes()
@@ -76,13 +76,13 @@ def read_columns(lines: Sequence[str]) -> tuple[list[dict[str, Any]], list[dict[
 def _named(names: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
     named = dict(zip(names, cells, strict=True))
     if "" in names:
-        # -p parts the caches from the rest by a column without a name.
+        # -p separates the caches from the rest by a column without a name.
         named["caches"] = ":".join(cells[names.index("") + 1 :])
     return named
 
 
 def row(cells: Mapping[str, Any]) -> dict[str, Any]:
-    """One processor of named cells; `-` and nothing are not known."""
+    """Return one processor from named cells; `-` and empty cells are unknown."""
     caches = cells.get("caches") or next((str(cells[name]) for name in cells if name.startswith("l1")), None)
     online = cells.get("online")
     return {
@@ -99,7 +99,7 @@ def _mhz(value: object) -> float | None:
 
 
 def cache_row(cells: Mapping[str, str]) -> dict[str, Any]:
-    """One cache of `-C`."""
+    """Return one cache of `-C`."""
     one, every = size_bytes(cells.get("one-size", "")), size_bytes(cells.get("all-size", ""))
     return {
         "cache": cells.get("name"),
@@ -110,7 +110,7 @@ def cache_row(cells: Mapping[str, str]) -> dict[str, Any]:
 
 
 def meta(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the processors tell of the whole; those offline have no place."""
+    """Return facts of the whole from the processors, without offline ones."""
     there = [one for one in rows if one["online"] is not False]
     if not there:
         return {}
@@ -130,17 +130,17 @@ _ENGLISH = {
 }  # fmt: skip
 _SURE = 3
 _LOOKED_AT = 1000
-"""Lines in which its labels stand; what else is in a file with them is less."""
+"""Lines within which its labels must appear; other content of such a file is shorter."""
 
 
 @cache
 def labels() -> Mapping[str, str]:
-    """Label as printed, in any language, to what the fact is."""
+    """Return the fact for each printed label, in any language."""
     return {label: key for key, names in data(__file__)["labels"].items() for label in names}
 
 
 def recognise(head: Head) -> bool:
-    """Three of its labels, an architecture with its byte order, JSON of it, or its columns."""
+    """Return whether a head has three labels, an architecture with byte order, JSON, or columns of lscpu."""
     begin = head.text
     if _PATTERNS["json"].search(begin) or _has_columns(begin):
         return True
@@ -154,7 +154,7 @@ def recognise(head: Head) -> bool:
 
 
 def read(source: Source) -> Recording:
-    """Reads one file."""
+    """Read one file."""
     text = source.text().without_cut_line()
     found: list[_Fact] = []
     caches: list[dict[str, Any]] = []
@@ -189,7 +189,7 @@ def _loads(text: str, name: str) -> dict[str, Any]:
 
 
 def _json_facts(content: object) -> list[_Fact]:
-    """Fields in their order; those inside others have them for a section."""
+    """Return fields in order; fields inside others have the outer field as section."""
     found: list[_Fact] = []
     waiting: list[tuple[str | None, dict[str, Any]]] = [(None, one) for one in reversed(mappings(content))]
     while waiting:
@@ -203,7 +203,7 @@ def _json_facts(content: object) -> list[_Fact]:
 
 
 def read_labelled(lines: Sequence[str]) -> tuple[list[_Fact], Notes]:
-    """Lines of a label, a colon and a value; lines further in belong to the value or the heading above."""
+    """Return lines of a label, a colon and a value; indented lines belong to the value or the heading above."""
     found: list[_Fact] = []
     notes = Notes()
     heading: tuple[int, str] | None = None
@@ -231,7 +231,7 @@ def read_labelled(lines: Sequence[str]) -> tuple[list[_Fact], Notes]:
 
 
 _DEEPEST = 12
-"""Headings are at most four columns in; a wrapped value stands under the values."""
+"""Largest indent of a heading: a wrapped value is indented to the values."""
 
 
 def _cache(fact: _Fact) -> dict[str, Any] | None:
@@ -260,7 +260,7 @@ def _number(value: str | None) -> float | None:
 def _meta(found: Sequence[_Fact], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     said: dict[str, str] = {}
     for _, label, value in found:
-        # On machines with two kinds of cores the first is the one for the whole.
+        # On machines with two kinds of cores the first value applies to the whole.
         said.setdefault(labels().get(label, label), value)
     sockets, per_socket = whole(said.get("sockets")), whole(said.get("cores_per_socket"))
     model = said.get("model")

@@ -1,8 +1,8 @@
-"""numactl --hardware of Linux: NUMA nodes, their CPUs and memory, and how far they are apart (numactl 2.0).
+"""numactl --hardware of Linux: NUMA nodes, their CPUs and memory, and the distances between nodes (numactl 2.0).
 
 meta: `numa_nodes`, `threads` (CPUs), `memory_bytes` (the sum; null if a node has none printed).
 
-Source: numactl.c (`hardware`, `print_distances`). A line of numbers alone goes on with the list above it: terminals,
+Source: numactl.c (`hardware`, `print_distances`). A line of only numbers continues the list above it: terminals,
 mails and numactl itself wrap.
 """
 
@@ -27,7 +27,7 @@ _PER_MIB = {"K": 1 / 1024, "M": 1, "G": 1024}
 
 
 class Found(NamedTuple):
-    """What stands in a file, as numbers."""
+    """The content of a file, as numbers."""
 
     cpus: dict[int, list[int]]
     sizes: dict[tuple[int, str], int]
@@ -37,7 +37,7 @@ class Found(NamedTuple):
 
 
 def read(source: Source) -> Recording:
-    """Reads one file."""
+    """Read one file."""
     whole_text = source.text().without_cut_line()
     found, notes = read_hardware(whole_text.lines())
     nodes = sorted({*found.cpus, *(node for node, _ in found.sizes)})
@@ -69,7 +69,7 @@ def read(source: Source) -> Recording:
 def read_hardware(  # noqa: C901  a branch per kind of line
     lines: Sequence[str],
 ) -> tuple[Found, Notes]:
-    """What the lines say; a list goes on over lines of numbers alone."""
+    """Return the content of the lines; lines of only numbers continue a list."""
     found = Found({}, {}, [], {}, None)
     notes = Notes()
     current: list[int] | None = None

@@ -1,12 +1,12 @@
 r""".vmx of VMware: the configuration of a VM (ESX 3 to ESXi 8, Workstation).
 
 meta: `name` (displayName), `guest`, `hardware` (virtualHW.version), `numvcpus`, `memsize_mib`, `cores_per_socket`,
-`numa` (all settings that begin with numa., as a mapping) and `cpu_affinity` where set; for comparison with a host:
-`threads` (= numvcpus), `sockets`, `memory_bytes`, and `numa_nodes` where `numa.autosize.vcpu.maxPerVirtualNode` tells
+`numa` (all settings that begin with numa., as a mapping) and `cpu_affinity` if set; for comparison with a host:
+`threads` (= numvcpus), `sockets`, `memory_bytes`, and `numa_nodes` if `numa.autosize.vcpu.maxPerVirtualNode` shows
 it.
 
-Source: real files. Assumptions (general knowledge): numvcpus and cpuid.coresPerSocket are 1 where not written, memory
-is in MiB, characters are escaped as | and two hexadecimal digits, the last of two equal keys counts.
+Source: real files. Assumptions (general knowledge): numvcpus and cpuid.coresPerSocket are 1 if not written. Memory
+is in MiB. Characters are escaped as | and two hexadecimal digits. The last of two equal keys counts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MOST_MB = 1 << 40
 
 
 def read(source: Source) -> Recording:
-    """Reads one file."""
+    """Read one file."""
     text = _decoded(source)
     settings, notes = read_settings(text.lines())
     if not settings:
@@ -49,7 +49,7 @@ def read(source: Source) -> Recording:
 
 
 def _decoded(source: Source) -> Text:
-    """The text, in the encoding the file names."""
+    """Return the text, in the encoding stated in the file."""
     content, ended = source.content()
     notes = tuple(ended)
     named = _ENCODING.search(content)
@@ -73,7 +73,7 @@ def _decoded(source: Source) -> Text:
 
 
 def unescaped(value: str) -> str:
-    """The characters that | and two hexadecimal digits stand for.
+    """Return the text with each | and two hexadecimal digits replaced by their character.
 
     >>> unescaped("|22quoted|22 a|7Cb")
     '"quoted" a|b'
@@ -82,7 +82,7 @@ def unescaped(value: str) -> str:
 
 
 def read_settings(lines: Sequence[str]) -> tuple[list[tuple[str, str, int]], Notes]:
-    """Key, value and line of each setting."""
+    """Return key, value and line of each setting."""
     settings: list[tuple[str, str, int]] = []
     notes = Notes()
     for place, text in enumerate(lines, start=1):

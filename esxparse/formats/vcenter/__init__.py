@@ -1,15 +1,15 @@
 """Charts of vCenter and Aria Operations (vRealize Operations) as CSV: real-time and rolled up.
 
-Read are "Export to CSV" of the vSphere Client's advanced charts (`Time`, `Ready for web-01`, `Ready for 0` ...),
-PowerCLI (`Get-Stat | Export-Csv`, with any choice of its columns; or a column for each `cpu.ready.summation`), and
-exports of Aria Operations (`Time`, `web-01 - CPU|Ready (%)`); separated by comma, semicolon or tab, with lines of title
-before.
+The reader accepts "Export to CSV" of the vSphere Client's advanced charts (`Time`, `Ready for web-01`, `Ready for 0`
+...). It also accepts PowerCLI (`Get-Stat | Export-Csv`, with any choice of its columns; or a column for each
+`cpu.ready.summation`) and exports of Aria Operations (`Time`, `web-01 - CPU|Ready (%)`). Cells are separated by comma,
+semicolon or tab; title lines may come first.
 
-`metrics.scheduling.ms_to_pct` converts by another number of vCPUs.
-Intervals are those of column IntervalSecs; else the usual step between times: 20 s (real-time), 300 (day), 1800 (week),
+`metrics.scheduling.ms_to_pct` converts with another number of vCPUs.
+Intervals are from column IntervalSecs; else the usual step between times: 20 s (real-time), 300 (day), 1800 (week),
 7200 (month), 86400 (year).
 Source: VMware KB 2002181 (ready, intervals); vSphere API, PerformanceManager ("2067 means 20.67% for percent units");
-Get-Stat's properties; a public reader of the client's titles. Assumption: Aria's titles, of which no file could be had.
+Get-Stat's properties; a public reader of the client's titles. Assumption: Aria's titles; no such file was available.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ FORMAT = "vcenter"
 
 
 def recognise(head: Head) -> bool:
-    """Titles of a time and of counters."""
+    """Return whether a head has titles of a time and of counters."""
     return columns.titles(head.text.split("\n", columns.PREAMBLE)[: columns.PREAMBLE]) is not None
 
 
 def read(source: Source, date_order: DateOrder | None = None, decimal: Decimal | None = None) -> Recording:
-    """Reads an export; the options are the order of its dates and its decimal mark, if the file shows neither."""
+    """Read an export; the options are the order of its dates and its decimal mark, if the file shows neither."""
     text = source.text().without_cut_line()
     lines = text.lines()
     if (table := columns.titles(lines)) is None:

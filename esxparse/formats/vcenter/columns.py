@@ -1,4 +1,4 @@
-"""Columns of an export: which has the time, which name the object, which hold counters; and rows to values."""
+"""Columns of an export: time, object and counters; and rows to values."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ class Titles:
     cells: list[str]
     time: int
     roles: dict[str, int]
-    """Columns that say something of the whole row."""
+    """Columns with facts about the whole row."""
     values: list[Column]
-    """Columns of counters; none if each row names its own."""
+    """Columns of counters; empty if each row has its own counter name."""
 
 
 def _column(at: int, title: str) -> Column | None:
-    """The counter that a title names."""
+    """Return the counter in a title."""
     if match := IDENTIFIER.search(title):
         rest = (title[: match.start()] + title[match.end() :]).strip(" .:/-()\\")
         known = match["group"].lower() in _KNOWN_GROUPS
@@ -84,7 +84,7 @@ def _instance(text: str) -> str:
 
 
 def titles(lines: Sequence[str]) -> Titles | None:
-    """The first line that names a time and counters."""
+    """Return the first line with titles of a time and of counters."""
     for place, line in enumerate(lines[:PREAMBLE], 1):
         low = line[:_LONGEST].lower()
         if len(line) > _LONGEST or not any(word in low for word in ("time", "date", "zeit", "breakdown")):
@@ -99,7 +99,7 @@ def titles(lines: Sequence[str]) -> Titles | None:
         roles = {role: at for at, role in reversed(told)}
         others = [(at, cell) for at, cell in enumerate(cells) if at != time and at not in roles.values()]
         values = [found for at, cell in others if (found := _column(at, cell))]
-        # A line of a program may have a cell that looks like one.
+        # A program's line may have a cell that looks like a counter.
         values = values if 2 * len(values) >= len(others) else []
         if values or (
             named_by_rows := {"counter", "value"} <= roles.keys() and _names_counters(lines[place:], delimiter, roles)
@@ -111,7 +111,7 @@ def titles(lines: Sequence[str]) -> Titles | None:
 
 
 def _names_counters(lines: Sequence[str], delimiter: str, roles: dict[str, int]) -> bool:
-    """Whether the first row names a counter of vCenter's or Aria's."""
+    """Return whether the first row has the name of a counter of vCenter or Aria."""
     first = cells_of(next((line for line in lines if line.strip()), ""), delimiter)
     named = first[roles["counter"]] if roles["counter"] < len(first) else ""
     match = IDENTIFIER.fullmatch(named)
@@ -119,7 +119,7 @@ def _names_counters(lines: Sequence[str], delimiter: str, roles: dict[str, int])
 
 
 def _resolved(values: Sequence[Column]) -> list[Column]:
-    """Columns with the identifier of their counter: a chart shows one group, which its unique labels tell."""
+    """Return columns with the identifier of their counter: a chart shows one group, found by its unique labels."""
     sure = {found[0].group for one in values if len(found := labelled(one.counter)) == 1}
     only = {one.entity for one in values if one.entity is not None}
     entity = only.pop() if len(only) == 1 else None
@@ -133,7 +133,7 @@ def _identified(one: Column, groups: Collection[str]) -> Column:
 
 
 def _moments(texts: Sequence[str], order: DateOrder | None) -> tuple[list[datetime | None], list[Note]]:
-    """Times in UTC, whatever their form."""
+    """Return the times in UTC, whatever their form."""
     plain = [_plain(text) for text in texts]
     found = [stamp(text) if text[:4].isdigit() or not text[:1].isdigit() else None for text in plain]
     moments = [one.time for one in found if one]
@@ -149,7 +149,7 @@ def _moments(texts: Sequence[str], order: DateOrder | None) -> tuple[list[dateti
 
 
 def _plain(text: str) -> str:
-    """A time without what only people need: commas, narrow blanks, the name of a zone in parentheses."""
+    """Return a time without parts for people: commas, narrow blanks, the name of a zone in parentheses."""
     text = re.sub(r"[\u00a0\u202f]", " ", text).replace(", ", " ").strip()
     return re.sub(r" ?(?:GMT|UTC)([+-]\d{4})(?: \([^)]*\))?$", r" \1", text)
 
@@ -157,7 +157,7 @@ def _plain(text: str) -> str:
 def read_rows(
     lines: Sequence[str], table: Titles, order: DateOrder | None, decimal: Decimal | None
 ) -> tuple[list[Row], Notes]:
-    """The values of an export, and notes on cells without a value."""
+    """Return the values of an export, and notes on cells without a value."""
     notes = Notes(_about(table))
     odd = Counted()
     whole_rows = []
@@ -186,7 +186,7 @@ def read_rows(
 
 
 def _about(table: Titles) -> Iterator[Note]:
-    """Notes on columns that no table has, and on counters of an unknown group."""
+    """Yield notes on columns that no table has, and on counters of an unknown group."""
     used = {table.time, *table.roles.values(), *(one.at for one in table.values)}
     left = [name for at, name in enumerate(table.cells) if at not in used and name]
     if left:
@@ -200,13 +200,13 @@ def _about(table: Titles) -> Iterator[Note]:
 
 
 def _number_columns(table: Titles) -> list[int]:
-    """The columns that hold numbers."""
+    """Return the columns that hold numbers."""
     numbers = (table.roles.get(role) for role in ("value", "interval_s", "vcpus"))
     return [*(at for at in numbers if at is not None), *(one.at for one in table.values)]
 
 
 def _values(place: int, cells: list[str], table: Titles, time: datetime, marks: Marks, odd: Counted) -> Iterator[Row]:
-    """The values of a row."""
+    """Yield the values of a row."""
     told = {role: cells[at] for role, at in table.roles.items()}
     shared: Row = {"time": time, "entity": told.get("entity") or None, "entity_id": told.get("entity_id") or None}
     shared |= {"interval_s": marks.number(told.get("interval_s", "")), "vcpus": whole(told.get("vcpus"))}

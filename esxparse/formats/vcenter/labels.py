@@ -1,4 +1,4 @@
-"""What vCenter calls its counters: identifiers, labels of charts, units; `labels.csv` lists them."""
+"""vCenter's names of its counters: identifiers, labels of charts, units; `labels.csv` lists them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from esxparse.formats.kit.tables import data
 IDENTIFIER = re.compile(
     r"(?P<id>(?P<group>[a-zA-Z]\w{1,30})\.\w{1,40}(?:\.\w{1,40})?\.(?P<rollup>average|summation|latest|maximum|minimum|none))"
 )
-"""A counter as the API names it: `cpu.ready.summation`."""
+"""A counter's name in the API: `cpu.ready.summation`."""
 
 _DATA = data(__file__)
 ROLES = {title: role for role, titles in _DATA["titles"].items() for title in titles}
-"""Titles of columns, in lower case, to what they say."""
+"""Titles of columns, in lower case, to their roles."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Counter:
 
     @property
     def group(self) -> str:
-        """What it is of: `cpu`, `mem` ..."""
+        """Its subject: `cpu`, `mem` ..."""
         return self.id.partition(".")[0]
 
 
@@ -42,7 +42,7 @@ def _listed() -> tuple[Counter, ...]:
 
 
 def unit_of(identifier: str) -> str | None:
-    """The unit of a counter by its identifier, where it is in the list; without case.
+    """Return the unit of a counter by its identifier, in any case, if it is in the list.
 
     >>> unit_of("cpu.ready.summation"), unit_of("cpu.nonsense.average")
     ('ms', None)
@@ -51,7 +51,7 @@ def unit_of(identifier: str) -> str | None:
 
 
 def plain_unit(text: str | None) -> str | None:
-    """A unit as the tables have it.
+    """Return a unit in the form of the tables.
 
     >>> plain_unit("millisecond"), plain_unit("KBps"), plain_unit("")
     ('ms', 'KBps', None)
@@ -60,7 +60,7 @@ def plain_unit(text: str | None) -> str | None:
 
 
 def labelled(label: str, groups: Collection[str] = ()) -> list[Counter]:
-    """The counters of a label; of several groups only those of `groups`, where any is.
+    """Return the counters of a label, limited to `groups` if any of these groups has it.
 
     >>> [one.id for one in labelled("Co-stop")], len(labelled("usage")), [one.id for one in labelled("Usage", {"cpu"})]
     (['cpu.costop.summation'], 5, ['cpu.usage.average'])

@@ -1,4 +1,4 @@
-"""What values mean: the intervals they are of, hundredths of a percent, and times of the CPU as percent of a vCPU."""
+"""The meaning of values: their intervals, hundredths of a percent, and CPU times as percent of a vCPU."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HOST = "HostSystem"
 
 
 def complete(rows: Sequence[Row]) -> Notes:
-    """Fills in intervals that the file does not state, and makes percent of hundredths; says so."""
+    """Fill in missing intervals, convert hundredths to percent, and return notes on both."""
     notes = Notes()
     if any(row["interval_s"] is None for row in rows):
         step = _step(rows)
@@ -40,7 +40,7 @@ def complete(rows: Sequence[Row]) -> Notes:
 
 
 def _step(rows: Sequence[Row]) -> float | None:
-    """The usual step between times of one object, as an interval of vCenter's where it is near one."""
+    """Return the usual step between times of one object, rounded to an interval of vCenter if one is near."""
     steps: Counter[float] = Counter()
     times = defaultdict(set)
     for row in rows:
@@ -54,7 +54,7 @@ def _step(rows: Sequence[Row]) -> float | None:
 
 
 def _in_hundredths(rows: Sequence[Row]) -> bool:
-    """Whether percentages are fixed point numbers: ready time in both units proves it, or the unit's name."""
+    """Return whether percentages are fixed point numbers, shown by ready time in both units or the unit's name."""
     shares = [row for row in rows if row["unit"] == "%"]
     ready = {_key(row): row for row in rows if row["counter"].lower() == "cpu.ready.summation" and row["interval_s"]}
     both = [
@@ -79,7 +79,7 @@ def _is_time(row: Row) -> bool:
 
 
 def waits(rows: Sequence[Row]) -> tuple[list[Row], Notes]:
-    """Table `cpu_waits`, and a note on objects whose number of vCPUs is not known."""
+    """Return table `cpu_waits`, and a note on objects whose number of vCPUs is unknown."""
     times = [row for row in rows if _is_time(row)]
     known = _vcpus(times)
     found, unknown = [], set()
@@ -102,7 +102,7 @@ def waits(rows: Sequence[Row]) -> tuple[list[Row], Notes]:
 
 
 def _vcpus(times: Sequence[Row]) -> dict[str | None, int]:
-    """How many vCPUs each object has whose instances are all there: they add up to the whole of it."""
+    """Return the number of vCPUs of each object with all its instances: they add up to the object's total."""
     wholes: dict[Any, float] = {}
     parts: dict[Any, dict[str, float]] = defaultdict(dict)
     for row in times:

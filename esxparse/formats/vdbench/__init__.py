@@ -1,11 +1,11 @@
-r"""vdbench (5.00 to 5.04): an output directory, or one of its files, or what it prints on the console.
+r"""vdbench (5.00 to 5.04): an output directory, one of its files, or its console output.
 
-Read are summary.html, totals.html, logfile.html, reports of SDs, workloads, hosts, slaves, FSDs and FWDs (sd1.html
-...), flatfile.html, histograms, skew.html and parmfile.html. A directory is one recording of all of them: the rows of
-whole runs are those of the flat file, which prints more digits, with what only the summary has.
+The reader accepts summary.html, totals.html, logfile.html, reports of SDs, workloads, hosts, slaves, FSDs and FWDs
+(sd1.html ...), flatfile.html, histograms, skew.html and parmfile.html. A directory is one recording of all of them.
+Rows of whole runs are from the flat file, which has more digits, with values that only the summary has.
 
-Clocks are local: the line of summary.html that says when it was created tells the zone.
-Source: Report.java, Flat.java, Histogram.java of 5.04.06 and output of 5.04.06 and 5.04.07 that was published.
+Clocks are local: the creation line of summary.html shows the zone.
+Source: Report.java, Flat.java, Histogram.java of 5.04.06 and published output of 5.04.06 and 5.04.07.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ FORMAT = "vdbench"
 _FIRST = ("summary.html", "flatfile.html")
 _LISTED = 10
 _LONGEST = 4000
-"""Characters of a line that are read: all that vdbench prints but parameters has fewer."""
+"""Most characters of a line that are read: all lines of vdbench except parameters are shorter."""
 
 
 @dataclass
 class _Found:
-    """What was gathered of the files of an output."""
+    """The collected content of an output's files."""
 
     runs: list[Row] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
@@ -47,7 +47,7 @@ class _Found:
 
 
 def recognise(head: Head) -> bool:
-    """The title of a file of vdbench's, or a run on the console, the titles of its flat file or of a histogram."""
+    """Return whether a head has a vdbench title, a console run, or the titles of a flat file or histogram."""
     if not head.holds("vdbench", "starting rd=", "min(ms)"):
         return False
     shows = any(LINES[kind].search(head.text) for kind in ("console", "flat_file", "histogram"))
@@ -55,7 +55,7 @@ def recognise(head: Head) -> bool:
 
 
 def _gather(text: Text, clock: Clock, found: _Found) -> Notes:
-    """Adds what a file says; notes on it."""
+    """Add the content of a file, and return notes on it."""
     lines = text.without_cut_line().lines()
     short = [line[:_LONGEST] for line in lines]
     notes = Notes(text.without_cut_line().notes)
@@ -83,7 +83,7 @@ def _gather(text: Text, clock: Clock, found: _Found) -> Notes:
 
 
 def _merged(rows: Sequence[Row], flat: Sequence[Row]) -> list[Row]:
-    """The rows of whole runs once: of the flat file, with what only the summary has."""
+    """Return the rows of whole runs once: of the flat file, with values that only the summary has."""
 
     def key(row: Row) -> tuple[object, ...]:
         return row["run"], row.get("interval"), row.get("statistic"), row.get("first_interval")
@@ -121,7 +121,7 @@ def _recording(name: str, found: _Found, clock: Clock, notes: Notes) -> Recordin
     elif not clock.zoned and any(row.get("time") for row in rows):
         notes.say("times without a zone are taken as UTC")
     times = [row["time"] for row in rows if row.get("time")]
-    # Intervals that were measured, whatever of.
+    # Measured intervals, of any scope.
     samples = len({(row["run"], row["interval"]) for row in of_rows["intervals"][0]})
     span = {"start": min(times, default=None), "end": max(times, default=None)}
     runs = runs_of(averages, {run["run"]: run["parameters"] for run in numbered})
@@ -130,14 +130,14 @@ def _recording(name: str, found: _Found, clock: Clock, notes: Notes) -> Recordin
 
 
 def read(source: Source) -> Recording:
-    """Reads one file of an output, or the console's."""
+    """Read one file of an output, or the console output."""
     clock, found = Clock(), _Found()
     notes = _gather(source.text(), clock, found)
     return _recording(source.name, found, clock, notes)
 
 
 def _files(folder: Path) -> list[Path]:
-    """The files of an output, those that tell zone and runs first."""
+    """Return the files of an output, beginning with those that show zone and runs."""
     try:
         paths = [path for path in folder.iterdir() if path.suffix == ".html" and path.is_file()]
     except OSError:
@@ -147,7 +147,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def recognise_directory(path: Path) -> bool:
-    """Whether a directory is an output of vdbench: it has its summary or its flat file."""
+    """Return whether a directory is an output of vdbench: it has its summary or its flat file."""
     return any((path / name).is_file() and _is_one(path / name) for name in _FIRST)
 
 
@@ -159,11 +159,11 @@ def _is_one(path: Path) -> bool:
 
 
 _REPEATED = ("totals.html", "logfile.html", "parmscan.html")
-"""Files that say again what others say."""
+"""Files that repeat the content of others."""
 
 
 def read_directory(path: Path) -> Recording:
-    """Reads the output directory of one call of vdbench."""
+    """Read the output directory of one call of vdbench."""
     clock, found, notes = Clock(), _Found(), Notes()
     other: list[str] = []
     paths = _files(path)
@@ -177,7 +177,7 @@ def read_directory(path: Path) -> Recording:
         before = len(found.rows)
         said = _gather(resolve(one).text(), clock, found)
         if "summary.html" in names and one.name in _REPEATED:
-            # Facts of the log are read, and its rows are those of the summary.
+            # The facts of the log are read, but its rows repeat the summary's.
             del found.rows[before:]
         notes += [replace(note, message=f"{one.name}: {note.message}") for note in said]
     if other:

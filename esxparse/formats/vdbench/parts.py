@@ -12,7 +12,7 @@ from esxparse.formats.vdbench.rows import LINES, Clock, Row, column, labelled, v
 
 
 def read_histogram(lines: Sequence[str]) -> list[Row]:
-    """The steps of all histograms of a file; `operation` is read, write or all."""
+    """Return the steps of all histograms of a file; `operation` is read, write or all."""
     rows: list[Row] = []
     run, rd, title, scope, name = 0, None, "", "total", None
     for line in lines:
@@ -35,7 +35,7 @@ def read_histogram(lines: Sequence[str]) -> list[Row]:
 
 
 def read_flat(lines: Sequence[str], clock: Clock) -> tuple[list[Row], list[Row], Notes]:
-    """The runs of a flat file, its rows, and notes."""
+    """Return the runs of a flat file, its rows, and notes."""
     runs: list[Row] = []
     rows: list[Row] = []
     odd = Counted()
@@ -69,7 +69,7 @@ def read_flat(lines: Sequence[str], clock: Clock) -> tuple[list[Row], list[Row],
 
 
 def _moment(match: re.Match[str], clock: Clock) -> object:
-    """The time of a row, by its own date; the zone it names, where no other file tells the time in UTC."""
+    """Return the time of a row, by its own date; in its own zone if no other file shows the time in UTC."""
     if not match["date"]:
         return None
     month, day, year = match["date"].split("/")
@@ -84,7 +84,7 @@ def _moment(match: re.Match[str], clock: Clock) -> object:
 
 
 def read_parameters(lines: Sequence[str]) -> list[Row]:
-    """The definitions of a parameter file: kind, name, and the rest of the line; what goes on below belongs to it."""
+    """Return the definitions of a parameter file: kind, name, and the rest of the line, with continuation lines."""
     rows: list[Row] = []
     for place, line in enumerate(lines, 1):
         text = line.strip()

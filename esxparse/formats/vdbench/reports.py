@@ -21,11 +21,11 @@ class Columns:
 
     names: list[str]
     ends: list[int]
-    """Where each ends: numbers stand below the ends of titles."""
+    """Where each column ends: numbers are below the ends of titles."""
 
     @classmethod
     def of(cls, above: str, below: str) -> Columns:
-        """The columns of two lines of titles; a title of the first one may stand over several of the second."""
+        """Return the columns of two lines of titles; a title of the first line may span several of the second."""
         upper = [match for match in _TOKEN.finditer(above) if match[0].strip(".")]
         lower = list(_TOKEN.finditer(below))
         over = [max(upper, key=lambda one: _overlap(one, match), default=None) for match in lower]
@@ -35,13 +35,13 @@ class Columns:
         return cls([column(title.strip()) for title in titles], [match.end() for match in lower])
 
     def row(self, cells: list[str]) -> Row | None:
-        """Values in their order; None if they are not as many, and none is known to stand below its own title."""
+        """Return values in order; None if their count differs, as none is certain to be below its own title."""
         if len(cells) != len(self.names):
             return None
         return {name: value(cell) for name, cell in zip(self.names, cells, strict=True)}
 
     def sparse(self, text: str, begin: int) -> Row | None:
-        """Values by their place: rows of deviations and maxima have few; None if two are below one title."""
+        """Return values by place: rows of deviations and maxima have few; None if two are below one title."""
         row: Row = {}
         for match in _TOKEN.finditer(text):
             end = begin + match.end()
@@ -57,17 +57,17 @@ def _overlap(one: re.Match[str], other: re.Match[str]) -> int:
 
 
 def scope_of(lines: Sequence[str]) -> tuple[str, str | None]:
-    """What a report is of, by its title."""
+    """Return the subject of a report, from its title."""
     for line in lines[:10]:
         for scope, pattern in SCOPES.items():
             if match := pattern.search(line):
-                # Of several hosts an SD has a report for each: host=h1,sd=sd1.
+                # If there are several hosts, an SD has a report for each: host=h1,sd=sd1.
                 return scope, ".".join(part.rpartition("=")[2] for part in match["name"].split(","))
     return "total", None
 
 
 def read_report(lines: Sequence[str], clock: Clock) -> tuple[list[Row], list[Row], Row, Notes]:
-    """The runs of a report; its rows; the facts it states; notes."""
+    """Return the runs of a report; its rows; the facts it states; notes."""
     whose = dict(zip(("scope", "name"), scope_of(lines), strict=True))
     runs: list[Row] = []
     rows: list[Row] = []
@@ -101,14 +101,14 @@ def read_report(lines: Sequence[str], clock: Clock) -> tuple[list[Row], list[Row
 
 
 def _times(at: float, run: Row, clock: Clock) -> Row:
-    """The time of a row, and since its run began; tells that run when it did."""
+    """Return the time of a row, and since its run began; store the start time in the run."""
     time, began = clock.moment(at), run["began"]
     run.setdefault("started", None if began is None else clock.moment(began))
     return {"time": time, "elapsed_s": None if began is None else round(at - began, 3)}
 
 
 def _said(lines: Sequence[str]) -> Notes:
-    """Warnings about what went wrong, in vdbench's words."""
+    """Return warnings about errors, in vdbench's words."""
     notes = Notes()
     told = ((place, line) for place, line in enumerate(lines, 1) if LINES["wrong"].search(line))
     wrong = [(place, line) for place, line in told if not LINES["link"].search(line)]
@@ -128,7 +128,7 @@ def _values(row: re.Match[str], columns: Columns | None) -> Row | None:
 
 
 def read_skew(lines: Sequence[str]) -> tuple[list[Row], Counted]:
-    """The rows of skew.html: each slave, host, SD or workload of a run without its warm-up; and odd ones."""
+    """Return the rows of skew.html: each slave, host, SD or workload of a run without its warm-up; and odd ones."""
     odd = Counted()
     rows: list[Row] = []
     run, rd, above, kind = 0, None, "", None

@@ -1,4 +1,4 @@
-"""What the parts of vdbench's output share: titles to columns, times by a clock, runs, and rows to tables."""
+"""Shared code for the parts of vdbench's output: titles to columns, times by a clock, runs, and rows to tables."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _FIRST = {
 """Columns before the figures."""
 _DAY_S = 86400.0
 _BACK_S = 43200.0
-"""A clock that goes back by more than this has passed midnight."""
+"""If a clock goes back by more than this, midnight has passed."""
 
 
 def names() -> Mapping[str, Any]:
-    """What `columns.toml` says."""
+    """Return the content of `columns.toml`."""
     return data(__file__, "columns.toml")
 
 
@@ -44,7 +44,7 @@ def _order() -> dict[str, int]:
 
 
 def column(title: str, part: str = "reports") -> str:
-    """The name of a column by its title.
+    """Return the name of a column by its title.
 
     >>> column("i/o rate"), column("mkdir resp"), column("Getattr_rate_std", "flatfile"), column("ks_busy%", "flatfile")
     ('iops', 'mkdir_response_ms', 'getattr_per_s_std', 'ks_busy_pct')
@@ -58,7 +58,7 @@ def column(title: str, part: str = "reports") -> str:
 
 
 def value(cell: str) -> float | None:
-    """A number as vdbench prints it, in any locale; None for `n/a`."""
+    """Return a number as vdbench prints it, in any locale; None for `n/a`."""
     return number(cell.removesuffix("%"), "," if "," in cell else ".")
 
 
@@ -67,18 +67,18 @@ class Clock:
     """Times of day to times in UTC: the day comes from titles, midnights from clocks that go back."""
 
     east: timedelta | None = None
-    """Of UTC; None if nobody tells."""
+    """Offset from UTC; None if unknown."""
     zoned: bool = False
     """Whether the zone of every time is known."""
     said: str | None = None
-    """What had to be assumed of the zone."""
+    """The assumption about the zone."""
     _first: datetime | None = None
     _stated: datetime | None = None
     _last: float = 0.0
     _days: int = 0
 
     def created(self, line: str) -> bool:
-        """Learns the zone from the line of `summary.html` that says when it was created, where it is one."""
+        """Read the zone from the creation line of `summary.html`, and return whether this is that line."""
         if not (match := LINES["created"].search(line)):
             return False
         local = stamp(f"{match['day']} {match['clock']} UTC")
@@ -89,19 +89,19 @@ class Clock:
         return True
 
     def date(self, text: str) -> None:
-        """Learns the day from titles such as `Mar 08, 2019`: that of the row below them."""
+        """Read the day for the row below from titles such as `Mar 08, 2019`."""
         found = stamp(f"{text.strip()} 00:00:00 UTC") if text.strip() else None
         self._stated = found.time if found else self._stated
 
     def seconds(self, match: re.Match[str]) -> float:
-        """Seconds since the midnight before the first clock."""
+        """Return seconds since the midnight before the first clock."""
         clock = int(match["hour"]) * 3600 + int(match["minute"]) * 60 + float(match["second"])
         self._days += clock < self._last - _BACK_S
         self._last = clock
         return clock + _DAY_S * self._days
 
     def moment(self, seconds: float) -> datetime | None:
-        """The time in UTC, where the day is known."""
+        """Return the time in UTC, if the day is known."""
         if self._stated is not None:
             self._first, self._stated = self._stated - timedelta(days=seconds // _DAY_S), None
         if self._first is None:
@@ -110,13 +110,13 @@ class Clock:
 
 
 def started(match: re.Match[str], clock: Clock) -> Row:
-    """A run that begins: its definition, parameters, and clock."""
+    """Return a run that begins: its definition, parameters, and clock."""
     rest = re.sub(r"\s+", " ", match["rest"] or "").strip(" ;.").removesuffix("For loops: None").strip(" ;.")
     return {"rd": match["rd"], "parameters": rest or None, "began": clock.seconds(match)}
 
 
 def labelled(label: str) -> Row:
-    """What a row is of: an interval, or the average, standard deviation or maximum of intervals.
+    """Return the subject of a row: an interval, or the average, standard deviation or maximum of intervals.
 
     >>> labelled("7"), labelled("avg_2-10")["first_interval"]
     ({'interval': 7}, 2)
@@ -129,7 +129,7 @@ def labelled(label: str) -> Row:
 
 
 def tables(rows: Iterable[Row]) -> dict[str, tuple[list[Row], Schema]]:
-    """Tables `intervals` and `averages` of rows; warm-up is what comes before the first interval of the average."""
+    """Return tables `intervals` and `averages` of rows; warm-up precedes the first interval of the average."""
     kept = list(rows)
     first = {
         (row["run"], row["scope"], row["name"]): row["first_interval"] for row in kept if row.get("statistic") == "avg"
@@ -148,7 +148,7 @@ def tables(rows: Iterable[Row]) -> dict[str, tuple[list[Row], Schema]]:
 
 
 def columns_of(table: str, rows: Sequence[Row], more: Sequence[str] = ()) -> Schema:
-    """The columns of a table: those that all files have, and the figures of rows in the order of `columns.toml`."""
+    """Return the columns of a table: those of all files, and the figures of rows in the order of `columns.toml`."""
     first = [*_FIRST[table], *more]
     there = dict.fromkeys(name for row in rows for name, cell in row.items() if isinstance(cell, float))
     order = _order()
@@ -158,14 +158,14 @@ def columns_of(table: str, rows: Sequence[Row], more: Sequence[str] = ()) -> Sch
 
 
 def mebi(row: Row) -> Row:
-    """A row whose rate is in MiB: vdbench prints units of 1000**2 bytes where it is told to."""
+    """Return a row with its rate in MiB: vdbench prints units of 1000**2 bytes if configured."""
     if row.get("mb_per_s") is not None:
         return {**row, "mib_per_s": row["mb_per_s"] * 1e6 / 2**20}
     return row
 
 
 def runs_of(averages: Iterable[Row], parameters: Mapping[int, str | None]) -> list[Run]:
-    """The averages of whole runs as the common table has them."""
+    """Return the averages of whole runs for the common table."""
     runs = []
     for row in averages:
         if row["statistic"] != "avg" or row["scope"] != "total":
@@ -183,11 +183,11 @@ def runs_of(averages: Iterable[Row], parameters: Mapping[int, str | None]) -> li
 
 
 _WITHOUT_LIMIT = 9_999_900
-"""A requested rate above this is one of vdbench's words for `max` and `curve`."""
+"""A requested rate above this means `max` or `curve`."""
 
 
 def _requested(row: Row) -> str:
-    """The settings of a run as its row in the flat file has them: the file names no parameters.
+    """Return the settings of a run from its row in the flat file, which has no parameters.
 
     >>> _requested({"requested_bytes": 4096.0, "threads": 8.0, "requested_per_s": 9999988.0})
     'xfersize=4096 threads=8'

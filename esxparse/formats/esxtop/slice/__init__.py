@@ -1,11 +1,11 @@
-r"""A part of a capture, written as a smaller capture: the columns and samples asked for, their text as it stands.
+r"""A part of a capture, written as a smaller capture: the requested columns and samples, with their text unchanged.
 
-Which columns are wanted is found from the header alone; then lines pass through one at a time, so that memory does not
-grow with the file. Of a row only the places of its quotes are looked at, all at once; numbers are not parsed. What the
-reader leaves out of a capture is left out here by the same rules, and broken cells (the bare A/MPERF of ESXi 6.5, cells
-saved without quotes) are written as esxtop writes all others, so that whatever reads captures reads the slice.
+The header alone decides which columns are kept. Lines then pass through one at a time, so memory does not grow with the
+file. Each row is split at its quotes, all at once, and its numbers are not parsed. The slice skips the same lines as
+the reader. It repairs broken cells (the bare A/MPERF of ESXi 6.5, cells saved without quotes) to esxtop's usual form,
+so that any program that reads captures reads the slice.
 
-`selection` chooses the columns, `header` names them, `lines` gives the lines, and `rows` what is kept of each.
+`selection` chooses the columns, `header` writes their names, `lines` reads the lines, and `rows` cuts each of them.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ _STEP = 16 << 20  # bytes between two calls of `progress`
 
 @dataclass(frozen=True)
 class Sliced:
-    """What was written."""
+    """The written slice."""
 
     columns: int
-    """Columns, the time stamp's included."""
+    """Columns, including the time stamp."""
     samples: int
     notes: tuple[Note, ...]
     """Notes on the capture, with its lines and columns."""
@@ -64,8 +64,8 @@ def _status(stream: BinaryIO) -> os.stat_result | None:
 
 @contextmanager
 def _destination(output: Capture, source: BinaryIO, where: str, *, replace: bool) -> Iterator[BinaryIO]:
-    """What the slice is written to: a file that takes its place when it is whole, or a stream; never the capture."""
-    # What is compressed is read from a file that the stream does not tell.
+    """Yield the destination of the slice: a file that is put in place when complete, or a stream; never the capture."""
+    # A compressed capture is read from a file that the stream does not show.
     inputs = [one for one in (where, _status(source)) if one]
     if isinstance(output, (str, os.PathLike)):
         with target(output, inputs, replace=replace).open(buffering=_BUFFER) as file:
@@ -77,7 +77,7 @@ def _destination(output: Capture, source: BinaryIO, where: str, *, replace: bool
 
 
 def _rows_in(line: bytes, cells: int) -> int:
-    """How many rows, whole or not, are in a line: also those glued to a header, but not NULs at the end of a file."""
+    """Return the number of rows, whole or not, in a line: also rows glued to a header, but not NULs at the end."""
     text = line.rstrip(b"\r\n")
     if stands_in(text, cells):
         header = _header_in(text)
@@ -89,12 +89,12 @@ def _rows_in(line: bytes, cells: int) -> int:
 
 
 def _header_in(line: bytes) -> bytes:
-    """The header in a line, with what follows it."""
+    """Return the header in a line, with the text after it."""
     return line[with_quote(line, line.find(MARK)) :]
 
 
 def _other_capture(source: Lines, parsed: Header, rows: Rows, line: bytes, segment: int) -> Note:
-    """The note on a header that differs, in a line, after which the file is read to its end."""
+    """Return the note on a header that differs, after reading the file to its end."""
     header = _header_in(line)
     other = Other(0, 0, 0, header[: glued_row(header)])
     lines = chain([line], iter(source.line, b""))
@@ -103,7 +103,7 @@ def _other_capture(source: Lines, parsed: Header, rows: Rows, line: bytes, segme
 
 
 def _copy(source: Lines, headers: Headers, rows: Rows, out: BinaryIO, segment: int, progress: Progress | None) -> None:
-    """Writes the kept part of each line, and the headers before them."""
+    """Write the kept part of each line, and the headers before them."""
     status, shown = _status(source.file), 0
     total = status.st_size if status else 0
     first = not headers.parsed.continued
@@ -117,7 +117,7 @@ def _copy(source: Lines, headers: Headers, rows: Rows, out: BinaryIO, segment: i
                 rows.again.add(rows.line)
                 first = True
                 continue
-            # The cells of what follows stand otherwise.
+            # The following cells have other columns.
             rows.notes.append(_other_capture(source, headers.parsed, rows, text, segment))
             return
         taken = rows.take(text, at_the_end=not (line.endswith(b"\n") or source.glued))
@@ -132,7 +132,7 @@ def _copy(source: Lines, headers: Headers, rows: Rows, out: BinaryIO, segment: i
 
 @dataclass(frozen=True)
 class _Wanted:
-    """The part of the file asked for."""
+    """The requested part of the file."""
 
     selection: Selection
     window: Window
@@ -173,34 +173,33 @@ def slice_capture(
     progress: Progress | None = None,
     **opening: Unpack[Options],
 ) -> Sliced:
-    r"""Writes a part of an esxtop capture as a smaller capture, which `esxparse.open` reads as that part.
+    r"""Write a part of an esxtop capture as a smaller capture, which `esxparse.open` reads as that part.
 
-    A column is kept where each of `tables`, `vms`, `instances` and `counters` that is given has a value it meets; all
-    are kept where none is given. The file is read once, a line at a time (one that a spreadsheet saved, as a whole, to
-    be brought back to what esxtop writes). Cells keep their text, their order and their clock; rows that the reader
-    leaves out are left out, and said in the notes.
+    Each of `tables`, `vms`, `instances` and `counters` that is given limits the columns; without any, all are kept.
+    The file is read once, a line at a time. A file that a spreadsheet saved is read whole, to restore esxtop's form.
+    Cells keep their text, order and clock. Rows that the reader skips are skipped, with notes.
 
     Args:
         path: A capture: a file, plain or compressed, `bundle:member`, a URL or `-`, as `esxparse.open` takes it; or a
             stream of bytes, which needs no seeking.
         output: A file, put in place when it is whole and left as it was on any error; or a stream of bytes.
         tables: Tables or objects: `vcpu`, `Group Cpu`.
-        vms: Names of VMs. Kept are a VM's groups, its worlds, virtual disks and ports, and what its worlds do on each
-            device; all VMs of that name.
+        vms: Names of VMs. A VM's groups, worlds, virtual disks and ports are kept, and the activity of its worlds on
+            each device. If several VMs have the name, all are kept.
         instances: Regular expressions, searched for in the text between the parentheses.
         counters: Names on the screen (`%RDY`), in a capture (`% Ready`) or of columns (`pct_ready`), in every table
-            that has them. Of two columns of one name the second is never kept without the first.
-        keep_host: Keep the tables about the host as a whole too, `HOST_TABLES`, whatever else is asked for.
-        replace: Whether a file that is there may be replaced; the capture itself never is.
+            that has them. Of two columns with one name, the second is never kept without the first.
+        keep_host: Also keep the tables about the whole host, `HOST_TABLES`, whatever else is selected.
+        replace: Whether an existing file may be replaced; the capture itself never is.
         progress: Called now and then with bytes done, bytes in all, and a word on it.
         opening: Options of `esxparse.open`: `start`, `end`, `every` and the rest. Periods of `every` are counted from
-            the first sample kept. Dates that were told (`date_order`, `date`) are written as esxtop writes them, and
-            the slice opens without those options.
+            the first sample kept. Dates read with `date_order` or `date` are written as esxtop writes them, and the
+            slice opens without those options.
 
     Raises:
         UnreadableError: The capture cannot be opened or read.
         UnknownFormatError: It is not an esxtop capture.
-        DamagedError: It holds nothing that can be used.
+        DamagedError: It has no usable data.
         EsxparseError: A name is not in the capture, nothing is left, there is no such segment, a bound is not a time,
             dates cannot be read without guessing, the output cannot be written or is the capture itself.
 
@@ -221,7 +220,7 @@ def slice_capture(
         refuse_foreign(esxtop, asked, name)
         if source:
             refuse_quoted(Recording(esxtop.FORMAT, name, {}, {}), source, asked)
-        # Of what can be read once, a row can be told by its own looks alone.
+        # If the input can be read only once, each row must be judged on its own.
         known = esxtop.survey(source, segment, dates) if source else Survey()
         wanted = _Wanted(chosen, asked.window, segment, known)
         where = source.where if source else ""

@@ -1,8 +1,8 @@
-"""The header of a slice: the columns that are kept, whether they will still be read as before, and where it stands.
+"""The header of a slice: the kept columns, whether they will be read as before, and its place.
 
-A slice may begin later than its capture, or keep disks that did nothing in its first sample while others did: its
-reader would take such a sample for one that was not measured, so the header says that it goes on (`CONTINUED`). Where
-esxtop was started again, the header that stands there is kept if the disks after it were not measured.
+A slice may begin later than its capture, or keep disks that were idle in its first sample while others were not. Its
+reader would take such a sample for unmeasured, so the header shows that the capture continues (`CONTINUED`). If esxtop
+was restarted, the repeated header is kept if the disks after it were not measured.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FIRST_CELL = re.compile(r'"?(?P<zone>\(PDH-CSV [^)]*\) ?\(.*?)(?P<bias>\)\(-?\d
 
 
 def _hosts(text: str, parsed: Header) -> list[str]:
-    """Host of each cell: files that other programs glued together name several."""
+    """Return the host of each cell: files that other programs glued together have several."""
     if len(parsed.hosts) < 2:  # noqa: PLR2004  one host is every cell's
         return [*parsed.hosts, ""][:1] * len(parsed.owners)
     hosts, at = [], 0
@@ -40,7 +40,7 @@ def _hosts(text: str, parsed: Header) -> list[str]:
 
 
 def header_line(line: bytes, parsed: Header, kept: Integers, *, continued: bool = False) -> bytes:
-    """The header of the slice, with a line end, from that of the capture and the places that are kept."""
+    """Return the header of the slice, with a line end, from the capture's header and the places of kept cells."""
     text, _ = decoded(line)
     first = _FIRST_CELL.match(text)
     stamp = text
@@ -52,7 +52,7 @@ def header_line(line: bytes, parsed: Header, kept: Integers, *, continued: bool 
 
 
 def misread(line: bytes, laid_out: Layout, parts: Mapping[str, pl.DataFrame], kept: Integers) -> list[Note]:
-    """Notes on names that the slice's reader will take for others, as the columns that told are not kept."""
+    """Return notes on names that the slice's reader will read differently without the dropped columns."""
     parsed = header.parse(line.rstrip(b"\n"), 1)
     mine = layout.build(parsed.owners, parsed.counters)
 
@@ -78,7 +78,7 @@ def misread(line: bytes, laid_out: Layout, parts: Mapping[str, pl.DataFrame], ke
 
 
 class Headers:
-    """Gives the header that has to stand before a sample of a slice."""
+    """The headers that a slice needs before its samples."""
 
     def __init__(self, line: bytes, parsed: Header, laid_out: Layout, kept: Integers) -> None:
         self.line = line
@@ -91,7 +91,7 @@ class Headers:
         self.notes: list[Note] = []
 
     def before(self, row: bytes, line: int, *, first: bool) -> bytes:
-        """What is written before a row (on that line of the capture), `first` after a header: a header, or nothing."""
+        """Return the header to write before a row on that line, or nothing; `first`: whether it follows a header."""
         if self.header and not first:
             return b""
         at_rest = all_zero(row, self.kept_rates)

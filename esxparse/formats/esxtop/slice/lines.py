@@ -1,4 +1,4 @@
-"""What a slice is cut from: the lines of a capture from its header on, one at a time."""
+"""The input of a slice: the lines of a capture after its header, one at a time."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def _reading(name: str) -> Iterator[None]:
 
 
 def _may_have_joint(line: bytes) -> bool:
-    """Whether a row or a header may begin within a line: a time stamp has two slashes, and no number has one."""
+    """Return whether a row or a header may begin within a line: time stamps have two slashes, numbers none."""
     if grammar.MARK in line:
-        # A row that was cut within its time stamp has a few bytes.
+        # A row cut within its time stamp is only a few bytes long.
         return line.find(grammar.MARK) > 1
     slashes = line.count(b"/")
     return slashes > 2 or (slashes == 2 and b"/" not in line.lstrip(b'"')[:_YEAR])  # noqa: PLR2004
@@ -64,7 +64,7 @@ class Lines:
                 message = "the slice has its dates as esxtop writes them, the month first: open it without date_order"
                 self.notes.append(Note(message, line=2, column=1))
         self.order = dates.order
-        """Order of day and month in the time stamps of its lines, where it was told."""
+        """Order of day and month in the time stamps of its lines, if it was set."""
         begun = grammar.begin(head)
         if begun is None:
             where = f"{grammar.MARK.decode()} is not in its first {grammar.HEADER_WITHIN:,} bytes"
@@ -76,13 +76,13 @@ class Lines:
         self.done = begun.rows
         """Bytes read."""
         self.prefix = b""
-        """What preceded the last line given, on that line."""
+        """Text before the last returned line, on that line."""
         self.on_one_line = False
-        """Whether the last line given was glued to the one before it."""
+        """Whether the last returned line was glued to the one before it."""
         self._ahead: list[bytes] = []
-        """Lines that were looked at already."""
+        """Lines already read ahead."""
         self.glued = self._whole_line() if begun.same_line else b""
-        """What is left of a line that held more than one row."""
+        """The rest of a line that held more than one row."""
 
     def _whole_line(self) -> bytes:
         if self._ahead:
@@ -96,7 +96,7 @@ class Lines:
         return line
 
     def line(self) -> bytes:
-        """The next line with its line end, or a part of one that lost a line end; none at the end."""
+        """Return the next line with its line end, or a part of a line without one; empty at the end."""
         self.on_one_line = bool(self.glued)
         line, self.glued = (self.glued or self._whole_line()).removeprefix(grammar.BOM), b""
         if line.rstrip(b"\r\n") in grammar.MARKS:
@@ -111,7 +111,7 @@ class Lines:
         return line
 
     def skip(self, segments: int) -> None:
-        """Goes on to the header of a later one of several captures that were glued together; each has rows."""
+        """Go on to the header of a later capture, in a file of captures with rows that were glued together."""
         passed, without_rows = 0, Met()
         while passed < segments:
             cells = len(header.parse(self.header, self.number).owners)
@@ -137,7 +137,7 @@ class Lines:
         self.notes += without_rows.without_rows()
 
     def _is_without_rows(self) -> bool:
-        """Whether another header follows that of the capture, and no row is between them."""
+        """Return whether another header directly follows the capture's header, without rows between them."""
         ahead: list[bytes] = []
         found = self.glued
         while not found and (line := self._whole_line()):
@@ -152,7 +152,7 @@ class Lines:
 def opened(
     capture: str | os.PathLike[str] | BinaryIO, opening: Opening
 ) -> Iterator[tuple[BinaryIO, str, Source | None]]:
-    """The capture as a stream, its name, and its source where it was given by name."""
+    """Yield the capture as a stream, its name, and its source if it was given by name."""
     if not isinstance(capture, (str, os.PathLike)):
         yield capture, str(getattr(capture, "name", "the stream")), None
         return
@@ -162,6 +162,6 @@ def opened(
 
 
 def cut_short(file: BinaryIO) -> list[Note]:
-    """The note on content that ended early; known once it has been read."""
+    """Return the note on content that ended early; known once it has been read."""
     cut = problem(cast("BinaryIO", getattr(file, "raw", file)))
     return [Note(f"{cut}: what comes before is read", severity="warning")] if cut else []

@@ -1,4 +1,4 @@
-"""The rows of a slice: line after line, which are samples to be kept, and what of each."""
+"""The rows of a slice: the samples to keep, line after line, and their kept cells."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def _commas(line: bytes) -> int:
 
 @dataclass
 class Rows:
-    """Tells, line after line, which are samples to be kept, and remembers what was odd."""
+    """A judge of lines, one after another, that remembers odd ones."""
 
     header: Header
-    kept: Integers  # cells, the time stamp included
+    kept: Integers  # cells, including the time stamp
     window: Window
-    line: int  # the last one taken
+    line: int  # number of the last line taken
     order: DateOrder | None
     survey: Survey
-    stamps: list[str] = field(default_factory=list)  # time stamps whose order is to be judged, and their lines
+    stamps: list[str] = field(default_factory=list)  # time stamps whose order will be judged, and their lines
     stamp_lines: list[int] = field(default_factory=list)
     samples: int = 0
     first: datetime | None = None
@@ -53,7 +53,7 @@ class Rows:
         self.places, self.steps, self.spare = cells, cells * 0, np.empty(self.expected - 1)
 
     def take(self, line: bytes, *, at_the_end: bool) -> bytes | None:
-        """The kept part of a line (no line end in it); None if it is not a sample, or not kept."""
+        """Return the kept part of a line (no line end in it); None if it is not a sample, or not kept."""
         if len(line) < self.expected - 1:
             self._damaged(line, len(grammar.bounds(line)[0]) if line else 0, at_the_end=at_the_end and bool(line))
             return None
@@ -89,10 +89,10 @@ class Rows:
             self.stamp_lines.append(self.line)
 
     def judge_dates(self) -> None:
-        """Takes in the notes on the order of dates.
+        """Add the notes on the order of dates.
 
         Raises:
-            EsxparseError: The dates are swapped, and the rows are written already.
+            EsxparseError: The dates are swapped, but the rows are already written.
         """
         is_swapped, notes = times.judge(self.stamps, self.stamp_lines)
         if any(is_swapped) and not self.survey.swapped:
@@ -104,7 +104,7 @@ class Rows:
         self.notes += notes
 
     def _is_sample(self, line: bytes, cells: int, time: datetime | None, *, at_the_end: bool) -> bool:
-        """Whether a line can be used; remembers why not."""
+        """Return whether a line can be used, and count the reason if not."""
         if not grammar.is_whole(cells, _commas(line), self.expected, self.header.commas):
             self._damaged(line, cells, at_the_end=at_the_end)
         elif time is None and times.is_of_header(line):
@@ -113,7 +113,7 @@ class Rows:
             self._remember(times.stamp_text(line))
             self.timeless.add(self.line, text=times.stamp_text(line))
         elif b"\0" in line:
-            # Even where only other columns are kept: a line end may be gone with what stood there.
+            # Even if only other columns are kept: the NUL may have replaced a line end.
             self.torn.add(self.line)
         else:
             return True
@@ -129,7 +129,7 @@ class Rows:
             self.blank.add(self.line)
 
     def _cut(self, line: bytes, starts: Integers, ends: Integers, *, bare_end: bool) -> None:
-        """Leaves a last cell empty that may be half a number: not closed, or bare where the file ends."""
+        """Empty the last cell if it may be half a number: not closed, or bare at the end of the file."""
         place = self.expected - 1
         text = line[starts[place] : ends[place]]
         if self.kept[-1] == place and (text.startswith(b'"') or (bare_end and not math.isnan(decimal(text)))):
@@ -137,7 +137,7 @@ class Rows:
             self.cut.add(self.line)
 
     def _spoil(self, line: bytes, starts: Integers, ends: Integers) -> None:
-        """Leaves the cells from the first that no tool prints to the row's end empty."""
+        """Empty the cells from the first one that no tool prints to the row's end."""
         found = np.frombuffer(scan(line, self.places, self.steps, self.spare, 0, True)[1], dtype=np.int64)
         last = self.expected - 1
         kinds = [(cell, grammar.kind_of(line[start:end])) for _, cell, start, end in found.reshape(-1, 4).tolist()]
@@ -149,7 +149,7 @@ class Rows:
             self.seams.add(self.line, cells=first)
 
     def _kept(self, line: bytes, starts: Integers, ends: Integers) -> bytes:
-        """The kept cells of a line, all quoted; neighbours that stand as esxtop writes them are copied together."""
+        """Return the kept cells of a line, all quoted; neighbours in esxtop's own form are copied together."""
         data = np.frombuffer(line, dtype=np.uint8)
         first, last = starts[self.kept], ends[self.kept]
         closed = data[np.minimum(last[:-1], len(data) - 1)] == _QUOTE
@@ -162,7 +162,7 @@ class Rows:
         return b'"' + b'","'.join(texts) + b'"\n'
 
     def all_notes(self) -> list[Note]:
-        """Notes on all lines taken."""
+        """Return notes on all lines taken."""
         spoilt = (
             f"{counted(self.seams.count, 'row')} with a cell that no tool prints, as where bytes were lost between two "
             f"samples: empty from there to the end of the row ({self.seams})"
@@ -182,7 +182,7 @@ class Rows:
         ]
 
     def nothing(self) -> EsxparseError:
-        """Why there is no sample."""
+        """Return the error for a slice without samples."""
         if self.first is not None and self.window != EVERYTHING:
             whole = Window(self.first, self.last)
             return EsxparseError(f"no sample in the requested window ({self.window}): the capture runs {whole} UTC")

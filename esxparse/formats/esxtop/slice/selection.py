@@ -1,4 +1,4 @@
-"""Which columns of a capture a slice keeps: by table, VM, instance or counter."""
+"""The columns of a capture that a slice keeps: by table, VM, instance or counter."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from esxparse.recording import Note
 from esxparse.worlds import VCPU_WORLD
 
 _SPEAKS_OF = r"^(?:NetWorld-VM-|vmast\.|PVSCSI-|LSI-)(\d+)"
-"""World of a VM that names another one of the same VM, as captures of ESXi 6.5 have them."""
+"""World of a VM whose name contains another world of the same VM, as in captures of ESXi 6.5."""
 
 HOST_TABLES = ("memory", "physical_cpu_load", "physical_cpu", "numa_node", "power", "vsan")
-"""The tables about the host as a whole, which `keep_host` keeps."""
+"""The tables about the whole host, which `keep_host` keeps."""
 
 _SHOWN = 5  # names in a message
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What to keep: any of the values of a kind, and something of each kind that has values."""
+    """The values to keep: a column must match one value of each kind that has values."""
 
     tables: tuple[str, ...] = ()
     vms: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class Selection:
 
 
 def none_such(what: str, there: Iterable[str | None], asked: str) -> EsxparseError:
-    """The error that lists the available names, the nearest first."""
+    """Return the error that lists the available names, the nearest first."""
     names = sorted({name for name in there if name is not None})
     near = nearest(asked, names, _SHOWN, 0.5) or names[:_SHOWN]
     more = f" and {len(names) - len(near)} more" if len(names) > len(near) else ""
@@ -47,7 +47,7 @@ def none_such(what: str, there: Iterable[str | None], asked: str) -> EsxparseErr
 
 
 def _where(laid_out: Layout, masks: Sequence[Flags]) -> Flags:
-    """Cells by what is kept of each table: flags of its columns and instances, as far as it has them."""
+    """Return the kept cells, from masks of each table's columns and instances."""
     kept = np.zeros(len(laid_out.table), dtype=np.bool_)
     for place, mask in enumerate(masks):
         cells = laid_out.cells(place)
@@ -82,12 +82,12 @@ def _of_instance(laid_out: Layout, asked: str) -> Flags:
 
 
 def _groups_of_vms(parts: Mapping[str, pl.DataFrame]) -> dict[str, set[int]]:
-    """VMs by name, each with its groups: two VMs may have one name. A VM may be known by its disks alone."""
+    """Return VMs by name, each with its groups: two VMs may share a name. A VM may be known by its disks alone."""
     groups: dict[str, set[int]] = {}
     if "vcpu" in parts:
         found = [parts["vcpu"].filter(pl.col("world").str.contains(VCPU_WORLD))]
     else:
-        # Without worlds nothing tells a VM from another group.
+        # Without worlds, VMs cannot be separated from other groups.
         found = [parts[table] for table in ("group_cpu", "group_memory") if table in parts]
     for frame in found:
         for group_id, name in frame.select("group_id", "group").unique(maintain_order=True).drop_nulls().rows():
@@ -99,9 +99,9 @@ def _groups_of_vms(parts: Mapping[str, pl.DataFrame]) -> dict[str, set[int]]:
 
 
 def _worlds(parts: Mapping[str, pl.DataFrame], asked: str, groups: set[int]) -> set[int]:
-    """Worlds of a VM: those of its groups, those their names speak of, and those of ports that have its name.
+    """Return the worlds of a VM: from its groups, from the names of those worlds, and from ports with its name.
 
-    Ports and devices count for a world that Vcpu does not list (473729, where it has `PVSCSI-473729:0`).
+    Ports and devices may belong to a world that Vcpu does not list (473729, beside `PVSCSI-473729:0`).
     """
     mine: set[int] = set()
     others: set[int] = set()
@@ -111,7 +111,7 @@ def _worlds(parts: Mapping[str, pl.DataFrame], asked: str, groups: set[int]) -> 
         for group_id, *worlds in frame.rows():
             (mine if group_id in groups else others).update(world for world in worlds if world is not None)
     if "network_port" in parts:
-        # Since ESXi 6.7 the adapter stands after the VM's name (general knowledge).
+        # Since ESXi 6.7 the adapter follows the VM's name (general knowledge).
         client = pl.col("client")
         named = (client == asked) | (client.str.replace(r"\.eth\d+$", "") == asked)
         ports = parts["network_port"].filter(named)["world_id"].drop_nulls()
@@ -120,7 +120,7 @@ def _worlds(parts: Mapping[str, pl.DataFrame], asked: str, groups: set[int]) -> 
 
 
 def _of_vm(laid_out: Layout, parts: Mapping[str, pl.DataFrame], asked: str) -> Flags:
-    """Cells of a VM: its groups, worlds, virtual disks, ports, and what its worlds do on each device."""
+    """Return the cells of a VM: its groups, worlds, virtual disks, ports, and its worlds' activity on each device."""
     groups = _groups_of_vms(parts)
     if asked not in groups:
         what = f'no VM of the capture is called "{asked}"'
@@ -140,7 +140,7 @@ def _of_vm(laid_out: Layout, parts: Mapping[str, pl.DataFrame], asked: str) -> F
 
 
 def _by_catalogue(shape: TableShape, asked: str, *, on_screen: bool) -> Flags:
-    """Columns of the table that hold the counter which the catalogue has for it under that name."""
+    """Return the columns of the table with the counter that the catalogue has for it under that name."""
     try:
         found = counter(asked, shape.name)
     except UnknownCounterError:
@@ -157,14 +157,14 @@ def _by_name(shape: TableShape, asked: str) -> Flags:
 
 
 def _with_those_before(shape: TableShape, flags: Flags) -> Flags:
-    """The second of two columns of one name is told from the first by its place: where it is kept, so is the first."""
+    """Return the flags with earlier columns of the same name: only its place shows which column is the second."""
     plain = [column_name(name) for name in shape.counters]
     last = {name: place for place, name in enumerate(plain) if flags[place]}
     return np.array([[place <= last.get(name, -1)] for place, name in enumerate(plain)])
 
 
 def _of_counter(laid_out: Layout, asked: str) -> Flags:
-    """Cells of a counter: `% Used` and `pct_used` wherever they stand, `%USED` where the screen calls it that."""
+    """Return the cells of a counter: `% Used` and `pct_used` in all tables, `%USED` if the screen shows that name."""
     shapes = laid_out.tables
     try:
         meant = counter(asked)
@@ -185,7 +185,7 @@ def _of_counter(laid_out: Layout, asked: str) -> Flags:
 
 
 def select(laid_out: Layout, parts: Mapping[str, pl.DataFrame], chosen: Selection) -> tuple[Integers, list[Note]]:
-    """Cells to keep, the time stamp not counted, and notes on what was asked for and is not among them."""
+    """Return the cells to keep, without the time stamp, and notes on requested names that match none of them."""
     kinds: dict[str, dict[str, Flags]] = {
         "table": {asked: _of_table(laid_out, asked) for asked in chosen.tables},
         "VM": {asked: _of_vm(laid_out, parts, asked) for asked in chosen.vms},
