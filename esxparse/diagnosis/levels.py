@@ -20,7 +20,7 @@ from esxparse.diagnosis.series import Matrix, Series
 from esxparse.metrics import over_time
 
 Levels = dict[tuple[str, str, str | None], str]
-"""(kind, name, area) of an object -> critical or warning; objects within all limits are not in it."""
+"""(kind, name, area) of an object -> critical or warning; objects within all limits are left out."""
 
 GAP: Final = 2
 """Samples within a limit that do not end an episode."""
@@ -62,7 +62,7 @@ def _holds(critical: list[tuple[int, int, int]], place: int, start: int, stop: i
 
 
 def of_objects(rule: Rule, matrix: Matrix, covered: Matrix | None) -> list[Verdict]:
-    """Return the level of each object: of its worst episode, "ok" if it has none."""
+    """Return the level of each object's worst episode, "ok" without any."""
     found: list[Verdict] = ["ok"] * matrix.shape[1]
     for one in episodes(rule, matrix, covered):
         found[one.place] = min(found[one.place], one.level, key=RANK.__getitem__)
@@ -70,9 +70,9 @@ def of_objects(rule: Rule, matrix: Matrix, covered: Matrix | None) -> list[Verdi
 
 
 def end(rule: Rule, column: Matrix, covered: Matrix | None) -> float | None:
-    """Return the 95th percentile of an object's time, the 5th where small values are bad; None without a value.
+    """Return the 95th percentile of an object's time, the 5th if small values are bad; None without a value.
 
-    It ranks objects and is shown beside their level; it does not decide it.
+    It ranks objects and is shown beside their level; it does not decide the level.
     """
     values, seconds = over_time.known(column, covered)
     return over_time.percentile(values, 0.05 if rule.direction == "below" else 0.95, seconds) if values.size else None
