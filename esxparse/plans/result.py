@@ -77,8 +77,7 @@ class Plan:
     notes: Sequence[str] = ()
 
     def frame(self) -> pl.DataFrame:
-        """Return the results as a table: `case`, `result`, `low`, `high` (f64, null for text), `text`, `unit`,
-        `meaning`."""
+        """Return the results: `case`, `result`, `low`, `high` (f64, null for text), `text`, `unit`, `meaning`."""
         rows = [
             (case, name, *_ends(value), shown(value), self.form.results[name].unit, self.form.results[name].meaning)
             for case, found in self.results.items()
