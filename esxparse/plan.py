@@ -32,4 +32,4 @@ raid: Final = Planner("raid", _raid.answer)
 pci: Final = Planner("pci", _pci.answer)
 
 PLANNERS: Final = {one.name: one for one in (replication, power, wan, consolidation, dense_mode, raid, pci)}
-"""By the name that the command line takes."""
+"""By their names on the command line."""

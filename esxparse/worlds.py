@@ -1,4 +1,4 @@
-"""How esxtop names worlds and virtual disks: what tells a vCPU from a helper, and a VM from a group of services.
+"""esxtop's names of worlds and virtual disks, which separate vCPUs from helpers, and VMs from groups of services.
 
 Source: instance names of ESXi 6.5 and 6.0 captures; `vcpu-N:` and `vmm` worlds of ESX 3.5 and 4 from VMware's
 "Interpreting esxtop Statistics" (assumed, no such capture was at hand).
