@@ -1,4 +1,4 @@
-"""esxparse reads esxtop batch captures and computes what VMware performance people compute.
+"""esxparse reads esxtop batch captures and computes the figures of VMware performance work.
 
 >>> import esxparse as ex
 >>> rec = ex.open(ex.datasets_dir() / "busy-host" / "busy-host.csv")

@@ -31,7 +31,7 @@ _NOT_RECORDED = {".md", ".toml", ".py"}
 _TITLE = re.compile(r"^# *(?:[\w-]+: *)?(.+)$", re.MULTILINE)
 
 
-def list() -> pl.DataFrame:  # noqa: A001  what people type is ex.datasets.list()
+def list() -> pl.DataFrame:  # noqa: A001  as in ex.datasets.list()
     """Return all datasets: `dataset, kind` (study or capture), `title, files, bytes` of raw recordings, `folder`."""
     rows = []
     for place in _folders():

@@ -61,7 +61,7 @@ def nearest(word: object, known: Iterable[object], most: int = 1, alike: float =
     >>> nearest("Rdy %", ["%RUN", "%RDY", "DAVG/cmd"]), nearest("warmpup", ["warmup", "measure"])
     (['%RDY'], ['warmup'])
     """
-    from difflib import get_close_matches  # noqa: PLC0415  only for what is wrong
+    from difflib import get_close_matches  # noqa: PLC0415  only for mistakes
 
     plain: dict[str, str] = {}
     for one in known:

@@ -186,8 +186,7 @@ def _parts(where: str) -> list[tuple[str, str, str, str, str]]:
 
 
 def _found(where: str) -> Iterator[str]:
-    """Yield the secrets in a URL, decoded: passwords (also in Basic authentication), values of queries and
-    fragments."""
+    """Yield the secrets in a URL, decoded: passwords (also as Basic authentication), query values and fragments."""
     for _, user, _, *behind in _parts(where):
         if user:
             yield unquote(user.partition(":")[2] or user)

@@ -22,7 +22,7 @@ def as_recording(capture: Capture) -> Recording:
     return capture if isinstance(capture, Recording) else open_recording(capture, Opening.of({}))
 
 
-def open(  # noqa: A001  what people type is ex.open
+def open(  # noqa: A001  as in ex.open
     path: str | os.PathLike[str],
     member: str | None = None,
     *,
@@ -72,8 +72,8 @@ def open(  # noqa: A001  what people type is ex.open
         value_column: Which column holds the watts, or the results, in such a file.
         timeout: How long to wait for each answer of a server, and for each piece of one: seconds, or text such as `2m`;
             60 seconds by default.
-        memory_limit: Bytes of memory that reading may take (`8GiB`, or a number; 4 GiB by default). Larger files are
-            refused: a file that is read whole may be up to a 32nd of it long.
+        memory_limit: Bytes of memory that reading may take (`8GiB`, or a number; 4 GiB by default). Files that need
+            more are refused: a file that is read whole may be up to a 32nd of it long.
 
     Returns:
         Its tables, facts and notes.

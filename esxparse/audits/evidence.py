@@ -14,7 +14,7 @@ from esxparse.recording import Recording
 
 @dataclass(frozen=True)
 class Fact:
-    """A value, and the place where it is written."""
+    """A value, and its place in a file."""
 
     value: str
     key: str
@@ -54,7 +54,7 @@ class Evidence:
     capture: Recording | None = None
 
     def hardware_number(self, name: str) -> float | None:
-        """A number of the host, if known."""
+        """Return a number of the host, if known."""
         return float(self.hardware[name].value) if name in self.hardware else None
 
 

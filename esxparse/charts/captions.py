@@ -14,7 +14,7 @@ _NAMED: Final = 2
 
 
 def past_in_samples(table: pl.DataFrame, value: str, mark: str, levels: Levels | None) -> str:
-    """Return words for bars that end below a limit that some of their samples passed; empty if there are none.
+    """Return words for bars that end below a limit that some of their samples passed; empty without such bars.
 
     `table` has `label`, `value` (the end of a bar) and `mark` (its highest sample).
     """

@@ -35,7 +35,7 @@ def of_values(points: pl.DataFrame, name: str, unit: str, place: str) -> str:
 
 
 def _between_series(points: pl.DataFrame, name: str, unit: str, place: str) -> str:
-    """Return the highest and lowest series at the place where they are farthest apart."""
+    """Return the highest and lowest series at the place at which they are farthest apart."""
     both = points.filter(pl.len().over("place") > 1)
     if both.is_empty():
         return ""

@@ -180,7 +180,7 @@ def _finding(drawing: Grid, peaks: pl.DataFrame) -> str:
 
 
 def _beside(drawing: Grid) -> list[str]:
-    """Return words for rows left out and for missing values; empty if there are none."""
+    """Return words for rows left out and for missing values, if any."""
     chosen, nouns = drawing.chosen, f"{drawing.noun}s"
     left_out = chosen.total - len(chosen.chosen)
     never = len(chosen.every) - chosen.total

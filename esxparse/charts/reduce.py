@@ -109,7 +109,7 @@ class Leaders(NamedTuple):
         )
 
     def rest(self, noun: str) -> str:
-        """Return the label of all instances without their own line, `43 other VMs`; empty if there are none."""
+        """Return the label of all instances without their own line, `43 other VMs`; empty if all are drawn."""
         others = self.total - len(self.chosen)
         if others == self.nothing:
             return ""

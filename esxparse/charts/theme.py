@@ -1,6 +1,6 @@
 """The look of every chart: one palette with a light and a dark face, one altair theme.
 
-A chart is built with the light colours. The HTML export replaces each of them by the CSS variable of the same role
+A chart is built with the light colours. The HTML export replaces each by the CSS variable of the same role
 (`css_variables`), so that one chart follows the reader's colour scheme and always prints in the light one.
 The series colours differ in hue and lightness for readers with colour vision deficiency, and each keeps a contrast of
 at least 3:1 to the page in both schemes (WCAG 2.2, 1.4.11; checked in the tests).

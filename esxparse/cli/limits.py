@@ -180,7 +180,7 @@ else:
             sys.stderr.flush()
             # Working files that are removed when Python ends.
             atexit._run_exitfuncs()  # noqa: SLF001
-        except BaseException:  # noqa: BLE001  also MemoryError where another is reported
+        except BaseException:  # noqa: BLE001  also MemoryError while another is reported
             code = _NO_MEMORY
         os._exit(code)
 

@@ -40,7 +40,7 @@ FOUND: Final = 3
 
 
 def counted_segments(sources: Iterable[str]) -> str:
-    """Return a message on the files with several captures, given the file of each capture; empty if there are none."""
+    """Return a message on the files with several captures, given the file of each capture; empty without such files."""
     held = Counter(sources)
     several = [f"{source} holds {count} captures with different columns" for source, count in held.items() if count > 1]
     return f"esxparse: {'; '.join(several)}: each was read" if several else ""

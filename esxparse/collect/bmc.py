@@ -67,7 +67,7 @@ class Answer:
 
 
 class Bmc:
-    """A Redfish service, logged in."""
+    """A connection to a Redfish service; it logs in if there is an account."""
 
     def __init__(self, url: str, account: Account | None, verify: bool | str, auth: Auth, timeout: float) -> None:
         sushy = _sushy()

@@ -107,7 +107,7 @@ def _facts(host: str, answers: dict[str, tuple[str, int]], clock: float | None, 
         raise EsxparseError(f"{host} runs no commands of a shell ({shown[:120]}): is it an ESXi host?")
     if answers.get("command -v esxtop", ("", 1))[1]:
         raise EsxparseError(f"{host} has no esxtop: is it an ESXi host?")
-    # If a program is missing, the shell's answer has an exit code.
+    # If a program is missing, the answer is the shell's error, with its exit code.
     given = {command: text.strip("\n") for command, (text, code) in answers.items() if not code and text.strip()}
     files = {
         name: "".join(f"[esx:~] {command}\n{given[command]}\n\n" for command in commands if command in given)

@@ -187,7 +187,7 @@ class Remote:
                 self._said.append(text)
 
     def piece(self, seconds: float) -> bytes | None:
-        """Return the next output; None if there is none in this time, no bytes at the end."""
+        """Return the next output; None if nothing comes in this time, no bytes at the end."""
         try:
             return self._pieces.get(timeout=seconds)
         except queue.Empty:

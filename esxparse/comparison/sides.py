@@ -128,7 +128,7 @@ def within(rec: Recording, start: datetime | None, end: datetime | None) -> Reco
 
 
 def _cut(rec: Recording, start: datetime | None, end: datetime | None) -> Recording | None:
-    """Return the samples from `start` to `end`; None if there are none."""
+    """Return the samples from `start` to `end`; None without any."""
     if start is None and end is None:
         return rec
     inside = pl.col("time").is_between(start or pl.col("time"), end or pl.col("time"))

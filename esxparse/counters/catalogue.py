@@ -213,7 +213,7 @@ def _not_found(name: str, table: str | None, elsewhere: tuple[Counter, ...]) -> 
 
 def _nearest(name: str, spellings: Mapping[str, str]) -> list[str]:
     """Return the three most similar spellings, one for each value of the mapping."""
-    from difflib import SequenceMatcher  # noqa: PLC0415 (needed only for what is wrong)
+    from difflib import SequenceMatcher  # noqa: PLC0415 (only for mistakes)
 
     likeness = SequenceMatcher(b=name.strip().casefold(), autojunk=False)
 

@@ -40,7 +40,7 @@ _EVEN: Final = 0.5
 _EVEN_ODDS: Final = -SHIFT / SLOPE
 """Log odds of this confidence: a capture of few counters does not make a finding more likely."""
 _THROUGHOUT: Final = 0.95
-"""A story that lasts for this share of the capture weighs less by this factor than one that began within it."""
+"""A story that lasts for this share of the capture weighs less, by `_STANDING`, than one that began within it."""
 _STANDING: Final = 0.5
 _OVERLAP: Final = 0.5
 _SHARE: Final = 0.25

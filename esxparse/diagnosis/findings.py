@@ -33,7 +33,7 @@ class Findings(Sequence[Finding]):
 
     `findings`: most important first. `not_judged`: everything that was skipped: `what` (case, rule or experiment),
     `id`, `title`, `reason`, and for a capture the reason's parts: `why`, and `of`, the missing counters or kinds of
-    objects, one a line. `symptoms`: limits of rules that were passed, whether a finding explains them or not.
+    objects, one a line. `symptoms`: violations of rules, whether a finding explains them or not.
     """
 
     findings: tuple[Finding, ...]

@@ -12,7 +12,7 @@ and about a spell also
 
     X             mean over the spell, while its trigger holds; X_peak, X_least   highest and lowest sample
     X_before      median outside of it, null if the spell is nearly all of the capture
-    X_rise        X - X_before, and X itself if there is no before
+    X_rise        X - X_before, or X itself without an X_before
     X_spreads     X - X_before in spreads (median absolute deviations x 1.48) outside, each 2 % of X_before or more
     spell_pct, spell_samples   the samples in which the trigger holds, in % of the capture, and how many
     spell_density              these / samples from its first to its last: low if it comes and goes

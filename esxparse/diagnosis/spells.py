@@ -1,4 +1,4 @@
-"""When something lasted: runs of samples, joined over short gaps, with edges where the level leaves its usual value."""
+"""Spells: runs of samples, joined over short gaps, with edges at which the level leaves its usual value."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Values = NDArray[np.float64]
 _OUTSIDE: Final = 5
 """Gaps up to this many samples belong to a trouble; as many samples outside define the usual level."""
 _AFTER: Final = 30
-"""Samples after a trouble that show where it ended: its aftermath may take long to go."""
+"""Samples after a trouble that show its end: its aftermath may take long to go."""
 _EDGE: Final = 0.03
-"""An edge is where the level has come this part of the way from outside to inside, or further if it is noisy:"""
+"""At an edge the level has come this part of the way from outside to inside, or further if it is noisy:"""
 _SPREADS: Final = 3.0
 """this many spreads outside."""
 _NOISIEST: Final = 0.5
@@ -167,7 +167,7 @@ def _trimmed(core: Mask, weight: Values) -> Mask:
 
 
 def _begun(core: Mask, level: Values) -> Mask:
-    """Move the start of each run to where the level leaves its earlier value."""
+    """Move the start of each run to the sample at which the level leaves its earlier value."""
     outside, made = ~joined(core, _OUTSIDE), []
     for start, stop in runs(core):
         before = level[:start][outside[:start]]
@@ -177,7 +177,7 @@ def _begun(core: Mask, level: Values) -> Mask:
 
 
 def _ended(core: Mask, level: Values) -> Mask:
-    """Move the end of each run to where the level is back at its later value."""
+    """Move the end of each run to the sample at which the level is back at its later value."""
     outside, made = ~joined(core, _OUTSIDE), []
     for start, stop in runs(core):
         after = _known(level[stop:][outside[stop:]])[:_AFTER]
@@ -217,7 +217,7 @@ def _steps(level: Values) -> float:
 
 
 def _first(beyond: Mask, start: int, stop: int) -> int:
-    """Return the first sample of the run of samples beyond that contains a start, or that begins after it."""
+    """Move a start back to the beginning of the samples beyond, or forward to the next of them."""
     first = start
     while first > 0 and beyond[first - 1]:
         first -= 1

@@ -1,4 +1,4 @@
-"""Rules that a capture passes, with their objects and times."""
+"""Rules that a capture violates, with their objects and times."""
 
 from __future__ import annotations
 

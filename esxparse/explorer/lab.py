@@ -118,7 +118,7 @@ def _notebook(sources: Sequence[str], recordings: Sequence[str]) -> dict[str, An
 
 def present(path: str) -> None:
     """Show a file that was opened in JupyterLab: progress, then the explorer, or the error."""
-    from IPython.display import Pretty, clear_output, display  # noqa: PLC0415  (only where a kernel asks)
+    from IPython.display import Pretty, clear_output, display  # noqa: PLC0415  (only in a kernel)
 
     name = printable(Path(path).name)
     # None outside a notebook.

@@ -1,4 +1,4 @@
-"""One panel of the explorer: the instances that stand out in a counter, reduced to the pixels that show them."""
+"""One panel of the explorer: the highest instances of a counter, reduced to the pixels that show them."""
 
 from __future__ import annotations
 

@@ -235,6 +235,6 @@ def _is_recording(file: Path) -> bool:
     try:
         head = resolve(file).head
     except EsxparseError:
-        return True  # adding it tells what is wrong with it
+        return True  # adding it reports the mistake
     # An unreadable .csv is a damaged capture rather than a foreign file.
     return recognising(head) is not None or ".csv" in file.suffixes

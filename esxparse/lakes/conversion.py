@@ -216,7 +216,7 @@ def reading(asked: Opening) -> dict[str, str]:
 
 
 def local(source: Source) -> Source:
-    """Return a source that can be read more than once: unpacked into memory or a file if necessary."""
+    """Return a source that can be read more than once: unpacked if necessary."""
     return source if source.path or _file_of(source) else unpacked(source)
 
 
@@ -235,7 +235,7 @@ def _fingerprint(source: Source) -> dict[str, Any]:
 
 
 def _there(target: Path, origin: dict[str, Any], *, replace: bool) -> Converted | None:
-    """Return the existing recording; None if there is none, or if it has to be made again."""
+    """Return the existing recording; None without one, or if it has to be made again."""
     if not target.exists():
         return None
     if not (target / manifest.NAME).is_file():

@@ -3,7 +3,7 @@
     catalogue/<id>.json    as `recording.json` of a converted recording, with the columns and files of each table
 
 The id depends on the capture's content, not on its packing or name: the same capture has the same entry. An entry
-is written last, in one step and only if there is none; readers take the files in entries, and no others.
+is written last, in one step and only if it does not exist; readers take the files in entries, and no others.
 """
 
 from __future__ import annotations

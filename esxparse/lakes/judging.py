@@ -88,7 +88,7 @@ def judge(
     Args:
         lake: The captures.
         crew: Who does it; by default this process.
-        told: Called with each capture and its new result, or the reason why there is none.
+        told: Called with each capture and its new result, or the reason for a failure.
 
     Raises:
         EsxparseError: The lake cannot be read, or the cluster is lost; finished results are kept.

@@ -107,7 +107,7 @@ def verify(store: Store, *, content: bool = False) -> State:
 
 
 def _taken(found: Mapping[str, list[Merged]], named: set[str]) -> dict[str, list[Merged]]:
-    """Return the merged files that queries read: all replaced files exist, and no other merged file replaces more."""
+    """Return the merged files that queries read: all replaced files are in entries, and no other one replaces more."""
     best: dict[str, tuple[int, str]] = {}
     for path, files in found.items():
         for one in files:

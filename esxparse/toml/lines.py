@@ -43,7 +43,7 @@ def _after(text: str, quote: str, depth: int) -> tuple[str, int]:
 
 
 def index(text: str) -> dict[Place, int]:
-    r"""Return the line of each table and key, from 1; keys within inline tables and arrays have their parent's line.
+    r"""Return the line of each table and key, from 1; keys within inline tables and arrays are left out.
 
     >>> index('axis = "a"\n[window]\nwarmup = "2m"\n[[run]]\nvms = [\n1]\n[run.host]\nmhz = 2400')["run", 0, "vms"]
     5
@@ -69,7 +69,7 @@ def index(text: str) -> dict[Place, int]:
                 continue
             if match := _PAIR.match(line):
                 found.setdefault((*table, *_parts(match[1])), number)
-                line = line[match.end() :]  # noqa: PLW2901  the value is what may go on
+                line = line[match.end() :]  # noqa: PLW2901  only the value may continue
         quote, depth = _after(line, quote, depth)
     return found
 

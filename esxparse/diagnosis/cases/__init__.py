@@ -2,9 +2,9 @@
 
 Keys of a case
     trouble    str    word of docs/faults.md, or one that docs/diagnosis.md adds
-    title      str    what it is, in a few words
-    kind       str    what it is about: a kind of object (a derived table)
-    trigger    str    expression over series, true in the samples that call for this case (`series`)
+    title      str    the trouble, in a few words
+    kind       str    kind of object (a derived table)
+    trigger    str    expression over series, true in the samples that trigger this case (`series`)
     level      str    series that bounds the spell: its edges are where this leaves its usual level
     since      str    series that shows the beginning, if it shows there first
     until      str    series that shows the end, if the trigger outlasts the cause or ends before it
@@ -12,23 +12,23 @@ Keys of a case
     gap        int    samples without the trigger that a spell is joined over, 3 by default
     impact     str    expression over a spell: how bad it is, 1 is critical
     severity   str    "info" if it is not a trouble; otherwise `impact` decides
-    prior      float  log odds that a spell is this trouble before any evidence is looked at
+    prior      float  log odds that a spell is this trouble, before any evidence
     explains   [str]  troubles, or `area.*`, that are its symptoms if they overlap: they are listed under it
     shared     bool   one finding for all objects that have it at a time, about the host
     entity     table  {kind, name} to report instead of the object, if the object only shows the trouble
     rare       float  log odds that its symptom is harmless on a host drawn at random, -1.2 if not fitted
     who        table  name to {kind, by}: the object of a kind for which `by` is highest, for texts
     verdict    str    the sentence; {name} is the object, {series} and {series:.1f} values of the spell
-    next       str    the next experiment, and what to do
-    source     str    where this comes from
-    numbers    table  for each series that an expression compares with a number of the case's own: where it comes from
+    next       str    the next experiment, and advice
+    source     str    the origin of the case
+    numbers    table  the origin of each of the case's own numbers, by the series that it is compared with
     evidence   [{if, weight, say, else, otherwise}]  an expression over a spell; `weight` is added to the log odds if
                it holds, `else` if it does not; `say` and `otherwise` are the words for it. Rows without counters
                count nothing, and are listed as missing.
 
 Limits come from the rules: `warn('disk.davg')`, `critical('disk.davg')` and `floor('disk.davg')` are the
 numbers of the profile, and an expression may take a share or a multiple of it (`references`). If a profile has no such
-rule, the limit is that of "standard". A number of a case's own is only for a quantity that no rule judges; `numbers`
+rule, the limit is that of "standard". A case has its own number only for a quantity that no rule judges; `numbers`
 has its source. Numbers of `X_spreads` and `spell_X` need none: they were chosen on hosts drawn at random
 (docs/diagnosis.md).
 

@@ -1,4 +1,4 @@
-"""Slow runs of a study as charts: their figures beside other runs, and with one thing changed."""
+"""Charts of a study's slow runs: their figures beside other runs, and with one thing changed."""
 
 from __future__ import annotations
 

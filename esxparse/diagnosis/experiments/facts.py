@@ -122,7 +122,7 @@ def _made(cells: Grid, keys: Sequence[Key], change: Mapping[str, Any]) -> list[K
 
 
 def _experiment(cells: Grid, seen: Contrast, role: str, change: Mapping[str, Any]) -> Experiment | None:
-    """Run the slow configurations with labels changed; a fast run with the same change is the reference."""
+    """Return the experiment of slow runs with labels changed, against a fast run with the same change if any."""
     there = [key for key in seen.bad if cells.changed(key, change) is not None]
     made = _made(cells, there, change)
     before, level = cells.ratio(there, [seen.good]), cells.ratio(made, [seen.good])

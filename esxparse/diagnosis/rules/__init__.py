@@ -1,11 +1,11 @@
-"""Rules as data: limits with their sources, and the meaning of passing them.
+"""Rules as data: limits with their sources, and how they judge values.
 
 `rules/*.toml` holds every rule, `profiles/NAME.toml` the changes of a profile. Two come with the package:
 "standard", the numbers everybody quotes, and "strict", for flash storage and for hosts that must not make their VMs
-wait. A file of one's own has `[[rule]]` entries; with `extends = "standard"` they replace the keys they give in rules
+wait. Your own file has `[[rule]]` entries; with `extends = "standard"` they replace the keys they set in rules
 of a known id, and add others. A rule that replaces keys needs a source of its own too.
 
-Keys of a rule (all are needed but those marked)
+Keys of a rule (required unless marked optional)
     id           str    area.what
     screen       str    its name on esxtop's screen
     kind         str    the object of one value: vm, device, nfs, adapter, path, port, pcpu, node, vsan, host
@@ -17,7 +17,7 @@ Keys of a rule (all are needed but those marked)
     floor        float  optional: with less activity than this a sample is not judged,
     floor_of     str    with `floor`: the activity, an expression too
     floor_unit   str    with `floor`: its unit
-    below_floor  int    optional: unless so many samples in a row pass, as of a device that hardly answers at all
+    below_floor  int    optional: unless so many samples in a row are bad, as for a device that hardly answers
     persist      int    optional: samples in a row that make a symptom; 3
     meaning, causes, next   str   optional: its meaning, possible causes, and the next thing to look at
     source       str    the origin of each number
