@@ -1,4 +1,4 @@
-"""Spells as people read them: the clock always, the day wherever it is not plain."""
+"""Spells for people: always the clock, and the day if it is not clear."""
 
 from __future__ import annotations
 

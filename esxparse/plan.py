@@ -1,4 +1,4 @@
-"""Planners, as people call them: `ex.plan.replication(vms=15, size=102_400, rate=901, change=5, rpo=15)`.
+"""Planners, ready to call: `ex.plan.replication(vms=15, size=102_400, rate=901, change=5, rpo=15)`.
 
 >>> from esxparse import plan
 >>> found = plan.replication(vms=15, size=102_400, rate={"local": 901, "routed": 440}, change=5, rpo=15)

@@ -18,7 +18,7 @@ Severity = Literal["info", "warning"]
 
 _VMS_SHOWN = 20
 _WHOLE_FROM = 100
-"""VMs named in a summary; `meta["vms"]` has them all."""
+"""`_VMS_SHOWN`: most VMs in a summary; `meta["vms"]` has them all."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ _NAME_BYTES = 120
 if sys.platform == "win32":
 
     def _locked(_file: int) -> bool:
-        """Windows keeps others out of open files anyway."""
+        """Return True: Windows keeps others out of open files anyway."""
         return True
 
 else:

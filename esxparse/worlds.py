@@ -10,7 +10,7 @@ VCPU_WORLD = r"^(?:vmx-)?vcpu-(?P<vcpu>\d+)(?::|$)"
 """World that runs a guest's virtual CPU: `vmx-vcpu-0:NAME`, on ESX 3.5 and 4 `vcpu-0:NAME`."""
 
 IDLE_WORLD = r"^idle\d+$"
-"""World a physical CPU runs when it has nothing to run."""
+"""World that a physical CPU runs when it is idle."""
 
 DISK_OF_VM = r"^(?P<vm>.*):(?P<disk>(?:scsi|ide|sata|nvme)\d+:\d+)$"
 """Instance of Virtual Disk that is one disk; without a match it is the VM's own roll-up row."""

@@ -27,7 +27,7 @@ KINDS: Final = {
 """Kind of a sensor -> title of its chart. Kinds are never added up: they measure the same watts again."""
 
 PARTS: Final = {"cpu_watts": "CPUs", "dimm_watts": "Memory", "gpu_watts": "GPUs", "fan_watts": "Fans"}
-"""Column of a reading -> part of the host it is the power of."""
+"""Column of a reading -> part of the host that draws this power."""
 
 SURROUNDINGS: Final = {
     "inlet_celsius": ("Inlet temperature", "degrees Celsius", "°C"),

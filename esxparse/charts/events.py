@@ -91,7 +91,7 @@ def over_time(rates: pl.LazyFrame, subject: str = "") -> list[alt.LayerChart]:
 
 
 def _with_lengths(rates: pl.DataFrame) -> pl.DataFrame:
-    """Add `_length`: seconds since the end of the interval before; 1 for polls, which are equally long."""
+    """Add `_length`: seconds since the end of the previous interval; 1 for polls, which are equally long."""
     ends = rates.select(pl.col("x").unique().sort())
     since = ends.with_columns(_length=pl.col("x").diff().fill_null(pl.col("x")))
     joined = rates.join(since, on="x", how="left", maintain_order="left")

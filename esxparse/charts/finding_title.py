@@ -10,7 +10,7 @@ from esxparse.charts.names import shorten, with_value
 from esxparse.recording import figure
 
 _NAME: Final = 40
-"""Columns that the name of a series may take."""
+"""Columns that the name of a series may fill."""
 _NEAR: Final = 0.9
 """If series differ nearly as much at several places, the title has the last."""
 

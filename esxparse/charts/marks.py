@@ -27,7 +27,7 @@ BAR_STEP: Final = 22
 """Height of one bar of a ranking with its gap, pixels."""
 
 MOST_POINTS: Final = 600
-"""Points of one quantity against another."""
+"""Most points in a chart of one quantity against another."""
 
 _HEADROOM: Final = 1.06
 
@@ -47,7 +47,7 @@ _Drawn = TypeVar("_Drawn", bound=alt.Chart | alt.LayerChart)
 
 
 class Limit(NamedTuple):
-    """A line that is drawn as thresholds are: a cap, the speed of a link."""
+    """A line drawn like a threshold: a cap, the speed of a link."""
 
     warn: float | None
     critical: float | None = None

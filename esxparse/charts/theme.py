@@ -126,7 +126,7 @@ def use() -> None:
     alt.renderers.register("png", lambda spec, **options: png_renderer(drawable(spec), **options))
     alt.renderers.register("svg", lambda spec, **options: svg_renderer(drawable(spec), **options))
     if alt.renderers.active == "default":
-        # Altair's own asks another server for its runtime; JupyterLab has one.
+        # Altair's own renderer loads its runtime from another server; JupyterLab has one.
         alt.renderers.register("esxparse-lab", _for_jupyterlab)
         alt.renderers.enable("esxparse-lab")
 

@@ -30,7 +30,7 @@ _MEMORY: Final = {
 """MiB of address space that a command needs for a small capture with `_THREADS` threads."""
 _LEAST: Final = 900
 _FILES: Final = dict.fromkeys(("report", "batch", "lab", "lake report"), 128)
-"""Open files: a kernel has some 80."""
+"""Open files that a command needs: a kernel has some 80."""
 _FEWEST_FILES: Final = 24
 _ENOUGH_FILES: Final = 4096
 _SHOWN: Final = 1 << 20
@@ -53,7 +53,7 @@ def name_of(options: argparse.Namespace) -> str:
 if sys.platform == "win32":
 
     def prepare(_command: str) -> bool:
-        """Windows has no such limits."""
+        """Return False: Windows has no such limits."""
         return False
 
     def contained(run: Callable[[], int]) -> int:
@@ -61,7 +61,7 @@ if sys.platform == "win32":
         return run()
 
     def exceeded(_error: BaseException) -> str | None:
-        """Windows has no such limits."""
+        """Return None: Windows has no such limits."""
         return None
 
 else:

@@ -1,4 +1,4 @@
-"""`esxparse report`: a capture to one report."""
+"""`esxparse report`: a report on a capture."""
 
 from __future__ import annotations
 

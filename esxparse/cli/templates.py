@@ -1,4 +1,4 @@
-"""`esxparse templates`: the report templates and their parameters, a new one, and copies to change."""
+"""`esxparse templates`: list the report templates and their parameters, begin or copy one."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from esxparse.errors import EsxparseError
 from esxparse.formats.esxtop import grammar
 
 _LONGEST: Final = 256 << 20
-"""Bytes of a line; a host of 100,000 columns writes 3 MB."""
+"""Most bytes of a line; a host of 100,000 columns writes 3 MB."""
 _ROW = re.compile(rb'"' + grammar.STAMP.encode() + rb'",')
 _JOINT: Final = b'","'
 _SHOWN: Final = 100

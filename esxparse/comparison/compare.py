@@ -1,4 +1,4 @@
-"""`ex.compare`: two sides to a `Comparison`."""
+"""`ex.compare`: compare two sides."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ class Counter:
 
     @property
     def name(self) -> str:
-        """The name people know: the screen's, else the capture's."""
+        """The usual name: the screen's, else the capture's."""
         return self.screen or self.batch
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The areas of a host, and which of them a trouble or a rule is about."""
+"""The areas of a host, and the area of each trouble and rule."""
 
 from __future__ import annotations
 

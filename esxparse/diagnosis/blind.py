@@ -101,7 +101,7 @@ class Group:
 
     why: str
     of: tuple[str, ...]
-    """The counters or kinds of objects that are missing."""
+    """The missing counters or kinds of objects."""
     titles: tuple[str, ...]
     """Titles of cases and questions."""
     limits: int
@@ -120,7 +120,7 @@ class Group:
 
 
 def groups(entries: Iterable[Mapping[str, str]]) -> list[Group]:
-    """Return entries of `Findings.not_judged` by their reason, in the order in which they come."""
+    """Return groups of entries of `Findings.not_judged` with the same reason, the most important reason first."""
     return [
         Group(
             why,

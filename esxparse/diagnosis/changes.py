@@ -53,8 +53,8 @@ class Changes:
     """The changes in a recording."""
 
     at: datetime | None
-    """The time the series were compared at: as asked for, or when most of them changed. None if they have no common
-    moment: each is then compared at its own onset."""
+    """The time the series were compared at: the requested one, or when most of them changed. None if they have no
+    common moment: each is then compared at its own onset."""
     series: pl.DataFrame
     """Every series that moves, the largest change first: table, counter (its column), instance; beyond f64, how far it
     went from `at` on, 1 as far as ever before or as is usual for its counter; before f64, median; after f64, median,

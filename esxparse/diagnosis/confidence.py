@@ -7,7 +7,7 @@ from typing import Final
 WORDS: Final = (("likely", 0.8), ("possible", 0.5), ("weak", 0.3), ("unlikely", 0.0))
 """Each word with the lowest confidence for which it is used."""
 WARNS_FROM: Final = 0.3
-"""With less confidence a finding is information, never a warning or critical."""
+"""Below this confidence a finding is information, never a warning or critical."""
 SIMULATED: Final = {"likely": 95, "possible": 35, "weak": 30}
 EDITED: Final = {"likely": 100, "possible": 95, "weak": 65}
 """Warnings of each word that were right, %, to the nearest 5: on the unseen simulated hosts of benchmarks/SCORE.md, and

@@ -31,7 +31,7 @@ SLOPE: Final = 2.2
 SHIFT: Final = -1.5
 """Log odds to confidence, fitted with `rare` of the cases on findings of hosts drawn at random (docs/diagnosis.md)."""
 _SURE: Final = 0.1
-"""From this confidence on a cause takes its symptoms under it,"""
+"""From this confidence on symptoms are listed under a cause,"""
 _BEHIND: Final = 1.5
 """unless it is less likely than they are by this many log odds."""
 _CERTAIN: Final = 0.75
@@ -74,7 +74,7 @@ class Story:
 
     @property
     def confidence(self) -> float:
-        """The share of findings with such evidence that is right, between 0 and 1."""
+        """The share of findings with such evidence that are right, between 0 and 1."""
         return _confidence(self.odds)
 
     @property
@@ -84,7 +84,7 @@ class Story:
 
     @property
     def severity(self) -> str:
-        """critical, warning or info."""
+        """Critical, warning or info."""
         if self.case.severity:
             return self.case.severity
         return "critical" if self.impact >= 1 and self.confidence >= _CERTAIN and not self.depends else "warning"

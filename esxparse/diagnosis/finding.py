@@ -23,7 +23,7 @@ NOUNS: Final = {
 """Usual names of kinds of objects; other kinds keep their own names."""
 _COLOURS: Final = {"critical": "#b3261e", "warning": "#9a6700", "info": "#57606a"}
 _SHOWN: Final = 3
-"""Lines of evidence in a table."""
+"""Most lines of evidence in a table."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class Finding:
     """Symptoms and other objects listed under it: `trouble`, `kind`, `name`."""
     recording: str = ""
     title: str = ""
-    """The trouble in words, from its case: for people, as the id in `trouble` is for programs."""
+    """The trouble in words, from its case: for people; `trouble` is for programs."""
 
     @property
     def id(self) -> str:
-        """The same for the same trouble, object and time of the same capture."""
+        """An id that is the same for the same trouble, object and time of the same capture."""
         parts = (self.recording, self.trouble, *self.entity.values(), stamp(self.start) or "")
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 

@@ -1,6 +1,6 @@
 """How bad a series is by a rule: "critical", "warning" or "ok", decided here and nowhere else.
 
-A limit counts when the samples past it last: as many as the rule's `persist`, joined over gaps of up to 2 samples
+A limit counts if enough samples are past it: as many as the rule's `persist`, joined over gaps of up to 2 samples
 within the limit. So a rare peak does not decide, and a worse series is never judged better. If the interval changes, a
 sample counts for the time that it covers. Findings, symptoms, the table of thresholds, the captions of charts and the
 fleet all show this level.
@@ -31,7 +31,7 @@ class Episode(NamedTuple):
     """A time in which a series was past a limit for long enough."""
 
     place: int
-    """Of the object."""
+    """Place of the object."""
     start: int
     stop: int
     """The sample after the last."""

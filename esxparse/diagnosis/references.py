@@ -42,7 +42,7 @@ def found(text: str) -> list[Reference]:
 
 
 def filled(text: str, rules: Mapping[str, Rule]) -> str:
-    """Put the limits of a profile in place of the references.
+    """Replace the references by the limits of a profile.
 
     >>> from esxparse.diagnosis.rules import load
     >>> filled("davg_ms >= 0.5 * warn('disk.davg')", load("standard"))

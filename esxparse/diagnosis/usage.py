@@ -17,7 +17,7 @@ FLEET: Final = "cpu.ready"
 _TABLES: Final = ("host_health", "troubleshooting")
 """Templates with a table of all rules."""
 _FINDINGS: Final = "findings"
-"""The charts of findings, in whatever report."""
+"""The charts of findings, in any report."""
 
 
 class Usage(NamedTuple):

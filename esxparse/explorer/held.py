@@ -68,7 +68,7 @@ class Held:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All its names."""
+        """Every name of the counter."""
         one = self.counter
         named = (one.screen, one.batch, *one.aliases) if one else ()
         more = (self.derived.screen, self.derived.name) if self.derived else ()
@@ -76,7 +76,7 @@ class Held:
 
     @property
     def weight(self) -> str | None:
-        """The column of the table that weighs a mean of it, if any."""
+        """The column of the table that weights its mean, if any."""
         return self.derived.weight or None if self.derived else self.counter.weight_column if self.counter else None
 
 

@@ -44,7 +44,7 @@ class Rows(NamedTuple):
 
     @property
     def weight(self) -> str | None:
-        """The column that weighs a mean, if any."""
+        """The column that weights a mean, if any."""
         return "weight" if "weight" in self.frame.collect_schema() else None
 
 

@@ -56,9 +56,9 @@ class Added:
     tables: int
     rows: int
     bytes: int
-    """Of its Parquet files."""
+    """Size of its Parquet files."""
     source_bytes: int
-    """Of the capture, unpacked."""
+    """Size of the capture, unpacked."""
     skipped: bool
     """Whether it was in the lake already."""
     next_segment: int | None = None

@@ -108,9 +108,9 @@ class Converted:
     tables: int
     rows: int
     bytes: int
-    """Of its Parquet files."""
+    """Size of its Parquet files."""
     source_bytes: int | None
-    """Of the file it was made from."""
+    """Size of the file it was made from."""
     skipped: bool
     """Whether it existed already."""
     next_segment: int | None = None

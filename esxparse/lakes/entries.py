@@ -74,7 +74,7 @@ class Entry:
     host: str
     format: str
     source: str
-    """The file it was read from, as its reader calls it."""
+    """The file it was read from, under its reader's name for it."""
     origin: Mapping[str, Any]
     """`name`, `sha256` and `bytes` of its content, `options` it was read with."""
     meta: Mapping[str, Any]
@@ -96,7 +96,7 @@ class Entry:
 
     @property
     def path(self) -> str:
-        """Of the entry itself."""
+        """Path of the entry itself."""
         return path_of(self.id)
 
     @property
@@ -112,7 +112,7 @@ class Entry:
 
     @property
     def paths(self) -> set[str]:
-        """Of all its files."""
+        """Paths of all its files."""
         return {one["path"] for one in self.files()}
 
     def schema(self, table: str) -> dict[str, Any]:

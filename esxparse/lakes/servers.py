@@ -17,7 +17,7 @@ from esxparse.locations import is_url, public
 
 RETRIES: Final = 3
 _LONGEST: Final = "1h"
-"""For one whole file: a slow line is not an error, but silence is."""
+"""Time limit for one whole file: a slow line is not an error, but silence is."""
 _MOST: Final = 300
 """Most characters of an unknown error."""
 _VENDORS: Final = {"s3": "AWS", "s3a": "AWS", "gs": "GOOGLE"}

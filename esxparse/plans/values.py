@@ -15,7 +15,7 @@ from esxparse.plans.forms import Form, Input
 from esxparse.recording import figure
 
 ALL: Final = ""
-"""The case of an input that holds for all cases."""
+"""The case of an input that applies to all cases."""
 _CASE: Final = re.compile(r"([^=]+)=(.*)", re.DOTALL)
 _WHOLE_FROM: Final = 1000
 """Numbers from here on are shown without decimals."""

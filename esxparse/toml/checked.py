@@ -40,7 +40,7 @@ from esxparse.toml.document import Document, Problems
 Made = TypeVar("Made")
 
 INT64: Final = range(-(1 << 63), 1 << 63)
-"""The whole numbers that a column holds."""
+"""The whole numbers that fit in a column."""
 Text = Annotated[str, msgspec.Meta(min_length=1)]
 Number = int | float
 """A number that stays whole if it is written so."""

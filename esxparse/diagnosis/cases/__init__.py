@@ -55,7 +55,7 @@ from esxparse.toml.lines import Place
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One row of the table."""
+    """One row of the decision table."""
 
     holds: Annotated[str, Key("if")]
     weight: float
@@ -128,7 +128,7 @@ class Case:
             yield ("evidence", number, "otherwise"), _holes(one.otherwise) - own
 
     def under(self, limits: Mapping[str, Rule]) -> Case:
-        """Put the limits of a profile in place of the references to them."""
+        """Replace references to limits by the limits of a profile."""
         every = {**rules.load(), **limits}
         return replace(
             self,
@@ -153,7 +153,7 @@ class Case:
 
     @property
     def area(self) -> str:
-        """The word before the dot."""
+        """The area of the trouble: the word before the dot."""
         return self.trouble.partition(".")[0]
 
     @property
@@ -170,7 +170,7 @@ class Case:
 
     @property
     def tables(self) -> frozenset[str]:
-        """The tables without which it cannot be judged."""
+        """The tables that it needs to be judged."""
         found = [series.tables(self.kind, name) for name in self.reads]
         return frozenset(table for one in found if one for table in one)
 

@@ -62,7 +62,7 @@ def _judged(cells: Grid, keys: Sequence[Key], folder: Path, judge: Judge) -> Fin
                 try:
                     return judge(open_recording(folder / named[1], Opening.of({"start": start, "end": end})))
                 except EsxparseError:
-                    continue  # a note of the study names it
+                    continue  # a note of the study reports it
     return None
 
 

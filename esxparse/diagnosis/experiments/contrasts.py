@@ -1,4 +1,4 @@
-"""Which runs of a study are slow against runs that differ from them in one label: the symptoms."""
+"""Symptoms of a study: runs that are slow against runs that differ from them in one label."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Key = tuple[Any, ...]
 
 
 class Merit(NamedTuple):
-    """A column of `runs` by which runs are good or bad."""
+    """A column of `runs` that decides which runs are good or bad."""
 
     column: str
     unit: str

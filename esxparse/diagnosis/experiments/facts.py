@@ -42,7 +42,7 @@ _FEW_SIZES: Final = 3
 
 @dataclass(frozen=True)
 class Experiment:
-    """The slow runs again with something changed."""
+    """An experiment: the slow runs again with something changed."""
 
     role: str
     """A step, or "" for any other label."""

@@ -59,7 +59,7 @@ class Step:
             yield from (((key,), f"{key} {one}") for one in references.mistakes(text, rules.load()))
 
     def under(self, limits: Mapping[str, Rule]) -> Step:
-        """Put the limits of a profile in place of the references to them."""
+        """Replace references to limits by the limits of a profile."""
         every = {**rules.load(), **limits}
         return replace(self, yes=references.filled(self.yes, every), no=references.filled(self.no, every))
 
