@@ -84,7 +84,7 @@ class Story:
 
     @property
     def severity(self) -> str:
-        """Critical, warning or info."""
+        """One of critical, warning, info."""
         if self.case.severity:
             return self.case.severity
         return "critical" if self.impact >= 1 and self.confidence >= _CERTAIN and not self.depends else "warning"

@@ -22,7 +22,7 @@ _FEWEST: Final = 8
 def similar(
     rec: Capture, series: tuple[str, str, str], window: tuple[datetime, datetime] | None = None
 ) -> pl.DataFrame:
-    """Return the series that moved like one series.
+    """Return all series by how much they moved like a given one.
 
     `series`: table, column and instance, as a row of `changes(rec).series` has them; the table may be a derived one,
     which is then looked at as well. `window`: the time to look at.

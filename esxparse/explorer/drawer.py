@@ -19,7 +19,7 @@ _POINTS: Final = 48
 
 
 def changed(rec: Recording, at: datetime | None) -> dict[str, Any]:
-    """Return the largest changes since a time, or since most series changed together.
+    """Return the largest changes at a time, by default when most series changed together.
 
     Returns `at` (milliseconds; None without a common moment) and `rows`: `table`, `counter`, `instance`, `name`,
     `title` and `unit` (of the counter), `before`, `after`, `beyond`, `spark` (the series in at most 48 means), `at`

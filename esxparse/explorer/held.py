@@ -101,7 +101,7 @@ def held(rec: Recording) -> tuple[Held, ...]:
 
 
 def find(rec: Recording, name: str, table: str | None = None) -> Held:
-    """Return the counter of that name; if several tables have it, the table that `ex.counter` would take first.
+    """Return the counter of that name; if several tables have it, from the one that `ex.counter` prefers.
 
     A counter of groups finds the column of their VMs: `%RDY` is `ready_pct` of the derived table `vm`, per vCPU, unless
     `table` is "group_cpu". Columns of derived tables come after counters of the same name.

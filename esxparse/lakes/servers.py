@@ -33,7 +33,7 @@ _SERVER: Final = re.compile(r"(?i)https?://[!-~]+")
 
 
 def vendor(uri: str) -> str:
-    """Return the store's vendor, as environment variables begin with it."""
+    """Return the prefix of the store's environment variables: AWS, GOOGLE or AZURE."""
     return _VENDORS.get(urlsplit(uri).scheme.lower(), "AZURE")
 
 
