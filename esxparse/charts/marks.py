@@ -219,7 +219,7 @@ def same_colours(leaders: Leaders) -> list[str]:
 def layered(
     layers: Sequence[alt.Chart | alt.LayerChart], title: alt.TitleParams, description: str, height: float = HEIGHT
 ) -> alt.LayerChart:
-    """Layer charts, `fluid`, all in one call, because altair copies all layers with each property."""
+    """Layer charts as wide as `fluid` ones, in one call: altair copies all layers with each property."""
     return alt.LayerChart(layer=layers, title=title, **_place(description, height))
 
 

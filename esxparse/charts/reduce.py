@@ -75,7 +75,7 @@ class Leaders(NamedTuple):
     """The instances chosen to be drawn.
 
     chosen: their names, highest first
-    every: all names, sorted, even without a value
+    every: all names, sorted, with or without a value
     total: number of instances with a value
     nothing: number of instances passed over because they never were above 0
     """
@@ -109,7 +109,7 @@ class Leaders(NamedTuple):
         )
 
     def rest(self, noun: str) -> str:
-        """Return the label of all instances without their own line, `43 other VMs`; empty if all are drawn."""
+        """Return the label of the instances without their own line, `43 other VMs`; empty without any."""
         others = self.total - len(self.chosen)
         if others == self.nothing:
             return ""
@@ -263,7 +263,7 @@ def emptiest(frame: pl.DataFrame, by: Sequence[str], value: str, strip: tuple[fl
     """
     first, last = frame["time"].min(), frame["time"].max()
     low, high = pl.col(f"{value}_min"), pl.col(f"{value}_max")
-    # A line crosses at either of two neighbouring points in the strip, or if it jumps over the strip between them.
+    # A line crosses the strip if one of two neighbouring points is in it, or if it jumps over the strip between them.
     passes = pl.max_horizontal(high, high.shift(1).over(by)) >= strip[0]
     passes &= pl.min_horizontal(low, low.shift(1).over(by)) <= strip[1]
     at = (pl.col("time") - first) / max(last - first, timedelta(seconds=1))  # type: ignore[operator]

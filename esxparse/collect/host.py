@@ -182,7 +182,7 @@ def _whole(interval: str | float | timedelta) -> int:
 
 
 class _Power:
-    """Polls the power readings of the host's BMC meanwhile; does nothing without an address."""
+    """The poller of the host's BMC during a capture; does nothing without an address."""
 
     def __init__(self, redfish: str | None, username: str | None, options: dict[str, Any]) -> None:
         self._redfish = redfish

@@ -46,7 +46,7 @@ def append(file: int, path: object, content: bytes) -> None:
 
 
 class Lines:
-    """Appends JSON objects to a file, one a line."""
+    """A file of JSON objects, one a line, open for writing."""
 
     def __init__(self, path: str | os.PathLike[str], *, append: bool = False, replace: bool = False) -> None:
         self._path = os.fspath(path)

@@ -73,7 +73,7 @@ def _is_missing(text: str, values: Values) -> bool:
 
 
 class _Words(string.Formatter):
-    """Numbers without a format have three digits."""
+    """A formatter with three digits for numbers without a format."""
 
     def format_field(self, value: object, format_spec: str) -> str:
         return f"{value:.3g}" if isinstance(value, float) and not format_spec else format(value, format_spec)

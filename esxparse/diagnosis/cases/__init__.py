@@ -28,7 +28,7 @@ Keys of a case
 
 Limits come from the rules: `warn('disk.davg')`, `critical('disk.davg')` and `floor('disk.davg')` are the
 numbers of the profile, and an expression may take a share or a multiple of it (`references`). If a profile has no such
-rule, the limit is that of "standard". A case has its own number only for a quantity that no rule judges; `numbers`
+rule, the limit comes from "standard". A case has its own number only for a quantity that no rule judges; `numbers`
 has its source. Numbers of `X_spreads` and `spell_X` need none: they were chosen on hosts drawn at random
 (docs/diagnosis.md).
 
