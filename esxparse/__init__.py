@@ -1,4 +1,4 @@
-"""esxparse reads esxtop batch captures and computes what VMware performance people compute.
+"""esxparse reads esxtop batch captures and computes the figures of VMware performance work.
 
 >>> import esxparse as ex
 >>> rec = ex.open(ex.datasets_dir() / "busy-host" / "busy-host.csv")
@@ -20,7 +20,7 @@ from esxparse.version import __version__ as __version__
 
 
 def _listed() -> dict[str, tuple[str, str]]:
-    """Of each public name, the module that has it, and its name there."""
+    """Return the module of each public name, and its name in the module."""
     tree = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
     return {
         alias.asname or alias.name: (node.module or "", alias.name)
@@ -31,7 +31,7 @@ def _listed() -> dict[str, tuple[str, str]]:
 
 
 _NAMES = _listed()
-# Without the simulator, which need not be installed: `from esxparse import *` has to work.
+# Without the simulator, which is optional: `from esxparse import *` has to work.
 __all__ = list(_NAMES)
 
 
@@ -49,7 +49,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _missing(name: str) -> str:
-    """The error for an unknown name; notebooks ask for many private ones."""
+    """Return the error for an unknown name; notebooks ask for many private ones."""
     what = f"module 'esxparse' has no attribute {name!r}"
     if name.startswith("_"):
         return what

@@ -8,7 +8,7 @@ from esxparse.recording import as_markdown, printable
 
 
 def lines(rows: Iterable[Sequence[str]]) -> list[str]:
-    """Rows as printable lines in which columns begin at the same place.
+    """Return rows as printable lines in which columns begin at the same place.
 
     >>> lines([("VM", "vCPUs"), ("orders-app", "4")])
     ['VM          vCPUs', 'orders-app  4']
@@ -19,7 +19,7 @@ def lines(rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    r"""A table of Markdown; `heads` are Markdown, in the cells of `rows` nothing has a meaning of its own.
+    r"""Return a table of Markdown; `heads` are Markdown, the cells of `rows` are plain text.
 
     >>> markdown(("VM", "vCPUs"), [("a|b", "4")]).splitlines()
     ['| VM | vCPUs |', '| --- | --- |', '| a\\|b | 4 |']

@@ -1,7 +1,7 @@
-"""What a recording can do beyond its tables: derived tables, findings, rankings, charts, the explorer.
+"""Methods of a recording beyond its tables: derived tables, findings, rankings, charts, the explorer.
 
-`esxparse.recording` must not import the modules that do this, so importing `esxparse` attaches these methods to
-`Recording` from here. Each loads what it needs when it is called.
+`esxparse.recording` must not import the modules behind them, so importing `esxparse` attaches these methods to
+`Recording` from here. Each imports its modules when it is called.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def item(rec: Recording, table: str) -> pl.LazyFrame:
-    """The table of that name, as the capture has it, or derived from such tables: `rec["vm"]`, `rec["device"]`.
+    """Return the table of that name, as in the capture, or derived: `rec["vm"]`, `rec["device"]`.
 
     Derived tables have `time`, `instance` and the columns that the capture can give; see `rec.missing("vm")`.
 
     Raises:
-        MissingTableError: It has no such table; the message lists those that it has.
+        MissingTableError: It has no such table; the message lists its tables.
     """
     from esxparse.explorer.shown import shown  # noqa: PLC0415  (polars is imported when it is needed)
 
@@ -41,16 +41,16 @@ def item(rec: Recording, table: str) -> pl.LazyFrame:
 
 
 def derived(rec: Recording) -> tuple[str, ...]:
-    """The names of the derived tables that the recording can give, "vm" for instance."""
+    """Return the names of the derived tables that the recording can give, "vm" for instance."""
     from esxparse.derived.of_recording import tables  # noqa: PLC0415
 
     return tables(rec)
 
 
 def missing(rec: Recording, table: str | None = None) -> pl.DataFrame:
-    """The columns of derived tables that the recording cannot give: `table`, `column`, `reason`.
+    """Return the columns of derived tables that the recording cannot give: `table`, `column`, `reason`.
 
-    `table`: of that one; by default of all.
+    `table`: only this one; by default all.
 
     Raises EsxparseError: There is no such derived table.
     """
@@ -60,35 +60,35 @@ def missing(rec: Recording, table: str | None = None) -> pl.DataFrame:
 
 
 def findings(rec: Recording, profile: str = "standard") -> Findings:
-    """What is wrong, since when, why, what next: `ex.diagnose` of this recording."""
+    """Return the troubles of this recording, with times, causes and next steps: `ex.diagnose`."""
     from esxparse.diagnosis.diagnose import diagnose  # noqa: PLC0415
 
     return diagnose(rec, profile)
 
 
 def search(rec: Recording, pattern: str = "") -> pl.DataFrame:
-    """The counters and instances that a regular expression finds; see `ex.search`."""
+    """Return the counters and instances that a regular expression finds; see `ex.search`."""
     from esxparse.explorer import held  # noqa: PLC0415
 
     return held.search(rec, pattern)
 
 
 def top(rec: Recording, name: str, n: int = 10, order: Any = "p95", **chosen: Any) -> pl.DataFrame:
-    """The instances whose counter is highest, `rec.top("%RDY")` for instance; see `ex.top`."""
+    """Return the instances with the highest counter, `rec.top("%RDY")` for instance; see `ex.top`."""
     from esxparse.explorer import rows  # noqa: PLC0415
 
     return rows.top(rec, name, n, order, **chosen)
 
 
 def plot(rec: Recording, name: str, **chosen: Any) -> alt.LayerChart:
-    """A counter over time, `rec.plot("%RDY", vm="db")` for instance; see `ex.plot`."""
+    """Draw a counter over time, `rec.plot("%RDY", vm="db")` for instance; see `ex.plot`."""
     from esxparse.explorer import plots  # noqa: PLC0415
 
     return plots.plot(rec, name, **chosen)
 
 
 def explore(rec: Recording, **chosen: Any) -> Any:
-    """The explorer on this recording, in a notebook; see `ex.explore`."""
+    """Return the explorer on this recording, in a notebook; see `ex.explore`."""
     from esxparse.explorer import app  # noqa: PLC0415
 
     return app.explore(rec, **chosen)

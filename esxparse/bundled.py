@@ -31,8 +31,8 @@ _NOT_RECORDED = {".md", ".toml", ".py"}
 _TITLE = re.compile(r"^# *(?:[\w-]+: *)?(.+)$", re.MULTILINE)
 
 
-def list() -> pl.DataFrame:  # noqa: A001  what people type is ex.datasets.list()
-    """What there is: `dataset`, `kind` (study or capture), `title`, `files` and `bytes` of raw recordings, `folder`."""
+def list() -> pl.DataFrame:  # noqa: A001  as in ex.datasets.list()
+    """Return all datasets: `dataset, kind` (study or capture), `title, files, bytes` of raw recordings, `folder`."""
     rows = []
     for place in _folders():
         raw = [path for path in place.rglob("*") if path.is_file() and path.suffix not in _NOT_RECORDED]
@@ -51,10 +51,10 @@ def list() -> pl.DataFrame:  # noqa: A001  what people type is ex.datasets.list(
 
 
 def folder(name: str) -> Path:
-    """The directory of a dataset.
+    """Return the directory of a dataset.
 
     Raises:
-        EsxparseError: No dataset has that name; the message lists those here, and says where the others are.
+        EsxparseError: No dataset has that name; the message lists the available ones, and the place of the others.
     """
     places = {place.name: place for place in _folders()}
     if name not in places:
@@ -65,7 +65,7 @@ def folder(name: str) -> Path:
 
 
 def load(name: str) -> Study | Recording:
-    """Opens a dataset: the `Study` of its study.toml, or the `Recording` of its one capture.
+    """Open a dataset: the `Study` of its study.toml, or the `Recording` of its one capture.
 
     Raises:
         EsxparseError: There is no dataset of that name, or its files cannot be read.
@@ -82,13 +82,13 @@ def load(name: str) -> Study | Recording:
 
 
 def published(name: str) -> pl.DataFrame:
-    """The figures of a study's source document, and those that we assumed, one to a row.
+    """Return the figures of a study's source document, and our assumptions, one to a row.
 
     Columns: `figure` (its name here), `claim` (in the document's words), `value` or a range (`least`, `most`), `stated`
-    (the same as text), `unit`, `tolerance`, `resolution`, `source`, `assumed`, `note`. `source` is where the document
-    prints the figure; if it prints none, `source` is null and `assumed` gives the reason. `tolerance` is the part of
+    (the same as text), `unit`, `tolerance`, `resolution`, `source`, `assumed`, `note`. `source` is the place in the
+    document; if it does not print the figure, `source` is null and `assumed` has the reason. `tolerance` is the part of
     `value` by which the dataset, which was made to show the figure, may miss it; `resolution` is the unit of its last
-    digit printed. `note` says where a claim does not follow from the numbers beside it.
+    digit printed. `note` reports a claim that does not follow from the numbers beside it.
 
     Raises:
         EsxparseError: The dataset does not exist, or does not belong to a published study.

@@ -1,4 +1,4 @@
-"""Spells as people read them: the clock always, the day wherever it is not plain."""
+"""Spells for people: always the clock, and the day if it is not clear."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DAY_AND_CLOCK: Final = "%Y-%m-%d %H:%M:%S"
 
 
 def form(times: Sequence[datetime]) -> str:
-    """The format for a time among `times`, in order: the clock alone if all are of one day.
+    """Return the format for a time among `times`, in order: the clock alone if all are on one day.
 
     >>> from datetime import datetime
     >>> form([datetime(2015, 11, 2, 9), datetime(2015, 11, 2, 10)])
@@ -21,12 +21,12 @@ def form(times: Sequence[datetime]) -> str:
 
 
 def always(start: datetime, end: datetime, times: Sequence[datetime]) -> bool:
-    """Whether a spell lasts all of `times`, which a clock set back may have put in any order."""
+    """Return whether a spell lasts all of `times`, which a clock set back may have put in any order."""
     return start <= min(times) and end >= max(times)
 
 
 def spell(start: datetime, end: datetime, form: str = DAY_AND_CLOCK) -> str:
-    """From `start`, in that format, to `end`, with its day if that is another.
+    """Return from `start`, in that format, to `end`, with its day if it is another one.
 
     >>> from datetime import datetime
     >>> spell(datetime(2015, 11, 2, 9), datetime(2015, 11, 2, 9, 5))
@@ -38,7 +38,7 @@ def spell(start: datetime, end: datetime, form: str = DAY_AND_CLOCK) -> str:
 
 
 def spoken_span(seconds: float) -> str:
-    """A length of time: `9 min 50 s`, `23 h 59 min`, `2 d 3 h`.
+    """Return a length of time: `9 min 50 s`, `23 h 59 min`, `2 d 3 h`.
 
     >>> spoken_span(590), spoken_span(86340), spoken_span(5), spoken_span(7200)
     ('9 min 50 s', '23 h 59 min', '5 s', '2 h')

@@ -1,4 +1,4 @@
-"""Errors that users see: what is wrong, where, and what to do."""
+"""Errors that users see: the mistake, its place, and advice."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Collection, Iterable
 from esxparse.locations import scrubbed
 
 _LONGEST = 2000
-"""Characters of a message: names from files and answers of servers may be of any length."""
+"""Most characters of a message: names from files and answers of servers may be of any length."""
 _END = 400
 
 
 def bounded(text: str) -> str:
-    """A message of bounded length: its beginning, and its end, which says what to do."""
+    """Return a message of bounded length: its beginning, and its end, which has the advice."""
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - _END - 5]} ... {text[-_END:]}"
 
 
 class EsxparseError(Exception):
-    """Bad input or a request that cannot be met; the message is fit to show to a user as it is.
+    """Bad input or a request that cannot be met; the message can be shown to a user as it is.
 
-    Libraries and servers repeat URLs in their errors: the message never has a password or signature in it.
-    Its length is bounded.
+    Libraries and servers repeat URLs in their errors: the message never has a password or signature in it. Its length
+    is bounded.
     """
 
     def __init__(self, *arguments: object) -> None:
@@ -44,7 +44,7 @@ class DamagedError(EsxparseError):
 
 
 class LossWarning(UserWarning):
-    """Rows of a recording are missing from its tables, and so from what is made of it."""
+    """Rows of a recording are missing from its tables, and so from all results."""
 
 
 class MissingTableError(EsxparseError, KeyError):
@@ -56,12 +56,12 @@ class MissingTableError(EsxparseError, KeyError):
 
 
 def nearest(word: object, known: Iterable[object], most: int = 1, alike: float = 0.6) -> list[str]:
-    """The known names that are spelt most like a word, the nearest first; case, blanks and signs count little.
+    """Return the known names spelt most like a word, the nearest first; case, blanks and signs count little.
 
     >>> nearest("Rdy %", ["%RUN", "%RDY", "DAVG/cmd"]), nearest("warmpup", ["warmup", "measure"])
     (['%RDY'], ['warmup'])
     """
-    from difflib import get_close_matches  # noqa: PLC0415  only for what is wrong
+    from difflib import get_close_matches  # noqa: PLC0415  only for mistakes
 
     plain: dict[str, str] = {}
     for one in known:
@@ -75,9 +75,9 @@ def _plain(word: object) -> str:
 
 
 def did_you_mean(word: object, known: Iterable[object], did: str = "did") -> str:
-    """A question about the nearest name, with a blank behind it; nothing if none is near.
+    """Return a question about the nearest name, with a blank behind it; empty if none is near.
 
-    `did`: its first word, in capitals at the beginning of a sentence.
+    `did`: its first word, with a capital at the beginning of a sentence.
 
     >>> did_you_mean("used_mzh", ["used_mhz", "util_pct"]), did_you_mean("power", ["used_mhz"])
     ("did you mean 'used_mhz'? ", '')
@@ -87,7 +87,7 @@ def did_you_mean(word: object, known: Iterable[object], did: str = "did") -> str
 
 
 def choose_from(word: object, known: Iterable[object]) -> str:
-    """What to take instead of a word: the nearest name, and all there are.
+    """Return a correction for a word: the nearest name, and all known ones.
 
     >>> choose_from("watt", ["watts", "joules"])
     "did you mean 'watts'? choose from watts, joules"
@@ -97,6 +97,6 @@ def choose_from(word: object, known: Iterable[object]) -> str:
 
 
 def check_known(what: str, word: str, known: Collection[str]) -> None:
-    """Refuse a word that is not known; `what` says what it names."""
+    """Refuse an unknown word; `what` is the kind of thing, for the message."""
     if word not in known:
         raise EsxparseError(f"unknown {what} {word!r}: {choose_from(word, known)}")

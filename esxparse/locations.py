@@ -1,7 +1,7 @@
-"""Where recordings are, without the secrets that lead there.
+"""Locations of recordings, without their secrets.
 
-A URL may hold a password, a signature or a token. `public` keeps the URL in memory and returns a text that is fit for
-pages, files and messages; `complete` gives the URL back to the code that connects. Other processes get it through
+A URL may hold a password, a signature or a token. `public` keeps the URL in memory and returns a text that is safe in
+pages, files and messages; `complete` returns the URL to the code that connects. Other processes get it through
 `environment` or with a pickled `Location`, never through an argument, a notebook or a file.
 """
 
@@ -25,10 +25,10 @@ _NEXT_URL: Final = re.compile(r"::(?=[A-Za-z][A-Za-z0-9+.-]*://)")
 _HOST: Final = re.compile(r"(?:[^:\[\]]*|\[[^\]]*\])(?::\d*)?")
 """A host with its port, as they precede the first `/`."""
 _NOT_UTF_8: Final = re.compile("[\ud800-\udfff]")
-"""Bytes of file names that are not UTF-8, as Python holds them."""
+"""Bytes of file names that are not UTF-8, as Python represents them."""
 _MASKED: Final = re.compile(r"\*\*\*\d*")
 _SHORTEST: Final = 4
-"""Characters of a secret that is searched for in texts: a shorter one would be found everywhere."""
+"""Fewest characters of a secret to search for in texts: a shorter one would be found everywhere."""
 _KEYS: Final = re.compile(
     r"AWS_(SECRET_ACCESS_KEY|SESSION_TOKEN|ACCESS_KEY_ID)|AZURE_\w*(KEY|TOKEN|SECRET)|GOOGLE_SERVICE_ACCOUNT_KEY"
     r"|ESXPARSE_BMC_PASSWORD"
@@ -38,7 +38,7 @@ _IN_TEXT: Final = re.compile(
     r"(?P<scheme>(?<![\w+.-])[A-Za-z][A-Za-z0-9+.-]+:[/\\]{1,8}|(?<![\w:/\\.])//(?=[^\s/@:]+:[^\s/@]*@))"
     r"(?P<rest>[^\s'\"<>]*[^\s'\"<>.,:;)\]}])"
 )
-"""A URL in a text, without the punctuation behind it; slashes are lost where a path is made of it."""
+"""A URL in a text, without the punctuation behind it; a URL turned into a path loses slashes."""
 _BASIC: Final = re.compile(r"(?i)\b(basic) ([A-Za-z0-9+/_-]{4,}={0,2})")
 _BEARER: Final = re.compile(r"(?i)\b(bearer) [\w.~+/=-]{8,}")
 
@@ -52,7 +52,7 @@ class Location(str):
     __slots__ = ()
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Restores the URL in the process that loads the pickle."""
+        """Restore the URL in the process that loads the pickle."""
         return _restored, (str(self), complete(self))
 
 
@@ -97,12 +97,12 @@ def public(where: str) -> str:
 
 
 def complete(where: str) -> str:
-    """Return the URL of a public text: what a connection needs. Any other text is returned as it is."""
+    """Return the URL of a public text, for a connection. Any other text is returned as it is."""
     return _complete.get(where, where)
 
 
 def is_incomplete(where: str) -> bool:
-    """Whether a text lost its secrets: it was read from a page or a file, and this process never had the URL."""
+    """Return whether a text lost its secrets: read from a page or a file, in a process that never had the URL."""
     return where not in _complete and bool(is_url(where) and _MASKED.search(where))
 
 
@@ -112,13 +112,13 @@ def carried(locations: Iterable[str]) -> dict[str, str]:
 
 
 def environment(locations: Iterable[str]) -> dict[str, str]:
-    """Return the environment variable that lets a child process open these locations; nothing if none is secret."""
+    """Return the environment variable that lets a child process open these locations; empty if none is secret."""
     known = carried(locations)
     return {VARIABLE: json.dumps(known)} if known else {}
 
 
 def adopt(known: Mapping[str, str]) -> None:
-    """Learn what `carried` returned in another process."""
+    """Add the URLs that `carried` returned in another process."""
     for text, url in known.items():
         _complete[text] = url
         _secrets.update(_found(url))
@@ -127,8 +127,8 @@ def adopt(known: Mapping[str, str]) -> None:
 def scrubbed(text: str) -> str:
     """Return a text of a library or a server without secrets.
 
-    These are the secrets of URLs that this process knows, keys in its environment, and what any other URL or
-    authorization header in the text holds: a redirect, a proxy, an account of a netrc file.
+    It removes secrets of URLs that this process knows, keys in its environment, and secrets in any other URL or
+    authorization header of the text: a redirect, a proxy, an account of a netrc file.
 
     >>> scrubbed("moved to https://ann:pass@nas/a?sig=1, with Basic YW5uOnBhc3M=")
     'moved to https://***@nas/a?***, with Basic ***'
@@ -159,7 +159,7 @@ def _without_secrets(found: re.Match[str]) -> str:
 
 
 def _without_account(found: re.Match[str]) -> str:
-    """Basic authentication without its account; two words of a sentence stay."""
+    """Return Basic authentication without its account; two words of a sentence stay."""
     try:
         plain = base64.b64decode(found[2], altchars=b"-_" if {"-", "_"} & {*found[2]} else None, validate=True)
     except ValueError:
@@ -168,7 +168,7 @@ def _without_account(found: re.Match[str]) -> str:
 
 
 def _parts(where: str) -> list[tuple[str, str, str, str, str]]:
-    """Scheme, user and password, host and path, query, fragment of each URL of a chain."""
+    """Return scheme, user and password, host and path, query, fragment of each URL of a chain."""
     found = []
     for one in _NEXT_URL.split(where):
         match = is_url(one)
@@ -186,7 +186,7 @@ def _parts(where: str) -> list[tuple[str, str, str, str, str]]:
 
 
 def _found(where: str) -> Iterator[str]:
-    """The secrets in a URL, decoded: passwords (also as Basic authentication), values of queries and fragments."""
+    """Yield the secrets in a URL, decoded: passwords (also as Basic authentication), query values and fragments."""
     for _, user, _, *behind in _parts(where):
         if user:
             yield unquote(user.partition(":")[2] or user)
@@ -197,7 +197,7 @@ def _found(where: str) -> Iterator[str]:
 
 def _masked(where: str, mask: str) -> str:
     def hidden(secret: str, before: str = "", behind: str = "") -> str:
-        # What is masked stays as it is: its number tells two URLs apart.
+        # A masked part stays as it is: its number distinguishes two URLs.
         return f"{before}{secret if _MASKED.fullmatch(secret) else mask}{behind}" if secret else ""
 
     return "::".join(
@@ -207,7 +207,7 @@ def _masked(where: str, mask: str) -> str:
 
 
 def inherit() -> None:
-    """Learn what the parent process passed on; nothing that this process starts inherits it by accident."""
+    """Adopt the parent process's locations; removes the variable, so that no child inherits it by accident."""
     adopt(json.loads(os.environ.pop(VARIABLE, "{}")))
 
 

@@ -1,4 +1,4 @@
-"""Planners, as people call them: `ex.plan.replication(vms=15, size=102_400, rate=901, change=5, rpo=15)`.
+"""Planners, ready to call: `ex.plan.replication(vms=15, size=102_400, rate=901, change=5, rpo=15)`.
 
 >>> from esxparse import plan
 >>> found = plan.replication(vms=15, size=102_400, rate={"local": 901, "routed": 440}, change=5, rpo=15)
@@ -32,4 +32,4 @@ raid: Final = Planner("raid", _raid.answer)
 pci: Final = Planner("pci", _pci.answer)
 
 PLANNERS: Final = {one.name: one for one in (replication, power, wan, consolidation, dense_mode, raid, pci)}
-"""By the name that the command line takes."""
+"""By their names on the command line."""

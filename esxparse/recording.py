@@ -1,4 +1,4 @@
-"""Recording: what every reader returns."""
+"""`Recording`, the result of every reader."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Severity = Literal["info", "warning"]
 
 _VMS_SHOWN = 20
 _WHOLE_FROM = 100
-"""VMs named in a summary; `meta["vms"]` has them all."""
+"""`_VMS_SHOWN`: most VMs in a summary; `meta["vms"]` has them all."""
 
 
 @dataclass(frozen=True)
 class Note:
-    """Something odd in a file, and what the reader did about it."""
+    """Something odd in a file, and how the reader handled it."""
 
     message: str
     line: int | None = None
@@ -33,14 +33,14 @@ class Note:
     severity: Severity = "info"
     """`warning`: something could not be used. `info`: it was repaired, or is only worth knowing."""
     unused: int = field(default=0, compare=False, repr=False)
-    """Lines of the file that it says are left out."""
+    """Number of lines that the note reports as left out."""
     rows: int = field(default=0, compare=False, repr=False)
-    """Rows of samples that are missing from the tables because of this."""
+    """Rows of samples missing from the tables for this reason."""
     free_text: frozenset[int] = field(default=frozenset(), compare=False, repr=False)
     """Lines of the file that belong to a value such as a command, whatever they look like."""
 
     def __str__(self) -> str:
-        """The note with its place, as the command line prints it."""
+        """Return the note with its place, as the command line prints it."""
         place = ", ".join(
             f"{name} {number}" for name, number in (("line", self.line), ("column", self.column)) if number is not None
         )
@@ -53,7 +53,7 @@ def _frozen(mapping: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def printable(text: str) -> str:
-    r"""`text` without control characters: names come from files, and a terminal acts on escape sequences.
+    r"""Return `text` without control characters: names come from files, and a terminal acts on escape sequences.
 
     >>> printable("web 01"), printable("web\x1b[31m"), printable("web\u202e10")
     ('web 01', 'web\ufffd[31m', 'web\ufffd10')
@@ -64,17 +64,17 @@ def printable(text: str) -> str:
 
 
 def as_html(text: str) -> str:
-    """Printable text as HTML."""
+    """Return printable text as HTML."""
     return html.escape(printable(text))
 
 
 def as_markdown(text: str) -> str:
-    """Printable text as Markdown, in which nothing has a meaning of its own."""
+    """Return printable text as Markdown, with special characters escaped."""
     return "".join(f"\\{one}" if one in "\\`*_[]<>#|" else one for one in printable(text))
 
 
 def counted(count: int, thing: str) -> str:
-    """A number of things in words.
+    """Return a number of things in words.
 
     >>> counted(1, "row"), counted(1200, "row")
     ('1 row', '1,200 rows')
@@ -93,7 +93,7 @@ def first_few(names: Sequence[str], most: int, *, separator: str = ", ") -> str:
 
 
 def figure(value: float) -> str:
-    """A number with three digits, or with all of those before the point.
+    """Return a number with three digits, or with all digits before the point.
 
     >>> figure(0.01234), figure(-1677.4)
     ('0.0123', '-1,677')
@@ -116,9 +116,9 @@ class Notes(tuple[Note, ...]):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Recording:
-    """One raw recording, read: lazy tables, facts about it, and notes on what was odd.
+    """One raw recording, read: lazy tables, facts about it, and notes on anything odd.
 
-    Nothing is dropped silently: `notes` lists whatever a reader could not use.
+    Nothing is dropped silently: `notes` lists everything that a reader could not use.
     """
 
     format: str
@@ -136,7 +136,7 @@ class Recording:
         object.__setattr__(self, "meta", _frozen(self.meta))
         object.__setattr__(self, "notes", Notes(self.notes))
 
-    # Attached by `esxparse.attached`: this module must not import what they need.
+    # Attached by `esxparse.attached`: this module must not import their modules.
     __getitem__: ClassVar[Callable[..., pl.LazyFrame]]
     derived: ClassVar[property]
     missing: ClassVar[Callable[..., pl.DataFrame]]
@@ -160,11 +160,11 @@ class Recording:
         return Recording, (self.format, self.source, dict(self.tables), dict(self.meta), self.notes)
 
     def losses(self) -> list[str]:
-        """The notes on rows that are missing from the tables, each with the file's name."""
+        """Return the notes on rows that are missing from the tables, each with the file's name."""
         return [f"{self.source}: {note}" for note in self.notes if note.rows]
 
     def facts(self) -> list[tuple[str, str]]:
-        """The known facts of `meta` as text: name and value."""
+        """Return the known facts of `meta` as text: name and value."""
         meta = self.meta
         facts = [("file", self.source), ("format", self.format)]
         for key in ("host", "release"):

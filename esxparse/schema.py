@@ -12,7 +12,7 @@ import polars as pl
 Schema = dict[str, pl.DataType]
 
 TIME: Final = pl.Datetime("us", "UTC")
-"""Of every time in a table."""
+"""The type of every time in a table."""
 TYPES: Final[Mapping[str, pl.DataType]] = {
     "i64": pl.Int64(),
     "f64": pl.Float64(),
@@ -22,11 +22,11 @@ TYPES: Final[Mapping[str, pl.DataType]] = {
     "local": pl.Datetime("us"),
     "list of i64": pl.List(pl.Int64()),
 }
-"""Types by the names that docstrings of readers use; `local` is a time by a clock whose zone nobody knows."""
+"""Types by their names in docstrings of readers; `local` is a time by a clock of unknown zone."""
 
 
 def schema(text: str) -> Schema:
-    """Columns and their types, written as `names type, names type`.
+    """Return columns and their types, written as `names type, names type`.
 
     >>> schema("run i64, test unit str")
     {'run': Int64, 'test': String, 'unit': String}
@@ -36,6 +36,6 @@ def schema(text: str) -> Schema:
 
 
 def listed(package: str, file: str = "columns.csv") -> list[list[str]]:
-    """The rows of a file of a package of ours, without its titles."""
+    """Return the rows of a file of a package of ours, without its titles."""
     lines = (files(package) / file).read_text(encoding="utf-8").splitlines()
     return list(csv.reader(lines))[1:]

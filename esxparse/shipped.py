@@ -1,6 +1,6 @@
-"""Where the files that travel with the package are: templates and datasets.
+"""The files that travel with the package: templates and datasets.
 
-In the source tree both stand at the top, beside `esxparse/`; in an installed wheel they are the data packages
+In the source tree both are at the top, beside `esxparse/`; in an installed wheel they are the data packages
 `esxparse.templates` and `esxparse.datasets`. An editable install has only the former.
 """
 
@@ -25,22 +25,22 @@ def _find(name: str, sample: str) -> Path:
 
 
 def templates_dir() -> Path:
-    """Directory of the report templates (`*.ipynb`)."""
+    """Return the directory of the report templates (`*.ipynb`)."""
     return _find("templates", "*.ipynb")
 
 
 def datasets_dir() -> Path:
-    """Directory of the bundled recordings, one folder for each."""
+    """Return the directory of the bundled recordings, one folder for each."""
     return _find("datasets", "*/README.md")
 
 
 def is_checkout() -> bool:
-    """Whether this is a source tree (or an editable install of one), and not an installed wheel."""
+    """Return whether this is a source tree (or an editable install of one), and not an installed wheel."""
     return not (_PACKAGE / "datasets").is_dir()
 
 
 def simulator() -> ModuleType:
-    """The package `esxparse_simulator`.
+    """Return the package `esxparse_simulator`.
 
     Raises:
         EsxparseError: It is not installed.

@@ -1,7 +1,7 @@
-"""Tables for notebooks: HTML without a script, so that it shows wherever outputs are not trusted.
+"""Tables for notebooks: HTML without a script, so that it shows even if outputs are not trusted.
 
-JupyterLab sorts them by a click on a heading, which is the work of our extension (`labextension/`); elsewhere they stay
-in the order in which they were made.
+In JupyterLab our extension (`labextension/`) sorts them by a click on a heading; elsewhere they stay in their original
+order.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _CELL: Final = 'style="text-align:left;vertical-align:top"'
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; `heads` and the cells of `rows` are HTML."""
+    """Return a table; `heads` and the cells of `rows` are HTML."""
     head = "".join(f"<th {_CELL}>{one}</th>" for one in heads)
     body = "".join(f"<tr>{''.join(f'<td {_CELL}>{cell}</td>' for cell in row)}</tr>" for row in rows)
     return (
@@ -25,7 +25,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 class _Shown(pl.LazyFrame):
-    """A lazy table with a page of its own. What is made of it is a lazy table like any other."""
+    """A lazy table with a page of its own. Queries on it return ordinary lazy tables."""
 
     page: Callable[[pl.LazyFrame], str] | None = None
 
@@ -34,7 +34,7 @@ class _Shown(pl.LazyFrame):
 
 
 def shown_as(frame: pl.LazyFrame, page: Callable[[pl.LazyFrame], str]) -> pl.LazyFrame:
-    """Return the table, which a notebook shows as what `page` makes of it instead of a query plan."""
+    """Return the table, which a notebook shows as the result of `page` instead of a query plan."""
     made = _Shown.__new__(_Shown)
     made._ldf = frame._ldf  # noqa: SLF001 (as polars makes its own)
     made.page = page

@@ -1,7 +1,7 @@
-"""Where output may go: one rule for every command and function that writes.
+"""Permitted places for output: one rule for every command and function that writes.
 
 - An input is never overwritten, not even by another name, through a link, or in an input directory.
-- Functions replace existing files unless told not to. Commands do so only with `--force`, or if the file is of the same
+- Functions replace existing files by default. Commands do so only with `--force`, or if the file is of the same
   kind and written by esxparse (a report, a table of a study).
 - Devices and pipes (`/dev/stdout`) are written to directly.
 - Whether a place can be written is checked before any work, and a file appears once it is complete.
@@ -27,7 +27,7 @@ PAGE_MARK = b'<meta name="generator" content="esxparse">'
 """Near the beginning of every page that esxparse writes."""
 
 _STREAMS = frozenset(map(Path, ("/dev", "/dev/fd", "/proc/self/fd")))
-"""Directories that name the open files of a process."""
+"""Directories that list the open files of a process."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Target:
     """A checked place for output."""
 
     path: Path
-    """As it was named."""
+    """As the caller wrote it."""
     mode: int | None
     """Permissions of the file that it replaces."""
     replace: bool
@@ -45,7 +45,7 @@ class Target:
 
     @contextmanager
     def open(self, *, buffering: int = -1) -> Iterator[BinaryIO]:
-        """A stream to it; the file appears once it is complete.
+        """Yield a stream to it; the file appears once it is complete.
 
         Raises:
             EsxparseError: It cannot be written, or another run has written it meanwhile.
@@ -65,7 +65,7 @@ class Target:
             raise _unwritable(self.path, error.strerror or error) from None
 
     def write(self, content: bytes) -> None:
-        """Puts `content` there.
+        """Write `content` to it.
 
         Raises:
             EsxparseError: As `open`.
@@ -83,14 +83,14 @@ def _unwritable(path: Path, why: object) -> EsxparseError:
 
 
 def _stat(path: str | os.PathLike[str]) -> os.stat_result | None:
-    """What is there; None if nothing is, or if it cannot be a file name (a URL)."""
+    """Return the status of a path; None if nothing exists, or if it cannot be a file name (a URL)."""
     with suppress(OSError, ValueError):
         return os.stat(path)  # noqa: PTH116  a name may be no path
     return None
 
 
 def _names(given: str | os.PathLike[str]) -> Iterator[str]:
-    """A file by its name, and the bundle that `bundle.tgz:member` is in."""
+    """Yield a file by its name, and the bundle that `bundle.tgz:member` is in."""
     name = os.fspath(given)
     yield name
     for place, char in enumerate(name):
@@ -99,12 +99,12 @@ def _names(given: str | os.PathLike[str]) -> Iterator[str]:
 
 
 def refuse_inputs(output: object, inputs: Iterable[Input], there: os.stat_result | None) -> None:
-    """Refuses output that would overwrite an input.
+    """Refuse output that would overwrite an input.
 
     Args:
-        output: What messages call it.
-        inputs: What is read.
-        there: What the output path holds now.
+        output: Its name for messages.
+        inputs: The inputs.
+        there: Status of the output path now.
 
     Raises:
         EsxparseError: It would.
@@ -119,7 +119,7 @@ def refuse_inputs(output: object, inputs: Iterable[Input], there: os.stat_result
 
 
 def _is_within(path: Path, inputs: Iterable[Input]) -> bool:
-    """Whether a file lies in a directory that is read."""
+    """Return whether a file lies in an input directory."""
     real = path.resolve()
     folders = (Path(given) for given in inputs if not isinstance(given, os.stat_result))
     return any(_is_folder(folder) and real.is_relative_to(folder.resolve()) for folder in folders)
@@ -137,16 +137,16 @@ def target(
     replace: bool = True,
     ours: Callable[[Path], bool] = lambda _: False,
 ) -> Target:
-    """A place for output, checked before anything is computed.
+    """Return a place for output, checked before anything is computed.
 
     Args:
-        output: The path asked for.
-        inputs: What is read: files, directories, `bundle:member`, URLs, or what an open stream is.
+        output: The requested path.
+        inputs: The inputs: files, directories, `bundle:member`, URLs, or the status of an open stream.
         replace: Whether any existing file may be replaced.
         ours: Whether an existing file is of the same kind and written by esxparse.
 
     Raises:
-        EsxparseError: Output may not, or cannot, go there.
+        EsxparseError: Output may not, or cannot, be written to it.
     """
     path = Path(output).expanduser()
     inputs = tuple(inputs)

@@ -1,7 +1,7 @@
-"""Files and directories that are written whole or not at all, even if the program is killed, and names held by one run.
+"""Files and directories written whole or not at all, even if the program is killed, and names claimed by one run.
 
-A file being written holds a lock, which ends with the process. So the next run can tell what a killed run left behind
-from what another is still writing, even on a shared disk, and removes the former.
+A file being written holds a lock, which ends with the process. So the next run can distinguish leftovers of a killed
+run from files that another run is still writing, even on a shared disk, and removes the leftovers.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ _PREFIX = "esxparse-"
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _FULL = os.strerror(errno.ENOSPC)
 _ROOM = 16 << 20
-"""Bytes that may be free on a disk on which the next piece of a file found no room."""
+"""If fewer bytes than this are free, a failed write counts as a full disk."""
 _NAME_BYTES = 120
 """Bytes of a name kept in the names of working files: file systems allow 255."""
 
 if sys.platform == "win32":
 
     def _locked(_file: int) -> bool:
-        """Windows keeps others out of open files anyway."""
+        """Return True: Windows keeps others out of open files anyway."""
         return True
 
 else:
     import fcntl
 
     def _locked(file: int) -> bool:
-        """Locks an open file; False if another process holds it. True on file systems without locks."""
+        """Lock an open file; return False if another process holds it, True on file systems without locks."""
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -53,14 +53,14 @@ else:
 
 
 def short_name(name: str) -> str:
-    """As much of a name as fits into the name of a working file."""
+    """Return as much of a name as fits into the name of a working file."""
     while len(os.fsencode(name)) > _NAME_BYTES:
         name = name[:-1]
     return name
 
 
 def _is_still(file: int, path: Path) -> bool:
-    """Whether the open file is the one at `path`: another run may have cleared it before it was locked."""
+    """Return whether the open file is still the one at `path`: another run may have cleared it before it was locked."""
     with suppress(OSError):
         return os.path.samestat(os.fstat(file), path.stat())
     return False
@@ -68,9 +68,9 @@ def _is_still(file: int, path: Path) -> bool:
 
 @contextmanager
 def _left(lock: Path) -> Iterator[bool]:
-    """Whether nobody else holds this lock any more; False if we may not open it. It is ours until the end of the block.
+    """Yield whether nobody else holds this lock any more; False if we may not open it. The block holds the lock.
 
-    What is removed is removed under its lock: its next owner may have made it and not locked it yet.
+    Remove files under their lock: the next owner may have created one and not locked it yet.
     """
     if sys.platform == "win32":
         yield False
@@ -91,7 +91,7 @@ def _left(lock: Path) -> Iterator[bool]:
 
 
 def _clear_parts(folder: Path) -> None:
-    """Removes unfinished files of killed runs from a directory."""
+    """Remove unfinished files of killed runs from a directory."""
     with suppress(OSError):
         for left in folder.glob(f".*{_PART}"):
             with _left(left) as ours:
@@ -103,11 +103,11 @@ def _clear_parts(folder: Path) -> None:
 def whole_file(
     target: Path, *, mode: int | None = None, buffering: int = -1, replace: bool = True
 ) -> Iterator[BinaryIO]:
-    """A file that takes the target's place once it is complete, and is removed if it never is.
+    """Yield a file that takes the target's place once it is complete, and is removed if it never is.
 
     Args:
-        target: Where it goes.
-        mode: Who may read and write it; by default everybody whom the umask of the process allows.
+        target: The final path.
+        mode: Permissions; by default everything that the umask of the process allows.
         buffering: As in `open`.
         replace: Whether it may replace a file that exists by then.
 
@@ -179,11 +179,11 @@ class Scratch:
         self._end = weakref.finalize(self, _remove, self.path, file)
 
     def __enter__(self) -> Path:
-        """The directory."""
+        """Return the directory."""
         return self.path
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        """Removes it.
+        """Remove the directory.
 
         Raises:
             EsxparseError: The block failed because its disk is full.
@@ -196,12 +196,12 @@ class Scratch:
 
 
 def clear_temporary() -> None:
-    """Removes the temporary directories of processes that were killed; of those that run none."""
+    """Remove the temporary directories of killed processes."""
     _clear_scratch(Path(tempfile.gettempdir()), _PREFIX)
 
 
 def _clear_scratch(above: Path, prefix: str) -> None:
-    """Removes the directories that killed runs of this user have left."""
+    """Remove the leftover directories of killed runs of this user."""
     with suppress(OSError):
         for left in above.iterdir():
             if left.name.startswith(prefix) and _is_own(left):
@@ -234,7 +234,7 @@ def _remove(folder: Path, lock: int) -> None:
 
 @contextmanager
 def claimed(target: Path) -> Iterator[bool]:
-    """Claims the name `target` against other runs; False if another run holds it.
+    """Claim the name `target` against other runs; yield False if another run holds it.
 
     Raises:
         OSError: The claim cannot be written beside it.
@@ -255,6 +255,6 @@ def claimed(target: Path) -> Iterator[bool]:
 
 
 def sha256(path: Path) -> str:
-    """The fingerprint of a file, in hexadecimal digits."""
+    """Return the fingerprint of a file, in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

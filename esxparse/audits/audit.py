@@ -21,7 +21,7 @@ from esxparse.recording import Recording, printable
 
 STATUSES: Final[tuple[Status, ...]] = ("not met", "unknown", "met")
 VERSION: Final = 1
-"""Of the JSON."""
+"""Version of the JSON."""
 _TITLE: Final = "Configuration audit"
 _HOST: Final = "host"
 
@@ -37,9 +37,9 @@ class Judged:
     """`host`, or the name of the VM."""
     status: Status
     evidence: str
-    """Values with file and line, or what is missing."""
+    """Values with file and line, or the missing facts."""
     next: str
-    """What to do; empty unless the item is not met."""
+    """Advice; empty unless the item is not met."""
     source: str
 
 
@@ -62,13 +62,13 @@ class Audit(Sequence[Judged]):
         return f"{', '.join(f'{counts[status]} {status}' for status in STATUSES)} of {len(self)} items."
 
     def frame(self) -> pl.DataFrame:
-        """One row per item, with the fields of `Judged` (str)."""
+        """Return one row per item, with the fields of `Judged` (str)."""
         return pl.DataFrame(
             [asdict(one) for one in self.judged], schema=dict.fromkeys(Judged.__dataclass_fields__, pl.String)
         )
 
     def sections(self) -> list[Section]:
-        """What every form shows: a table for each status, those not met first."""
+        """Return the sections of every form of output: a table for each status, starting with "not met"."""
         return [Section("Verdict", ("",), [(self.verdict,)]), *filter(lambda one: one.rows, self._by_status())]
 
     def _by_status(self) -> Iterator[Section]:
@@ -79,7 +79,7 @@ class Audit(Sequence[Judged]):
             yield Section(status[0].upper() + status[1:], heads, cells)
 
     def text(self) -> str:
-        """Everything for a terminal, an item in a few lines."""
+        """Return everything as text for a terminal, an item in a few lines."""
         lines = [f"{_TITLE}: {self.verdict}"]
         for status in STATUSES:
             for one in (row for row in self.judged if row.status == status):
@@ -89,11 +89,11 @@ class Audit(Sequence[Judged]):
         return "\n".join(map(printable, lines))
 
     def markdown(self) -> str:
-        """Everything as Markdown."""
+        """Return everything as Markdown."""
         return markdown_of(_TITLE, self.sections())
 
     def json(self) -> str:
-        """Everything as JSON."""
+        """Return everything as JSON."""
         found = {"version": VERSION, "verdict": self.verdict, "items": [asdict(one) for one in self.judged]}
         return json.dumps(found, ensure_ascii=False, indent=2)
 
@@ -111,7 +111,7 @@ def audit(files: Sequence[Recording | str | os.PathLike[str]], *, connection_ser
         files: Recordings or paths of one host: .vmx files, outputs of esxcli and vim-cmd, esxtop captures.
         connection_servers: Names of the VMs that run View Connection Server.
 
-    What no file says is unknown, never met. A setting that is not written counts as its documented default.
+    Facts in no file are unknown, never met. A setting that is not in a file has its documented default.
 
     Raises EsxparseError: A file cannot be read, has nothing to audit, or contradicts another; or a connection server
         has no .vmx.
@@ -130,7 +130,7 @@ def audit(files: Sequence[Recording | str | os.PathLike[str]], *, connection_ser
 
 
 def _judge(item: Item, found: Evidence, connection_servers: Sequence[str]) -> Iterator[Judged]:
-    """The item for the host, or for each VM it is about."""
+    """Yield the item for the host, or for each VM it is about."""
     for machine in _subjects(item, found, connection_servers):
         verdict = CHECKS[item.check](found, machine) if item.check else _by_setting(item, found, machine)
         subject = machine.name if machine else _HOST if item.subject == _HOST else "any VM"
@@ -139,7 +139,7 @@ def _judge(item: Item, found: Evidence, connection_servers: Sequence[str]) -> It
 
 
 def _subjects(item: Item, found: Evidence, connection_servers: Sequence[str]) -> list[Machine | None]:
-    """The VMs that an item is about; None for the host, and for VMs if no .vmx is given."""
+    """Return the VMs that an item is about; None for the host, and for VMs if no .vmx is given."""
     if item.subject == _HOST:
         return [None]
     if item.subject == "vm":
@@ -148,7 +148,7 @@ def _subjects(item: Item, found: Evidence, connection_servers: Sequence[str]) ->
 
 
 def _by_setting(item: Item, found: Evidence, machine: Machine | None) -> Verdict:
-    """An item that a setting decides; of several (adapters), all have to meet it."""
+    """Judge an item that a setting decides; if there are several settings (adapters), all have to meet it."""
     if item.subject == _HOST:
         facts = found.settings.get(item.setting.lower(), [])
         if not facts:

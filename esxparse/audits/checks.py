@@ -27,9 +27,9 @@ _LAST_OLD_FAMILY: Final = 15
 """Intel's NetBurst."""
 _GREYHOUND: Final = 0x10
 _HOST_TOPOLOGY: Final = (6, 5)
-"""Since then cores per socket do not shape the nodes of a guest (vSphere Resource Management)."""
+"""Since this release cores per socket do not shape the nodes of a guest (vSphere Resource Management)."""
 _HEAVY_IOPS: Final = 1000.0
-"""Mean I/Os per second of all VMs below which no VM is a heavy one; chosen here, as the next two."""
+"""Mean I/Os per second of all VMs below which no VM counts as heavy; our choice, like the next two limits."""
 _ONE_VM_SHARE: Final = 0.8
 _FAST_TIMER_PER_S: Final = 900.0
 
@@ -50,7 +50,7 @@ def _judged(met: bool, evidence: object) -> Verdict:
 
 
 def release_of(found: Evidence) -> tuple[tuple[int, int], Fact] | None:
-    """The lowest release that the host can be; None if nothing bounds it from below."""
+    """Return the lowest release that the host can be; None if nothing bounds it from below."""
     fact = found.hardware.get("release")
     number = re.search(r"(\d+)\.(\d+)", fact.value) if fact else None
     if fact is None or number is None or re.search(r"earlier|before|up to", fact.value):
@@ -59,7 +59,7 @@ def release_of(found: Evidence) -> tuple[tuple[int, int], Fact] | None:
 
 
 def release_has_vpmc(found: Evidence, _: Machine | None) -> Verdict:
-    """ESXi 5.1 or later."""
+    """Judge whether the release is ESXi 5.1 or later."""
     release = release_of(found)
     if release is None:
         return _unknown("no release: give `esxcli system version get`")
@@ -67,7 +67,7 @@ def release_has_vpmc(found: Evidence, _: Machine | None) -> Verdict:
 
 
 def cpu_has_vpmc(found: Evidence, _: Machine | None) -> Verdict:
-    """Intel Nehalem, AMD family 10h, or later."""
+    """Judge whether the CPU is Intel Nehalem, AMD family 10h, or later."""
     facts = [found.hardware.get(name) for name in ("vendor", "family", "model_number")]
     vendor, family, model = (fact.value if fact else None for fact in facts)
     if vendor is None or family is None or model is None:
@@ -82,14 +82,14 @@ def cpu_has_vpmc(found: Evidence, _: Machine | None) -> Verdict:
 
 
 def without_evc(found: Evidence, _: Machine | None) -> Verdict:
-    """No EVC mode."""
+    """Judge whether EVC is off."""
     if found.evc is None:
         return _unknown("no EVC mode: give `vim-cmd hostsvc/hostsummary`")
     return _judged(found.evc.value == "none", found.evc)
 
 
 def _node(found: Evidence) -> tuple[int, float] | None:
-    """Cores and MiB of a node, if nodes are alike."""
+    """Return cores and MiB of a node, if nodes are alike."""
     cores, nodes = found.hardware_number("cores"), found.hardware_number("numa_nodes")
     memory = found.hardware_number("memory_bytes")
     if not cores or not nodes or not memory:
@@ -101,7 +101,7 @@ _NO_NODES: Final = "no cores, nodes or memory of the host: give `esxcli hardware
 
 
 def _fit(found: Evidence, machine: Machine) -> tuple[numa.NodeFit, str] | None:
-    """How a VM lies on the nodes, with the numbers in words."""
+    """Return how a VM fits the nodes, with the numbers in words."""
     node = _node(found)
     vcpus, memory = machine.meta.get("numvcpus"), machine.meta.get("memsize_mib")
     if node is None or not vcpus or not memory:
@@ -111,7 +111,7 @@ def _fit(found: Evidence, machine: Machine) -> tuple[numa.NodeFit, str] | None:
 
 
 def fits_nodes(found: Evidence, machine: Machine | None) -> Verdict:
-    """One node, or a release that splits wide VMs."""
+    """Judge whether a VM fits in one node, or the release splits wide VMs."""
     fit = _fit(found, machine) if machine else None
     if fit is None:
         return _unknown(_NO_NODES)
@@ -125,7 +125,7 @@ def fits_nodes(found: Evidence, machine: Machine | None) -> Verdict:
 
 
 def sees_nodes(found: Evidence, machine: Machine | None) -> Verdict:
-    """Virtual NUMA for a VM that is wider than a node."""
+    """Judge whether a VM that is wider than a node has virtual NUMA."""
     fit = _fit(found, machine) if machine else None
     if machine is None or fit is None:
         return _unknown(_NO_NODES)
@@ -150,7 +150,7 @@ def sees_nodes(found: Evidence, machine: Machine | None) -> Verdict:
 
 
 def sockets_fit_nodes(found: Evidence, machine: Machine | None) -> Verdict:
-    """At most the cores of a node in a virtual socket."""
+    """Judge whether a virtual socket has at most the cores of a node."""
     node = _node(found)
     per_socket = machine.meta.get("cores_per_socket") if machine else None
     if machine is None or node is None or per_socket is None:
@@ -173,7 +173,7 @@ def _is_on(machine: Machine, key: str) -> bool:
 
 
 def latency_is_reserved(found: Evidence, machine: Machine | None) -> Verdict:
-    """All CPU and memory for a VM of high latency sensitivity."""
+    """Judge whether a VM of high latency sensitivity has all its CPU and memory reserved."""
     if machine is None:
         return _unknown("no .vmx")
     fact = machine.settings.get("sched.cpu.latencysensitivity")
@@ -185,12 +185,12 @@ def latency_is_reserved(found: Evidence, machine: Machine | None) -> Verdict:
     reserved = _number(machine, "sched.cpu.min") or 0, _number(machine, "sched.mem.min") or 0
     whole_memory = reserved[1] >= memory or _is_on(machine, "sched.mem.pin")
     words = f"{reserved[0]:,} of {vcpus * mhz:,.0f} MHz and {reserved[1]:,} of {memory:,} MiB reserved"
-    # The reservation is entered by hand, from a frequency that is rounded.
+    # The reservation is entered by hand, from a rounded frequency.
     return _judged(reserved[0] >= 0.99 * vcpus * mhz and whole_memory, f"{fact}; {words}")
 
 
 def _over_time(rec: Recording | None, columns: tuple[str, ...], value: pl.Expr) -> list[tuple[str, float]]:
-    """The mean of a value of each VM over time, the highest first; empty without a capture that has it."""
+    """Return the mean of a value of each VM over time, the highest first; empty without a capture that has it."""
     if rec is None:
         return []
     try:
@@ -212,7 +212,7 @@ _NO_CAPTURE: Final = "no esxtop capture with this counter"
 
 
 def io_vm_is_pinned(found: Evidence, _: Machine | None) -> Verdict:
-    """Affinity of the only VM with heavy I/O."""
+    """Judge whether the only VM with heavy I/O has an affinity."""
     if found.hardware_number("numa_nodes") == 1:
         return Verdict("met", f"{found.hardware['numa_nodes']}: no node to pin to")
     loads = _over_time(found.capture, ("vdisk_iops",), pl.col("vdisk_iops"))
@@ -232,7 +232,7 @@ def io_vm_is_pinned(found: Evidence, _: Machine | None) -> Verdict:
 
 
 def nothing_withheld(found: Evidence, _: Machine | None) -> Verdict:
-    """%MLMTD of 0."""
+    """Judge whether %MLMTD is 0."""
     waits = _over_time(found.capture, ("max_limited_pct",), pl.col("max_limited_pct"))
     if not waits:
         return _unknown(_NO_CAPTURE)
@@ -241,7 +241,7 @@ def nothing_withheld(found: Evidence, _: Machine | None) -> Verdict:
 
 
 def timers_are_slow(found: Evidence, _: Machine | None) -> Verdict:
-    """Timers of each vCPU."""
+    """Judge the timers per second of each vCPU."""
     rates = _over_time(found.capture, ("timers_per_s", "vcpus"), pl.col("timers_per_s") / pl.col("vcpus"))
     if not rates:
         return _unknown(_NO_CAPTURE)
@@ -250,14 +250,14 @@ def timers_are_slow(found: Evidence, _: Machine | None) -> Verdict:
 
 
 def several_mounts(found: Evidence, _: Machine | None) -> Verdict:
-    """More than one mounted NFS volume."""
+    """Judge whether more than one NFS volume is mounted."""
     if found.volumes is None:
         return _unknown("no list of volumes: give `esxcli storage nfs list`")
     return _judged(len(found.volumes) > 1, "; ".join(map(str, found.volumes)) or "no volume is mounted")
 
 
 def heap_is_unknown(_: Evidence, machine: Machine | None) -> Verdict:
-    """Nothing outside of the guest shows its heap."""
+    """Return unknown: nothing outside the guest shows its heap."""
     return _unknown(
         f"the heap is set in the guest of {machine.name if machine else 'the VM'}: see what its installer did"
     )
@@ -280,4 +280,4 @@ CHECKS: Final[dict[str, Callable[[Evidence, Machine | None], Verdict]]] = {
         heap_is_unknown,
     )
 }
-"""By the name that items.toml has."""
+"""By their names in items.toml."""

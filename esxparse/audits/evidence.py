@@ -1,4 +1,4 @@
-"""What files say about a host and its VMs: settings with their places, hardware, and captures."""
+"""Facts about a host and its VMs from files: settings with their places, hardware, and captures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from esxparse.recording import Recording
 
 @dataclass(frozen=True)
 class Fact:
-    """A value, and where it is written."""
+    """A value, and its place in a file."""
 
     value: str
     key: str
@@ -35,12 +35,12 @@ class Machine:
     settings: Mapping[str, Fact]
     meta: Mapping[str, Any]
     whole: bool
-    """Whether all of the file was read: what a damaged file does not say is not known."""
+    """Whether all of the file was read: settings missing from a damaged file are unknown."""
 
 
 @dataclass
 class Evidence:
-    """All that is known of one host."""
+    """All facts about one host."""
 
     settings: dict[str, list[Fact]] = field(default_factory=dict)
     """Of the host, by section and key in lower case: `iscsi.datadigest`, one for each adapter."""
@@ -54,12 +54,12 @@ class Evidence:
     capture: Recording | None = None
 
     def hardware_number(self, name: str) -> float | None:
-        """A number of the host, if known."""
+        """Return a number of the host, if known."""
         return float(self.hardware[name].value) if name in self.hardware else None
 
 
 def gather(recordings: Iterable[Recording]) -> Evidence:
-    """All that recordings of one host and its VMs say.
+    """Gather all facts from recordings of one host and its VMs.
 
     Raises EsxparseError: A recording has nothing to audit, two of them contradict each other, or two are captures.
     """
@@ -112,7 +112,7 @@ def _settings(rec: Recording, found: Evidence) -> None:
 
 
 def _summary(rec: Recording, found: Evidence) -> None:
-    """The EVC mode: a summary names it, and leaves it out if it is not set."""
+    """Add the EVC mode, which a host summary leaves out if it is not set."""
     facts = rec.tables["facts"].collect() if "facts" in rec.tables else None
     if facts is None:
         return
@@ -124,7 +124,7 @@ def _summary(rec: Recording, found: Evidence) -> None:
 
 
 def _capture(rec: Recording, found: Evidence) -> None:
-    """The capture of the host.
+    """Add the capture of the host.
 
     Raises EsxparseError: There is another one.
     """
@@ -138,7 +138,7 @@ def _capture(rec: Recording, found: Evidence) -> None:
 def _put(facts: dict[str, Fact], name: str, fact: Fact) -> None:
     """Add a fact; commands measure frequency and memory a little differently, so the first counts.
 
-    Raises EsxparseError: Another file says otherwise.
+    Raises EsxparseError: Another file contradicts it.
     """
     before = facts.setdefault(name, fact)
     if name not in {"mhz", "memory_bytes"} and before.value != fact.value and before.source != fact.source:

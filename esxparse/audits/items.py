@@ -1,4 +1,4 @@
-"""The items of the audit, read from items.toml, whose first lines explain the keys."""
+"""The items of the audit, read from items.toml, which explains its keys at the top."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ class Item:
 
 @cache
 def items() -> tuple[Item, ...]:
-    """All items, in the order in which they are shown."""
+    """Return all items, in the order in which they are shown."""
     found: list[dict[str, Any]] = toml.beside(__file__)["item"]
     return tuple(Item(**one | {"allowed": tuple(one.get("allowed", ()))}) for one in found)

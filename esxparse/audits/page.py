@@ -7,7 +7,7 @@ from esxparse.recording import as_markdown
 
 
 def page() -> str:
-    """The items as Markdown."""
+    """Return the items as Markdown."""
     rows = [f"| {' | '.join(map(as_markdown, _cells(one)))} |" for one in items()]
     return "\n".join(["## Items of the audit\n", "| item | of | met if | source |\n|---|---|---|---|", *rows, ""])
 

@@ -1,10 +1,10 @@
 """Charts: a table in, an `altair.Chart` out; one module per topic.
 
 Every builder takes a derived table (`rec["vm"]`), a frame of `esxparse.metrics`, or None, reduces it before drawing
-(`reduce`), and gives None if there is nothing to draw: a chart over no data would only look like an answer.
-`theme.use()` switches altair to the look of the reports.
+(`reduce`), and returns None if there is nothing to draw: a chart without data would look like an answer. `theme.use()`
+switches altair to the look of the reports.
 
-Altair takes more than a second to import, so the modules are loaded when first asked for: `charts.cpu.host(...)`.
+Altair takes more than a second to import, so the modules are loaded on first use: `charts.cpu.host(...)`.
 """
 
 from __future__ import annotations

@@ -17,10 +17,10 @@ _MINUTE_S: Final = 60
 
 
 def pair(before: pl.DataFrame, after: pl.DataFrame, title: str, unit: str, note: str = "") -> alt.LayerChart | None:
-    """Both sides as lines over their bands of lowest to highest sample.
+    """Draw both sides as lines over their bands of lowest to highest sample.
 
-    `before`, `after`: `time`, `value`, as `Comparison.series` gives them. `note`: second line of the title, such as
-    what the load did. Returns None if a side has no value.
+    `before`, `after`: `time`, `value`, as `Comparison.series` returns them. `note`: second line of the title, such as a
+    change of the load. Returns None if a side has no value.
     """
     sides = {BEFORE: before.drop_nulls(), AFTER: after.drop_nulls()}
     if any(one.is_empty() for one in sides.values()):
@@ -48,9 +48,9 @@ def pair(before: pl.DataFrame, after: pl.DataFrame, title: str, unit: str, note:
 
 
 def _reduced(frame: pl.DataFrame, label: str) -> pl.DataFrame:
-    """A side as mean, lowest and highest value of each stretch of time, by minutes since its start."""
+    """Return a side as mean, lowest and highest value of each stretch of time, by minutes since its start."""
     found = reduce.over_time(frame.lazy(), ["value"]).frame
-    # Several captures follow one another, whatever lies between them.
+    # Several captures follow one another; time between them is not drawn.
     minutes = (pl.col("time") - pl.col("time").min()).dt.total_seconds() / _MINUTE_S
     return found.select(
         label=pl.lit(label), minutes=minutes, value="value", value_min="value_min", value_max="value_max"

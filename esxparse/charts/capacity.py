@@ -1,4 +1,4 @@
-"""How large VMs are beside what they used, and how near a host's load is to the thresholds of dense mode."""
+"""VM sizes beside their use, and a host's load beside the thresholds of dense mode."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _THRESHOLDS: Final = {
 
 
 def sizes(vms: pl.DataFrame) -> alt.LayerChart | None:
-    """Draw how many vCPUs VMs wanted at once (p99), with a tick at the vCPUs that they have.
+    """Draw how many vCPUs VMs wanted at once (p99), with a tick at the number they have.
 
-    `vms`: `vm`, `vcpus`, `wanted_p99`, as `ex.right_size` gives them. The largest VMs are drawn; None without numbers.
+    `vms`: `vm`, `vcpus`, `wanted_p99`, as `ex.right_size` returns them. The largest VMs are drawn; None without
+    numbers.
     """
     known = vms.drop_nulls(["vcpus", "wanted_p99"]).sort("vcpus", "wanted_p99", descending=True, maintain_order=True)
     if known.is_empty():
@@ -44,7 +45,7 @@ def sizes(vms: pl.DataFrame) -> alt.LayerChart | None:
 def dense_mode(checks: pl.DataFrame) -> alt.LayerChart | None:
     """Draw the load at each check as a share of each threshold of dense mode: it takes all three at 100 %.
 
-    `checks`: from `metrics.consolidation.dense_mode`. None without a check of which all is known.
+    `checks`: from `metrics.consolidation.dense_mode`. None if every check has missing values.
     """
     shares = checks.select("time", *(one.alias(name) for name, one in _THRESHOLDS.items())).drop_nulls()
     if shares.is_empty():

@@ -10,13 +10,13 @@ from esxparse.charts.marks import Levels
 from esxparse.recording import first_few
 
 _NAMED: Final = 2
-"""Bars that a caption names."""
+"""Most bars that a caption lists."""
 
 
 def past_in_samples(table: pl.DataFrame, value: str, mark: str, levels: Levels | None) -> str:
-    """Words for bars that end below a limit that some of their samples passed; empty if there are none.
+    """Return words for bars that end below a limit that some of their samples passed; empty without such bars.
 
-    `table` has `label`, `value` (where a bar ends) and `mark` (its highest sample).
+    `table` has `label`, `value` (the end of a bar) and `mark` (its highest sample).
     """
     if levels is None:
         return ""

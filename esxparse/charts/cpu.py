@@ -44,7 +44,7 @@ _SHOWN: Final = (*(one.column for one in WAITS.values()), "vcpus", "group_waits"
 
 
 def host(host: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
-    """The whole host over time: used, util and core util, mean of all physical CPUs.
+    """Draw the whole host over time: used, util and core util, mean of all physical CPUs.
 
     `host`: the table `host`: `time, used_pct, util_pct, core_util_pct`. `levels`: threshold of the host's use.
     """
@@ -65,7 +65,7 @@ def host(host: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerCh
 
 
 def pcpu_heat(pcpu: pl.LazyFrame | None, value: str = "util_pct") -> alt.Chart | None:
-    """Every physical CPU over time, colour by its busiest sample in each bucket: shows imbalance and pinning.
+    """Draw every physical CPU over time, coloured by its busiest sample in each bucket: shows imbalance and pinning.
 
     `pcpu`: the table `pcpu`: `time, instance, util_pct`. `value`: column to colour by.
     """
@@ -110,7 +110,7 @@ def pcpu_heat(pcpu: pl.LazyFrame | None, value: str = "util_pct") -> alt.Chart |
 
 
 def wait_ranked(vms: pl.LazyFrame | None, wait: str, levels: Levels | None = None) -> alt.LayerChart | None:
-    """VMs ranked by one of `WAITS`, 95th percentile per vCPU, tick at the highest sample.
+    """Rank VMs by one of `WAITS`, 95th percentile per vCPU, tick at the highest sample.
 
     `vms`: the table `vm`: `time, instance` and the waits. `wait`: a key of `WAITS`. `levels`: threshold, per vCPU.
     """
@@ -135,7 +135,7 @@ def wait_ranked(vms: pl.LazyFrame | None, wait: str, levels: Levels | None = Non
 
 
 def wait_over_time(vms: pl.LazyFrame | None, wait: str, levels: Levels | None = None) -> alt.LayerChart | None:
-    """The VMs that lead `wait_ranked`, over time.
+    """Draw the VMs that lead `wait_ranked`, over time.
 
     `vms`: as for `wait_ranked`. `wait`: a key of `WAITS`. `levels`: threshold, per vCPU.
     """
@@ -162,7 +162,7 @@ def wait_over_time(vms: pl.LazyFrame | None, wait: str, levels: Levels | None = 
 
 
 def used_ranked(vms: pl.LazyFrame | None) -> alt.LayerChart | None:
-    """VMs ranked by the CPU they use, in physical cores: mean, tick at the highest sample.
+    """Rank VMs by the CPU they use, in physical cores: mean, tick at the highest sample.
 
     `vms`: the table `vm` with `used_pct` (per vCPU) and `vcpus`.
     """
@@ -183,7 +183,7 @@ def used_ranked(vms: pl.LazyFrame | None) -> alt.LayerChart | None:
 
 
 def _kind(vms: pl.LazyFrame, wait: str) -> Wait:
-    """The wait as this capture can show it: without %MLMTD, ready time includes it."""
+    """Return the wait as this capture can show it: without %MLMTD, ready time includes it."""
     kind = WAITS[wait]
     if wait == "ready" and vms.select(pl.col(WAITS["limited"].column).is_null().all()).collect().item():
         return kind._replace(meaning="ready to run, no physical CPU free or a limit reached")
@@ -191,7 +191,7 @@ def _kind(vms: pl.LazyFrame, wait: str) -> Wait:
 
 
 def helpers(vms: pl.LazyFrame) -> str:
-    """A note if waits are the group's sum over its vCPUs; empty if they come from the vCPUs themselves.
+    """Return a note if waits are the group's sum over its vCPUs; empty if they come from the vCPUs themselves.
 
     `vms`: the table `vm`.
     """

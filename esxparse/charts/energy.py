@@ -1,7 +1,7 @@
-"""Power profiles: watts of every sensor over time, beside the load, against the load, and what a unit of work costs.
+"""Power profiles: watts of every sensor over time, beside the load, against the load, and per unit of work.
 
-The builders take frames of `esxparse.reports.power_profile.gather`. Lines end where the readings have a gap. Each gives
-None if there is nothing to draw.
+The builders take frames of `esxparse.reports.power_profile.gather`. Lines end at gaps in the readings. Each builder
+returns None if there is nothing to draw.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ KINDS: Final = {
 """Kind of a sensor -> title of its chart. Kinds are never added up: they measure the same watts again."""
 
 PARTS: Final = {"cpu_watts": "CPUs", "dimm_watts": "Memory", "gpu_watts": "GPUs", "fan_watts": "Fans"}
-"""Column of a reading -> part of the host it is the power of."""
+"""Column of a reading -> part of the host that draws this power."""
 
 SURROUNDINGS: Final = {
     "inlet_celsius": ("Inlet temperature", "degrees Celsius", "°C"),
@@ -45,11 +45,11 @@ _DOTS_BELOW: Final = 40
 _ROOM: Final = 0.08
 _FEWEST_FOR_A_LINE: Final = 10
 _ENDS: Final = 0.05
-"""Share of the samples that stand for the lowest and the highest load."""
+"""Share of the samples that represents the lowest and the highest load."""
 
 
 def _near(table: pl.DataFrame) -> alt.Scale:
-    """A scale about the values there are, with room even where they are all the same."""
+    """Return a scale around the values, with room even if all values are the same."""
     low, high = float(table["low"].min() or 0.0), float(table["high"].max() or 0.0)  # type: ignore[arg-type]
     room = max((high - low) * _ROOM, abs(high) * _ROOM / 5, 0.5)
     return alt.Scale(domain=[low - room, high + room], nice=False)
@@ -68,7 +68,7 @@ def _lines(
     zero: bool = True,
     since_start: bool = False,
 ) -> alt.LayerChart | None:
-    """Lines of `value` of each `label` over `time`, over the band from `low` to `high`, broken at gaps."""
+    """Draw lines of `value` of each `label` over `time`, over the band from `low` to `high`, broken at gaps."""
     timed = time_weighted.with_covered(frame, "label").filter(pl.col("value").is_not_null())
     reduced = over_time(timed, ["value", "low", "high"], ["label"])
     if reduced.frame.is_empty():
@@ -118,13 +118,13 @@ def _lines(
 
 
 def sensors(readings: pl.LazyFrame, kind: str, cap: float | None = None) -> alt.LayerChart | None:
-    """Watts of each sensor of a kind over time, with the cap where there is one.
+    """Draw watts of each sensor of a kind over time, with the cap if there is one.
 
     `readings`: `time, label, kind, watts, watts_minimum, watts_maximum, interval_s`, and `since_start` (whether times
-    are only distances from the first). `kind`: one of `KINDS`. `cap`: W allowed, where one is set.
+    are only distances from the first). `kind`: one of `KINDS`. `cap`: W allowed, if set.
     """
     rows = readings.filter(pl.col("kind") == kind, pl.col("watts").is_not_null(), pl.col("time").is_not_null())
-    # A BMC's minimum and maximum belong to the reading where they are of its own period; often they are of 20 minutes.
+    # A BMC's minimum and maximum belong to the reading if they cover its own period; often they cover 20 minutes.
     step = pl.col("time").sort().diff().dt.total_microseconds() / 1e6
     own = (pl.col("interval_s") <= 2 * step.filter(step > 0).median()).over("label").fill_null(value=False)
     value = pl.col("watts")
@@ -148,7 +148,7 @@ def sensors(readings: pl.LazyFrame, kind: str, cap: float | None = None) -> alt.
 
 
 def parts(readings: pl.LazyFrame) -> alt.LayerChart | None:
-    """Power of CPUs, memory, GPUs and fans over time, of the sensor that has most of them.
+    """Draw the power of CPUs, memory, GPUs and fans over time, from the sensor that has most of them.
 
     `readings`: `time, label` and any of `PARTS`.
     """
@@ -169,7 +169,7 @@ def parts(readings: pl.LazyFrame) -> alt.LayerChart | None:
 
 
 def surroundings(readings: pl.LazyFrame, value: str) -> alt.LayerChart | None:
-    """A temperature, the CPUs' frequency or utilisation over time, as the meter has it.
+    """Draw a temperature, or the CPUs' frequency or utilisation, over time, as the meter reports it.
 
     `readings`: `time, label` and the column `value`. `value`: one of `SURROUNDINGS`.
     """
@@ -182,7 +182,7 @@ def surroundings(readings: pl.LazyFrame, value: str) -> alt.LayerChart | None:
 
 
 def _by_time(beside: pl.LazyFrame, names: dict[str, str], kept: pl.Expr) -> pl.DataFrame:
-    """The means of several columns at each time, one under the other, as `_lines` draws them."""
+    """Return the means of several columns at each time, one below the other, for `_lines`."""
     return (
         beside.unpivot(list(names), index="time", value_name="value", variable_name="of")
         .filter(kept)
@@ -195,9 +195,9 @@ def _by_time(beside: pl.LazyFrame, names: dict[str, str], kept: pl.Expr) -> pl.D
 
 
 def beside_watts(beside: pl.LazyFrame, name: str) -> alt.LayerChart | None:
-    """The power that is laid beside the load: the meter's on the capture's samples, and esxtop's own.
+    """Draw the power beside the load: the meter's on the capture's samples, and esxtop's own.
 
-    `beside`: `time, watts, watts_esxtop`. `name`: what measured `watts`.
+    `beside`: `time, watts, watts_esxtop`. `name`: the source of `watts`.
     """
     names = {"watts": name, "watts_esxtop": "esxtop"}
     rows = _by_time(beside, names, pl.col("value") > 0)
@@ -214,9 +214,9 @@ def beside_watts(beside: pl.LazyFrame, name: str) -> alt.LayerChart | None:
 
 
 def beside_load(beside: pl.LazyFrame, load: str) -> alt.LayerChart | None:
-    """The load in the same stretch of time.
+    """Draw the load in the same stretch of time.
 
-    `beside`: `time, util_pct, used_pct`. `load`: what the load is, in words.
+    `beside`: `time, util_pct, used_pct`. `load`: the load in words.
     """
     names = {"util_pct": "Util (not halted)", "used_pct": "Used (work, at nominal clock)"}
     rows = _by_time(beside.filter(pl.col("watts").is_not_null()), names, pl.col("value").is_not_null())
@@ -235,7 +235,7 @@ def beside_load(beside: pl.LazyFrame, load: str) -> alt.LayerChart | None:
 
 
 def _ends(points: pl.DataFrame) -> pl.DataFrame:
-    """Give the mean power at the lowest and at the highest load, with a word for each; intervals by their length."""
+    """Return the mean power at the lowest and at the highest load, with a word for each; intervals by their length."""
     count = max(1, round(points.height * _ENDS))
     ordered = points.sort("util_pct")
     found = []
@@ -253,11 +253,10 @@ def _ends(points: pl.DataFrame) -> pl.DataFrame:
 
 
 def against_load(beside: pl.LazyFrame, load: str, *, clocks_apart: bool = False) -> alt.LayerChart | None:
-    """Power against util, one point per interval, the lowest and the highest load marked: the server's power curve.
+    """Draw power against util, one point per interval, lowest and highest load marked: the server's power curve.
 
-    `beside`: `time, util_pct, watts`, both means over the same intervals, and `interval_s`, their length.
-    `load`: what the load is, in words.
-    `clocks_apart`: power and load are of different times, as it seems: no line is drawn through them.
+    `beside`: `time, util_pct, watts`, both means over the same intervals, and `interval_s`, their length. `load`: the
+    load in words. `clocks_apart`: whether power and load seem to be of different times; then no line is drawn.
     """
     points = (
         beside.filter(pl.col("watts") > 0, pl.col("util_pct").is_not_null())
@@ -300,9 +299,9 @@ def against_load(beside: pl.LazyFrame, load: str, *, clocks_apart: bool = False)
 
 
 def cost_of_work(units: pl.LazyFrame, name: str, unit: str) -> alt.Chart | None:
-    """What a unit of work costs in watts, against the load: it falls as the idle power is shared by more work.
+    """Draw the watts of a unit of work against the load: they fall as more work shares the idle power.
 
-    `units`: `time, util_pct, watts_per_unit`. `name`: what the work is. `unit`: its unit.
+    `units`: `time, util_pct, watts_per_unit`. `name`: the work in words. `unit`: its unit.
     """
     points = (
         units.filter(pl.col("watts_per_unit").is_not_null(), pl.col("util_pct").is_not_null())

@@ -1,7 +1,7 @@
 """Hardware events: rates over intervals, CPUs beside each other, TLB misses per instruction, two recordings compared.
 
-The builders take frames of `esxparse.reports.hardware_events.gather`. Each gives None, or no chart, where there is
-nothing to draw. Events differ by many powers of ten: those of like size share a chart.
+The builders take frames of `esxparse.reports.hardware_events.gather`. Each returns None, or no chart, if there is
+nothing to draw. Events differ by many powers of ten: events of similar size share a chart.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _DOTS_BELOW: Final = 40
 
 
 def panels(means: Sequence[tuple[str, float]]) -> list[list[str]]:
-    """Events in groups of like size, the highest first.
+    """Return events in groups of similar size, the highest first.
 
     >>> panels([("cycles", 4e9), ("instructions", 2e9), ("misses", 1e5), ("faults", 9e4)])
     [['cycles', 'instructions'], ['misses', 'faults']]
@@ -58,10 +58,10 @@ def _size_words(value: float) -> tuple[float, str]:
 
 
 def over_time(rates: pl.LazyFrame, subject: str = "") -> list[alt.LayerChart]:
-    """Rates of events over the intervals of a recording, in charts of events of like size.
+    """Draw rates of events over the intervals of a recording, in charts of events of similar size.
 
     `rates`: `x, event, unit` (of the count; null for plain counts), `per_s`, and `by_poll`: whether `x` is the number
-    of a poll, and not seconds. `subject`: name of the recording, where there are several. Means weight each interval by
+    of a poll, and not seconds. `subject`: name of the recording, if there are several. Means weight each interval by
     its length.
     """
     table = _with_lengths(rates.collect()).filter(pl.col("per_s").is_not_null().sum().over("event") > 1)
@@ -91,7 +91,7 @@ def over_time(rates: pl.LazyFrame, subject: str = "") -> list[alt.LayerChart]:
 
 
 def _with_lengths(rates: pl.DataFrame) -> pl.DataFrame:
-    """Add `_length`: seconds since the end of the interval before; 1 for polls, which are equally long."""
+    """Add `_length`: seconds since the end of the previous interval; 1 for polls, which are equally long."""
     ends = rates.select(pl.col("x").unique().sort())
     since = ends.with_columns(_length=pl.col("x").diff().fill_null(pl.col("x")))
     joined = rates.join(since, on="x", how="left", maintain_order="left")
@@ -151,7 +151,7 @@ def _panel(
 
 
 def spread(counts: pl.LazyFrame, event: str, subject: str = "") -> alt.LayerChart | None:
-    """One event on every CPU (or other unit of aggregation), the highest first, with the median of all.
+    """Draw one event on every CPU (or other unit of aggregation), the highest first, with the median of all.
 
     `counts`: `event, aggregate, value, unit`. `event`: which. `subject`: name of the recording, if there are several.
     """
@@ -176,7 +176,7 @@ def spread(counts: pl.LazyFrame, event: str, subject: str = "") -> alt.LayerChar
 
 
 def per_instruction(table: pl.DataFrame) -> alt.LayerChart | None:
-    """TLB misses per 1,000 instructions, a bar for each event and recording.
+    """Draw TLB misses per 1,000 instructions, a bar for each event and recording.
 
     `table`: `event, subject, per_1k`.
     """
@@ -220,7 +220,7 @@ def per_instruction(table: pl.DataFrame) -> alt.LayerChart | None:
 
 
 def ratios(compared: pl.LazyFrame, first: str, second: str) -> alt.LayerChart | None:
-    """Events of two recordings: ratio of counts and of rates, furthest from 1 first.
+    """Draw the events of two recordings: ratio of counts and of rates, furthest from 1 first.
 
     `compared`: `hardware_events.compare`. `first`: name of the first recording. `second`: name of the second.
     """

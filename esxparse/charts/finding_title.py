@@ -1,4 +1,4 @@
-"""The title of a chart of many runs: the values that differ most, so that it says what is seen."""
+"""The title of a chart of many runs: the values that differ most."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from esxparse.charts.names import shorten, with_value
 from esxparse.recording import figure
 
 _NAME: Final = 40
-"""Columns that the name of a series may take."""
+"""Columns that the name of a series may fill."""
 _NEAR: Final = 0.9
-"""Of places where series differ by nearly as much as anywhere, the last is named."""
+"""If series differ nearly as much at several places, the title has the last."""
 
 
 def of_values(points: pl.DataFrame, name: str, unit: str, place: str) -> str:
@@ -35,12 +35,12 @@ def of_values(points: pl.DataFrame, name: str, unit: str, place: str) -> str:
 
 
 def _between_series(points: pl.DataFrame, name: str, unit: str, place: str) -> str:
-    """Return the highest and lowest series at the place where they are farthest apart."""
+    """Return the highest and lowest series at the place at which they are farthest apart."""
     both = points.filter(pl.len().over("place") > 1)
     if both.is_empty():
         return ""
     value = pl.col("value")
-    # Where the lowest is 0 or less, no ratio tells how far apart they are.
+    # If the lowest is 0 or less, a ratio has no meaning: compare differences.
     apart = pl.when(value.min() > 0).then(value.max() / value.min()).otherwise(value.max() - value.min())
     where = both.group_by("place", maintain_order=True).agg(apart.alias("apart"))
     far = where.filter(pl.col("apart") >= _NEAR * pl.col("apart").max())
@@ -87,7 +87,7 @@ def of_changes(points: pl.DataFrame, name: str, unit: str, level: float, place: 
 
 
 def _placed(points: pl.DataFrame) -> pl.DataFrame:
-    """Return the points, those without a name at the place "none"; numbers of places that are missing are left out."""
+    """Return the points, with the place "none" if it has no name; points without a numeric place are left out."""
     place = pl.col("place")
     if points["place"].dtype.is_numeric():
         return points.filter(place.is_not_null())

@@ -1,4 +1,4 @@
-"""Charts of findings: the series that tells of a trouble with its spell, and runs of a study that are compared."""
+"""Charts of findings: the series of a trouble with its spell, and compared runs of a study."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from esxparse.metrics import over_time
 from esxparse.recording import figure, first_few
 
 MAX_OTHERS: Final = 6
-"""Most objects that are drawn in grey beside those at fault."""
+"""Most grey objects beside the ones at fault."""
 MAX_FAULT: Final = 3
 """Most objects at fault that get a colour."""
 _SHADE: Final = 0.14
 _BAR: Final = 26
 _NARROW: Final = 18
-"""Letters of a legend's label of which two stand beside each other on a telephone."""
+"""Letters of a legend's label with which two labels fit side by side on a telephone."""
 _RANGE: Final = {"change_pct": "geometric mean", "least_pct": "least", "most_pct": "most"}
 _EDGE: Final = 0.05
 """Share of a chart's width from an end within which a word is moved inwards."""
@@ -39,10 +39,10 @@ class Evidence(NamedTuple):
     table: `time`, `name`, `value`, one row per sample and object
     fault: names of the objects that a finding is about, the worst first
     start, end: of the spell
-    words, screen, unit: what the series is, what esxtop calls it (empty if it has no name), its unit
-    noun: what an object is: VM, device, port ...
+    words, screen, unit: the series in words, its name in esxtop (empty if it has none), its unit
+    noun: the object in a word: VM, device, port ...
     levels: limits of a rule on the series
-    level: how bad those at fault are by that rule; empty without a rule
+    level: the worst level of the objects at fault by that rule; empty without a rule
     """
 
     table: pl.DataFrame
@@ -58,7 +58,7 @@ class Evidence(NamedTuple):
 
 
 def spell(seen: Evidence) -> alt.LayerChart | None:
-    """The series over time: objects at fault in colour, the highest others grey, the spell shaded, limits as lines."""
+    """Draw the series over time: objects at fault in colour, others grey, the spell shaded, limits as lines."""
     table = over_time.with_covered(seen.table.lazy()).filter(pl.col("value").is_not_null()).collect()
     fault = [name for name in seen.fault[:MAX_FAULT] if name in set(table["name"])]
     if not fault:
@@ -71,12 +71,12 @@ def spell(seen: Evidence) -> alt.LayerChart | None:
     labels = [order[name] for name in fault]
     chosen = [*labels, *grey.chosen]
     reduced = reduce.over_time(named.filter(pl.col("label").is_in(chosen)), ["value"], ["label", "full"])
-    # Who is at fault is drawn last, over the others.
+    # Objects at fault are drawn last, over the others.
     last = pl.col("label").is_in(labels)
     reduced = reduced._replace(frame=reduced.frame.sort(last, "label", "time"))
     many = f"{seen.noun}s" if grey.total != 1 else seen.noun
     beside = f"grey: {_of(len(grey.chosen), grey.total)} other {many}" if grey.chosen else ""
-    # A finding may be milder than its series: it is capped where a counter it needs is missing.
+    # A finding may be milder than its series: it is capped if a counter it needs is missing.
     judged = {"": "", "ok": "within its limits"}.get(seen.level, f"beyond its {seen.level} limit")
     parts = ("shaded: the spell", judged, beside, reduced.caption)
     title = f"{_who(seen.noun, fault)}: {_change(seen, table, fault[0])}"
@@ -113,7 +113,7 @@ def spell(seen: Evidence) -> alt.LayerChart | None:
 
 
 def _name_of_spell(begin: datetime, end: datetime, times: pl.Series) -> list[alt.Chart]:
-    """The word above the shaded time, where no line or limit passes; none if all of the chart is shaded."""
+    """Return the word above the shaded time, clear of lines and limits; empty if the whole chart is shaded."""
     first, last = times[0], times[-1]
     if begin <= first and end >= last:
         return []
@@ -127,10 +127,10 @@ def _name_of_spell(begin: datetime, end: datetime, times: pl.Series) -> list[alt
 
 
 def sweep(points: pl.DataFrame, *, factor: str, unit: str, title: str) -> alt.LayerChart | None:
-    """What runs reach by a label, a line for each setting of the others; slow runs are marked.
+    """Draw the results of runs by a label, a line for each setting of the others; slow runs are marked.
 
     `points`: `level` (of the label `factor`), `label` (the setting), `mean`, `low`, `high` (over the repetitions),
-    `slow`, in the order to draw, the slow runs' own setting first. `unit`: of the three. `title`: what is seen.
+    `slow`, in the order to draw, the slow runs' own setting first. `unit`: of the three. `title`: the result in words.
     """
     if points.is_empty():
         return None
@@ -148,7 +148,7 @@ def sweep(points: pl.DataFrame, *, factor: str, unit: str, title: str) -> alt.La
         *(marks.number_tip(name, f"{name}, {unit}") for name in ("mean", "low", "high")),
     ]
     spread = base.mark_rule().encode(x, alt.Y("low:Q", title=unit), alt.Y2("high:Q"), hue)
-    # Dashes over a solid line show both where runs reach the same.
+    # Dashes over a solid line show both if runs reach the same.
     solid = base.transform_filter(alt.datum.dash == 0).mark_line(strokeWidth=3).encode(x, y, hue)
     dashed = base.transform_filter(alt.datum.dash == 1).mark_line(strokeDash=[5, 4]).encode(x, y, hue)
     dots = base.mark_point(filled=True, size=60).encode(x, y, hue, tooltip=tips)
@@ -159,10 +159,10 @@ def sweep(points: pl.DataFrame, *, factor: str, unit: str, title: str) -> alt.La
 
 
 def experiments(bars: pl.DataFrame, *, unit: str, title: str) -> alt.LayerChart | None:
-    """How well slow runs do against fast ones, as they are and with one thing changed; a line where they are as fast.
+    """Draw slow runs against fast ones, as they are and with one thing changed; a line marks equal speed.
 
     `bars`: `label`, `value` (% of the fast runs), `outcome` (slow runs, as slow, less slow, not slow), in order.
-    `unit`: title of the axis. `title`: what is seen.
+    `unit`: title of the axis. `title`: the result in words.
     """
     if bars.is_empty():
         return None
@@ -180,10 +180,10 @@ def experiments(bars: pl.DataFrame, *, unit: str, title: str) -> alt.LayerChart 
 
 
 def changes(rows: pl.DataFrame, *, title: str) -> alt.LayerChart | None:
-    """Change of each measure against a baseline, in percent, with its range over the configurations.
+    """Draw the change of each measure against a baseline, in percent, with its range over the configurations.
 
     `rows`: `label`, `change_pct`, `least_pct`, `most_pct`, `outcome` (better, worse, differs, no difference shown), in
-    order. `title`: what is compared.
+    order. `title`: the comparison in words.
     """
     if rows.is_empty():
         return None
@@ -203,7 +203,7 @@ def changes(rows: pl.DataFrame, *, title: str) -> alt.LayerChart | None:
 
 
 def _outcomes(rows: pl.DataFrame, hues: Mapping[str, str]) -> alt.Color:
-    """The colour of each outcome, those that there are in the legend."""
+    """Return the colours of outcomes; only outcomes in the rows appear in the legend."""
     there = set(rows["outcome"])
     return marks.kinds_colour("outcome", {word: hue for word, hue in hues.items() if word in there})
 
@@ -220,7 +220,7 @@ def _who(noun: str, fault: Sequence[str]) -> str:
 
 
 def _change(seen: Evidence, table: pl.DataFrame, name: str) -> str:
-    """What is seen in a few words: how much in the spell, and how much outside of it."""
+    """Return the series in a few words: its level in the spell, and outside it."""
     mine = table.filter(pl.col("name") == name)
     inside, value = pl.col("time").is_between(seen.start, seen.end), pl.col("value")
     then = mine.filter(inside).select(over_time.mean(value)).item()

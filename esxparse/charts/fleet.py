@@ -12,22 +12,22 @@ from esxparse.charts import marks
 from esxparse.charts.theme import colour, colours
 
 _EDGES: Final = (0, 0.5, 1, 2, 5, 10, 20, 50, 100)
-"""% of one core; 5 and 10 are where rules warn."""
+"""% of one core; rules warn at 5 and 10."""
 _EDGE: Final = 20
 """Pixels from the end of an axis within which a label is moved inwards: half of one."""
 _FEW_DAYS: Final = 14
 _TICKS: Final = 8
 _POINTS_TO: Final = 60
-"""Days up to which points can be told apart."""
+"""Most days for which points are drawn; beyond, they run together."""
 _MONTHS_FROM: Final = 240
-"""Days above which ticks are months: a day without its year could be of two."""
+"""Days above which ticks are months: a day without its year could belong to two years."""
 _APART: Final = 3
 """Days without samples across which no line is drawn: a weekend has two."""
 _LINES: Final = {"median_pct": "median VM", "p90_pct": "worst tenth from here", "p99_pct": "worst hundredth from here"}
 
 
 def ready_spread(ready: pl.DataFrame) -> alt.LayerChart | None:
-    """How many VMs have how much ready time.
+    """Draw how many VMs have how much ready time.
 
     `ready`: `metrics.fleet.ready`: a row per VM with `p95_pct`.
     """
@@ -37,7 +37,7 @@ def ready_spread(ready: pl.DataFrame) -> alt.LayerChart | None:
     place = pl.sum_horizontal(pl.col("p95_pct") >= edge for edge in _EDGES[1:])
     counts = dict(ready.group_by(place=place).len().iter_rows())
     data = pl.DataFrame({"bin": bins, "vms": [counts.get(at, 0) for at in range(len(bins))]})
-    # Each bar is of another width: none goes without its label.
+    # Each bar covers a different range, so every bar needs its label.
     axis = alt.Axis(labelAngle=-45, labelOverlap=False)
     bars = (
         alt.Chart(data)
@@ -54,7 +54,7 @@ def ready_spread(ready: pl.DataFrame) -> alt.LayerChart | None:
 
 
 def ready_by_day(days: pl.DataFrame) -> alt.LayerChart | None:
-    """The same from day to day: median, and where the worst tenth and the worst hundredth begin.
+    """Draw the same from day to day: the median, and the start of the worst tenth and hundredth.
 
     `days`: `metrics.fleet.ready_by_day`. None if there is one day only.
     """
@@ -64,7 +64,7 @@ def ready_by_day(days: pl.DataFrame) -> alt.LayerChart | None:
     data = _pieces(long.with_columns(label=pl.col("variable").replace_strict(_LINES)))
     first, last = days["date"].min(), days["date"].max()
     span = (last - first).days  # type: ignore[operator, union-attr]
-    # A tick a day where there is room; else Vega takes weeks, months or years.
+    # A tick a day if there is room; otherwise Vega chooses weeks, months or years.
     axis = alt.Axis(
         format="%b %Y" if span > _MONTHS_FROM else "%d %b",
         tickCount="day" if span <= _FEW_DAYS else _TICKS,
@@ -90,7 +90,7 @@ def ready_by_day(days: pl.DataFrame) -> alt.LayerChart | None:
 
 
 def _pieces(days: pl.DataFrame) -> pl.DataFrame:
-    """`date`, `label`, `pct`, `piece` (the stretch between gaps that a day lies in), `alone` (it is all of it)."""
+    """Return `date`, `label`, `pct`, `piece` (the day's stretch between gaps), `alone` (the only day of it)."""
     gap = pl.col("date").diff().dt.total_days() > _APART
     piece = gap.fill_null(value=False).cast(pl.Int64).cum_sum().over("label", order_by="date")
     told = days.select("date", "label", "pct").with_columns(piece=piece)

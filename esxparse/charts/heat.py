@@ -1,7 +1,7 @@
 """Heat maps of many objects over time: who was in trouble, and when, at a glance.
 
-A row is a VM or a host, the worst first; a cell is the highest value of its time. A thin line is where nothing was
-measured: no value is not 0.
+A row is a VM or a host, the worst first; a cell is the highest value of its time. A thin line marks times without
+measurements: a missing value is not 0.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ROW: Final = 14
 _ABOVE: Final = 40
 _DAY: Final = 86_400
 _GAP: Final = 1.5
-"""Steps from one value of a row to the next from which on something between them is missing."""
+"""Steps between two values of a row above which a value between them is missing."""
 _SHARES: Final = (0.1, 0.25, 0.5, 1.0)
 """Edges of the classes below a limit, as shares of it."""
 _USE: Final = (10.0, 25.0, 50.0, 75.0, 90.0)
@@ -41,7 +41,7 @@ _USE: Final = (10.0, 25.0, 50.0, 75.0, 90.0)
 
 
 class Measure(NamedTuple):
-    """What a heat map of VMs shows: a column of the table `vm`, its title and unit, and what it is."""
+    """The measure of a heat map of VMs: a column of the table `vm`, its title, unit and meaning."""
 
     column: str
     title: str
@@ -59,16 +59,15 @@ MEASURES: Final = {
     ),
     "cpu": Measure("used_pct", "CPU use", "%", "of one core, per vCPU"),
 }
-"""By name what `vms` can show."""
+"""Measures of `vms`, by name."""
 
 
 def vms(vms: pl.LazyFrame | None, measure: str, levels: Levels | None = None) -> alt.LayerChart | None:
-    """Every VM over time, the one with the highest sample first.
+    """Draw every VM over time, the one with the highest sample first.
 
-    None for fewer than `FEWEST` VMs, or if all values are in the lowest class.
-
-    `vms`: the table `vm`: `time, instance` and the column of the measure. `measure`: a key of `MEASURES`. `levels`:
-    threshold that gives the classes their edges: from the fifth colour on a value is past the first limit.
+    None for fewer than `FEWEST` VMs, or if all values are in the lowest class. `vms`: the table `vm`: `time, instance`
+    and the column of the measure. `measure`: a key of `MEASURES`. `levels`: threshold that gives the classes their
+    edges: from the fifth colour on a value is past the first limit.
     """
     if vms is None:
         return None
@@ -85,7 +84,7 @@ def vms(vms: pl.LazyFrame | None, measure: str, levels: Levels | None = None) ->
 
 
 def hosts(days: pl.DataFrame, levels: Levels | None = None) -> alt.LayerChart | None:
-    """Every host over days, or over weeks if there are too many days; None for fewer than `FEWEST` hosts, or one day.
+    """Draw every host over days, or weeks if there are too many days; None for few hosts (`FEWEST`), or one day.
 
     `days`: `metrics.fleet.ready_by_host`: `date`, `host`, `worst_pct`. `levels`: as for `vms`.
     """
@@ -111,7 +110,7 @@ def hosts(days: pl.DataFrame, levels: Levels | None = None) -> alt.LayerChart | 
 
 
 class Grid(NamedTuple):
-    """What a heat map is made of."""
+    """The content of a heat map."""
 
     cells: pl.DataFrame
     """`label`, `time`, `high`."""
@@ -126,10 +125,10 @@ class Grid(NamedTuple):
 
     @property
     def edges(self) -> tuple[float, ...]:
-        """Where the classes begin, after the first."""
+        """Lower ends of the classes, after the first."""
         if self.levels is None or self.levels.warn is None:
             highest = self.cells["high"].max()
-            # Percentages have edges that everybody knows; of others nobody knows what is much.
+            # The edges for percentages are common practice; other units need edges relative to the highest value.
             if self.unit.startswith("%") or not isinstance(highest, float) or highest <= 0:
                 return _USE
             return tuple(float(f"{highest * share / 100:.2g}") for share in _USE)
@@ -153,7 +152,7 @@ class Grid(NamedTuple):
 def grid(
     frame: pl.LazyFrame, noun: str, unit: str, levels: Levels | None = None, bins: int = _MOST_BINS, most: int = _CELLS
 ) -> Grid:
-    """Bring values to cells: the highest of each stretch of time and object, the object with the highest sample first.
+    """Reduce values to cells, the highest of each stretch of time and object; the object with the highest comes first.
 
     `frame`: `time`, `label`, `value`. `noun`, `unit`: of an object and its values. `levels`: as for `vms`. `bins`: most
     columns. `most`: most cells.
@@ -167,9 +166,9 @@ def grid(
 
 
 def _finding(drawing: Grid, peaks: pl.DataFrame) -> str:
-    """Who passed the first limit, and who was highest.
+    """Return words for the objects that passed the first limit, and for the highest.
 
-    `peaks`: `label` and `high` of each object, those that are left out too.
+    `peaks`: `label` and `high` of each object, including the ones left out.
     """
     name, high = peaks.sort("high", "label", descending=[True, False]).row(0)
     most = f"{name} ({high:,.3g} {drawing.unit})"
@@ -181,7 +180,7 @@ def _finding(drawing: Grid, peaks: pl.DataFrame) -> str:
 
 
 def _beside(drawing: Grid) -> list[str]:
-    """Words for what is left out and for what is missing; empty if nothing is."""
+    """Return words for rows left out and for missing values, if any."""
     chosen, nouns = drawing.chosen, f"{drawing.noun}s"
     left_out = chosen.total - len(chosen.chosen)
     never = len(chosen.every) - chosen.total
@@ -193,7 +192,7 @@ def _beside(drawing: Grid) -> list[str]:
 
 
 def _missing(cells: pl.DataFrame, step: int) -> pl.DataFrame:
-    """Stretches of a row without a value: `label`, `time`, `end`."""
+    """Return stretches of a row without a value: `label`, `time`, `end`."""
     first, last = cells["time"].min(), cells["time"].max()
     length = pl.duration(seconds=step)
     ends = cells.with_columns(end=pl.col("time").shift(-1).over("label", order_by="time"))
@@ -206,7 +205,7 @@ def _missing(cells: pl.DataFrame, step: int) -> pl.DataFrame:
 
 
 def _drawn(drawing: Grid, title: str, peaks: pl.DataFrame, said: Sequence[str]) -> alt.LayerChart | None:
-    """Rectangles, and thin lines where a row has none; None if all are in the lowest class."""
+    """Draw rectangles, and thin lines for missing values; None if all values are in the lowest class."""
     cells, unit = drawing.cells, drawing.unit
     if not (cells["high"] >= drawing.edges[0]).any():
         return None
@@ -242,13 +241,13 @@ def _drawn(drawing: Grid, title: str, peaks: pl.DataFrame, said: Sequence[str]) 
 
 
 def class_colour(classes: Sequence[str]) -> alt.Color:
-    """The colours of six classes, the lowest first, that `class_of` gave the field `class_`."""
+    """Return the colours of six classes, the lowest first, that `class_of` gave the field `class_`."""
     scale = alt.Scale(domain=list(classes), range=[shade.light for shade in HEAT])
     return alt.Color("class_:N", title=None, scale=scale)
 
 
 def class_of(field: str, edges: Sequence[float], classes: Sequence[str]) -> str:
-    """The class of a cell, as an expression of Vega; `field`, `edges` and `classes` are ours, no names of objects.
+    """Return the class of a cell as an expression of Vega; `field`, `edges` and `classes` are constants of ours.
 
     >>> class_of("high", [5, 10], ["under 5 %", "5 to 10 %", "10 % and more"])
     "datum.high < 5 ? 'under 5 %' : datum.high < 10 ? '5 to 10 %' : '10 % and more'"
@@ -259,7 +258,7 @@ def class_of(field: str, edges: Sequence[float], classes: Sequence[str]) -> str:
 
 
 def usual_step(cells: pl.DataFrame) -> int:
-    """Seconds from one sample to the next."""
+    """Return the median seconds from one sample to the next."""
     gaps = cells["time"].unique().sort().diff().drop_nulls().dt.total_seconds()
     middle = gaps.median()
     return max(int(middle), 1) if isinstance(middle, int | float) else 1

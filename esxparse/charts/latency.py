@@ -20,14 +20,14 @@ _NANOSECONDS: Final = 6  # decimals of a millisecond: persistent memory answers 
 
 
 def _nines(percentile: float) -> float:
-    """Where a percentile stands on an axis on which each nine takes the same room."""
+    """Return the position of a percentile on an axis on which each nine takes the same room."""
     return -math.log10(max(1 - percentile / 100, 1e-6))
 
 
 def percentiles(table: pl.LazyFrame) -> alt.LayerChart | None:
-    """Latency at each percentile: how bad the rare I/Os are. Each further nine takes the same room.
+    """Draw the latency at each percentile: how bad the rare I/Os are. Each further nine takes the same room.
 
-    `table`: `label` (what the line is), `percentile`, `latency_ms`.
+    `table`: `label` (of the line), `percentile`, `latency_ms`.
     """
     points = (
         table.filter(pl.col("percentile") > 0, pl.col("percentile") < 100, pl.col("latency_ms") > 0)  # noqa: PLR2004
@@ -61,9 +61,9 @@ def percentiles(table: pl.LazyFrame) -> alt.LayerChart | None:
 
 
 def distribution(bins: pl.LazyFrame, title: str = "Latency distribution, % of the I/Os") -> alt.LayerChart | None:
-    """How the I/Os spread over latencies: the share in each bin, as bars of one test or outlines of several.
+    """Draw how the I/Os spread over latencies: the share in each bin, as bars of one test or outlines of several.
 
-    Bins finer than ten to a power of ten are put together to such.
+    Finer bins are merged to ten per power of ten.
 
     `bins`: `label`, `from_ms`, `to_ms` (null: open end), `share_pct`. `title`: heading.
     """
@@ -99,7 +99,7 @@ def distribution(bins: pl.LazyFrame, title: str = "Latency distribution, % of th
 
 
 def _decade_bins(table: pl.DataFrame) -> pl.DataFrame:
-    """label, low, high, share_pct, zero: bins with two ends above 0, none narrower than a tenth of a power of ten."""
+    """Return label, low, high, share_pct, zero: bins with ends above 0, at least a tenth of a power of ten wide."""
     least = float(table.filter(pl.col("to_ms") > 0)["to_ms"].min() or 1e-3) / 2  # type: ignore[arg-type]
     ends = table.with_columns(low=pl.max_horizontal(pl.col("from_ms").fill_null(0), pl.lit(least))).with_columns(
         high=pl.coalesce("to_ms", pl.col("low") * 2)
@@ -112,7 +112,7 @@ def _decade_bins(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_gaps(bins: pl.DataFrame) -> pl.DataFrame:
-    """The bins with a bin of nothing wherever one does not begin where the one before ends."""
+    """Return the bins, with an empty bin in each gap between two bins."""
     following = pl.col("low").shift(-1).over("label")
     ends = bins.filter(following.is_null() | (following > pl.col("high") * 1.001)).select(
         "label", low="high", share_pct=0.0
@@ -122,7 +122,7 @@ def _with_gaps(bins: pl.DataFrame) -> pl.DataFrame:
 
 
 def histogram(table: pl.LazyFrame, title: str, unit: str) -> alt.LayerChart | None:
-    """A histogram of vscsiStats: commands in each bin, reads and writes apart.
+    """Draw a histogram of vscsiStats: commands in each bin, reads and writes apart.
 
     `table`: rows of one histogram of `histograms`: `direction` (read, write), `from`, `to`, `count`. `title`: heading.
     `unit`: unit of the bins.

@@ -1,10 +1,10 @@
-"""The pieces every chart is put together from: time axis, series lines, ranked bars, threshold rules.
+"""The pieces of every chart: time axis, series lines, ranked bars, threshold rules.
 
 Names of VMs and devices reach a chart only as values of data and as domains of scales, never inside an expression or a
-field name: whatever stands in them is drawn as text.
+field name: all their characters are drawn as text.
 
-What the builders here take: `value` the column to draw, `names` the labels in order of the legend, `look` what stands
-beside the marks.
+Arguments of the builders: `value` is the column to draw, `names` the labels in order of the legend, `look` the words
+and colours beside the marks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BAR_STEP: Final = 22
 """Height of one bar of a ranking with its gap, pixels."""
 
 MOST_POINTS: Final = 600
-"""Points of one quantity against another."""
+"""Most points in a chart of one quantity against another."""
 
 _HEADROOM: Final = 1.06
 
@@ -47,14 +47,14 @@ _Drawn = TypeVar("_Drawn", bound=alt.Chart | alt.LayerChart)
 
 
 class Limit(NamedTuple):
-    """A line that is drawn as thresholds are: a cap, the speed of a link."""
+    """A line drawn like a threshold: a cap, the speed of a link."""
 
     warn: float | None
     critical: float | None = None
 
 
 class Levels(Protocol):
-    """What a chart needs of a threshold; `esxparse.diagnosis.rules.Rule` is one."""
+    """The parts of a threshold that a chart needs; `esxparse.diagnosis.rules.Rule` has them."""
 
     @property
     def warn(self) -> float | None:
@@ -67,13 +67,13 @@ class Levels(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """What a chart says beside its marks, and how they look."""
+    """The words beside the marks of a chart, and their look."""
 
     title: alt.TitleParams
     said: str
     """Words for readers who cannot see the chart."""
     noun: str
-    """What a label names, for tooltips."""
+    """The kind of thing that a label identifies, for tooltips."""
     unit: str
     """For tooltips and limits."""
     axis: str = ""
@@ -83,12 +83,12 @@ class Look:
     words: tuple[str, str] = ("warn", "critical")
     """The names of its two limits."""
     palette: Sequence[str] | None = None
-    """The colours of the names; those of series where none are given."""
+    """The colours of the names; by default the colours of series."""
     legend: bool | Sequence[str] = True
 
 
 def heading(title: str, *parts: str) -> alt.TitleParams:
-    """Title of a chart with whatever of `parts` is not empty as its subtitle."""
+    """Return the title of a chart, with the non-empty `parts` as its subtitle."""
     subtitle = "; ".join(part for part in parts if part)
     if not subtitle:
         return alt.TitleParams(title)
@@ -96,7 +96,7 @@ def heading(title: str, *parts: str) -> alt.TitleParams:
 
 
 def time_x(times: pl.Series) -> alt.X:
-    """The horizontal axis for `times`, in UTC whatever the reader's own time zone is; its title holds the date."""
+    """Return the horizontal axis for `times`, in UTC whatever the reader's own time zone; its title has the date."""
     first, last = times.min(), times.max()
     if not isinstance(first, datetime) or not isinstance(last, datetime):
         raise TypeError(f"the column {times.name!r} holds no times")
@@ -113,19 +113,19 @@ def time_x(times: pl.Series) -> alt.X:
 
 
 def time_tip(title: str = "Time (UTC)") -> alt.Tooltip:
-    """The exact time of a point, in UTC."""
+    """Return a tooltip with the exact time of a point, in UTC."""
     return alt.Tooltip("time:T", timeUnit="utcyearmonthdatehoursminutesseconds", title=title)
 
 
 def number_tip(field: str, title: str, digits: int = 2) -> alt.Tooltip:
-    """The exact value of a point."""
+    """Return a tooltip with the exact value of a point."""
     return alt.Tooltip(f"{field}:Q", title=title, format=f",.{digits}f")
 
 
 def series_colour(
     names: Sequence[str], palette: Sequence[str] | None = None, *, legend: bool | Sequence[str] = True
 ) -> alt.Color:
-    """Colours for `names` in their order, with a legend (of all, or of those it names) unless the title says it all."""
+    """Return colours for `names` in their order, with a legend of all, of the ones in `legend`, or none if False."""
     said = alt.Undefined if isinstance(legend, bool) else drawable(legend)
     return alt.Color(
         "label:N",
@@ -137,13 +137,13 @@ def series_colour(
 
 
 def kinds_colour(field: str, colours: Mapping[str, str], legend: alt.Legend | None = None) -> alt.Color:
-    """Colours of kinds of things, by the names of colours, with a legend."""
+    """Return colours for kinds of things, by the names of colours, with a legend."""
     scale = alt.Scale(domain=list(colours), range=[colour(name) for name in colours.values()])
     return alt.Color(f"{field}:N", title=None, scale=scale, legend=legend or alt.Undefined)
 
 
 def top_of(values: Sequence[float | None], levels: Levels | None) -> float:
-    """Upper end of an axis that shows all `values`, the first threshold, and the second once it is near."""
+    """Return the upper end of an axis that shows all `values`, the first threshold, and the second if it is near."""
     present = [value for value in values if value is not None]
     highest = max(present, default=0.0)
     marks = [highest]
@@ -162,17 +162,17 @@ def rules(
     words: tuple[str, str] = ("warn", "critical"),
     place: Callable[[float, str], str] | None = None,
 ) -> list[alt.Chart]:
-    """Dashed lines with labels at the thresholds that lie below `top`, the upper end of the axis.
+    """Return dashed lines with labels at the thresholds below `top`, the upper end of the axis.
 
-    `axis` is "y" for lines across a chart over time, "x" for lines down a ranking; `words` name the two limits; `place`
-    says where above a line across a chart its label is in nobody's way: "right", "left" or "center".
+    `axis` is "y" for lines across a chart over time, "x" for lines down a ranking; `words` are the names of the two
+    limits; `place` chooses a free place for the label above a line: "right", "left" or "center".
     """
     if levels is None:
         return []
     drawn: list[alt.Chart] = []
     limits = (("warn", levels.warn), ("critical", levels.critical))
     warn, critical = levels.warn, levels.critical
-    # Where two lines across a chart are close, one label says both.
+    # If two lines across a chart are close, one label serves both.
     near = axis == "y" and warn is not None and critical is not None and 0 < warn < critical <= top
     near = near and (critical or 0.0) - (warn or 0.0) < _NEAR_LINES * top
     for (level, value), word in zip(limits, words, strict=True):
@@ -193,10 +193,10 @@ def rules(
             "dx": {"right": -3, "left": 3, "center": 0}[side],
             "dy": -3 if across else 0,
         }
-        # In a ranking the words stand on two lines: however close the limits are, neither covers the other.
+        # In a ranking the words are on two lines: however close the limits are, neither covers the other.
         height = -3 if level == "warn" else -15
         other = alt.X(value=_ENDS[side]) if across else alt.Y(value=height)
-        # A rim in the colour of the page keeps the words readable where lines run behind them.
+        # A rim in the colour of the page keeps the words readable if lines run behind them.
         rim = base.mark_text(**settings, stroke=colour("page"), strokeWidth=3, strokeOpacity=0.7, strokeJoin="round")
         said = base.mark_text(**settings, color=colour(level))
         drawn += [rule, *(layer.encode(at, other, alt.Text("text:N")) for layer in (rim, said))]
@@ -204,14 +204,14 @@ def rules(
 
 
 def _word_side(level: str, position: float) -> Literal["left", "right"]:
-    """How words at an upright line are aligned: away from the other threshold's, unless the chart ends there."""
+    """Return the alignment of words at an upright line: away from the other threshold, if the chart has room."""
     if level == "warn":
         return "right" if position > _NEAR_END else "left"
     return "left" if position < 1 - _NEAR_END else "right"
 
 
 def same_colours(leaders: Leaders) -> list[str]:
-    """Colours for `leaders.chosen` that an instance keeps from chart to chart."""
+    """Return colours for `leaders.chosen` that an instance keeps from chart to chart."""
     palette = colours(len(SERIES))
     return [palette[place] for place in leaders.places]
 
@@ -219,12 +219,12 @@ def same_colours(leaders: Leaders) -> list[str]:
 def layered(
     layers: Sequence[alt.Chart | alt.LayerChart], title: alt.TitleParams, description: str, height: float = HEIGHT
 ) -> alt.LayerChart:
-    """Charts on top of each other, `fluid`; made in one piece, because altair copies all layers with each property."""
+    """Layer charts as wide as `fluid` ones, in one call: altair copies all layers with each property."""
     return alt.LayerChart(layer=layers, title=title, **_place(description, height))
 
 
 def fluid(chart: _Drawn, description: str, height: float = HEIGHT) -> _Drawn:
-    """`chart` as wide as the place it stands in, with words for readers who cannot see it."""
+    """Return `chart` as wide as its container, with words for readers who cannot see it."""
     return cast("_Drawn", chart.properties(**_place(description, height)))
 
 
@@ -246,10 +246,10 @@ def over_time(
     dash: str | None = None,
     rest: str = "",
 ) -> alt.LayerChart:
-    """Lines of `value` over time, one for each of `names`, over their bands of lowest to highest sample.
+    """Draw lines of `value` over time, one for each of `names`, over their bands of lowest to highest sample.
 
     `reduced` has `label`, `time`, `value`, `value_min`, `value_max`, perhaps `full` (the unshortened name) and `dash`,
-    a column that tells solid from dashed lines. `rest`: label of what stands for many, grey in its band.
+    a column that separates solid from dashed lines. `rest`: label of the many others, a grey line in its band.
     """
     unit, y_title = look.unit, look.axis or look.unit
     low, high = f"{value}_min", f"{value}_max"
@@ -268,7 +268,7 @@ def over_time(
         series["strokeDash"] = alt.StrokeDash(
             f"{dash}:N", title=None, legend=alt.Legend(symbolType="stroke", symbolStrokeWidth=1.7, orient="bottom")
         )
-    # Not `nearest`: Vega-Lite 6.4 then reads the names in tooltips from the wrong place and says "undefined".
+    # Not `nearest`: Vega-Lite 6.4 then reads the names in tooltips from the wrong place and shows "undefined".
     hover = alt.selection_point(on="pointerover", clear="pointerout", empty=False, fields=["label", "time"])
     name = "full" if "full" in data.columns else "label"
     tips = [alt.Tooltip(f"{name}:N", title=look.noun), time_tip(), number_tip(value, unit)]
@@ -277,7 +277,7 @@ def over_time(
         when = time_tip() if reduced.step_s is None else time_tip(title="From (UTC)")
         tips = [*tips[:1], when, number_tip(value, f"mean, {unit}")]
         tips += [number_tip(low, f"lowest, {unit}"), number_tip(high, f"highest, {unit}")]
-        # The thin line at the band's upper edge keeps a peak visible that is one bucket wide.
+        # The thin line at the band's upper edge keeps a peak of one bucket visible.
         edge = alt.OverlayMarkDef(opacity=0.55, strokeWidth=0.9)
         many = base
         if reduced.step_s is None:
@@ -285,7 +285,7 @@ def over_time(
         band = many.mark_area(opacity=0.16, line=edge).encode(alt.Y(f"{high}:Q", title=y_title, scale=scale))
         layers.append(band.encode(alt.Y2(f"{low}:Q"), color=hue, detail=detail))
     layers.append(base.mark_line().encode(y, **series))
-    # As it is, altair would look for its class among all there are.
+    # Spelled out, so that altair does not search all its classes for the right one.
     seen = alt.OpacityValue(**alt.when(hover).then(alt.value(1)).otherwise(alt.value(0)))
     dots = base.mark_point(filled=True, size=70).encode(y, seen, color=hue, tooltip=tips)
     layers += [*lonely(base, data, y, hue), dots.add_params(hover)]
@@ -297,7 +297,7 @@ def over_time(
 
 
 def lonely(base: alt.Chart, data: pl.DataFrame, y: alt.Y, hue: alt.Color) -> list[alt.Chart]:
-    """Dots for the rows of `data` that no line shows, between two gaps (`reduce.pieces`)."""
+    """Draw dots for the rows of `data` that no line shows, between two gaps (`reduce.pieces`)."""
     if "alone" not in data.columns or not data["alone"].any():
         return []
     return [base.transform_filter(alt.datum.alone).mark_point(filled=True, size=16, opacity=1).encode(y, color=hue)]
@@ -306,7 +306,7 @@ def lonely(base: alt.Chart, data: pl.DataFrame, y: alt.Y, hue: alt.Color) -> lis
 def against(
     points: pl.DataFrame, x: str, y: str, *, title: str, about: str, said: str, hue: str, words: tuple[str, str, str]
 ) -> alt.Chart:
-    """Points of `y` against `x`, no more of them than can be told apart; `words`: titles of both axes, unit of `y`."""
+    """Draw points of `y` against `x`, thinned if there are many; `words`: titles of both axes, unit of `y`."""
     every = -(-points.height // MOST_POINTS)
     seen = f"every {every}th {about}" if every > 1 else f"one point per {about}"
     chart: alt.Chart = (
@@ -327,7 +327,7 @@ def stacked_time(
     names: Sequence[str],
     look: Look,
 ) -> alt.Chart | alt.LayerChart:
-    """Areas of `value` over time, one upon the other in the order of `names`, from the bottom up.
+    """Draw areas of `value` over time, stacked in the order of `names`, from the bottom up.
 
     `reduced` has `label`, `time`, `value`. A sample between two gaps is a bar. The caller sets the heading.
     """
@@ -344,7 +344,7 @@ def stacked_time(
     )
     drawn: alt.Chart | alt.LayerChart = base.mark_area(opacity=0.85)
     if "piece" in data.columns:
-        # Vega would take 0 for a piece where only others have samples.
+        # Otherwise Vega takes 0 for a piece in which only others have samples.
         drawn = drawn.encode(y.impute(None), detail=["piece:N"])
         if data["alone"].any():
             bars = base.transform_filter(alt.datum.alone).mark_bar(opacity=0.85, size=3)
@@ -359,9 +359,9 @@ def ranked(
     mark: str = "max",
     mark_title: str = "highest sample",
 ) -> alt.LayerChart:
-    """Bars of `value`, longest first as `table` is sorted, with a tick at `mark`.
+    """Draw bars of `value`, longest first as `table` is sorted, with a tick at `mark`.
 
-    They are grey: colours tell names apart, and an axis has these already. A report colours those it has findings on.
+    They are grey: colours separate names, and here the axis already has them. A report colours the bars with findings.
 
     `table` has `label`, `full`, `value` and `mark` (such as the highest sample), one row per instance, in order.
     """
@@ -385,10 +385,10 @@ def ranked(
 
 
 def label_y(labels: Sequence[str], field: str = "label") -> alt.Y:
-    """A vertical axis of names in the order given."""
+    """Return a vertical axis of names in the order given."""
     return alt.Y(f"{field}:N", title=None, sort=None, scale=alt.Scale(domain=drawable(labels)))
 
 
 def bars_height(count: int) -> int:
-    """Pixels for a ranking of `count` bars."""
+    """Return the height in pixels of a ranking of `count` bars."""
     return max(count, 1) * BAR_STEP + 8

@@ -1,4 +1,4 @@
-"""Memory: what the host's memory holds, and whether ESXi had to take some back.
+"""Memory: the content of the host's memory, and whether ESXi had to take some back.
 
 All builders take the derived table `host`. esxtop's MB are MiB.
 """
@@ -23,7 +23,7 @@ _MIB_PER_GIB: Final = 1024
 
 
 def host(memory: pl.LazyFrame | None) -> alt.LayerChart | None:
-    """Who holds the host's memory over time, with the least free memory ESXi wants to keep.
+    """Draw who holds the host's memory over time, with the least free memory ESXi wants to keep.
 
     `memory`: the table `host`: `time, other_mib, vmkernel_mib, free_mib, minfree_mib`.
     """
@@ -49,7 +49,7 @@ def host(memory: pl.LazyFrame | None) -> alt.LayerChart | None:
 
 
 def reclaimed(memory: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
-    """Memory reclaimed from VMs by ballooning, swapping and compression; None if it was never needed.
+    """Draw memory reclaimed from VMs by ballooning, swapping and compression; None if there was never any.
 
     `memory`: the table `host`: `time, balloon_mib, swap_used_mib, compressed_mib`. `levels`: threshold for each of
     them, MiB.
@@ -58,7 +58,7 @@ def reclaimed(memory: pl.LazyFrame | None, levels: Levels | None = None) -> alt.
 
 
 def swapping(memory: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
-    """Swap traffic over time; None if there was none.
+    """Draw swap traffic over time; None if there was no swapping.
 
     `memory`: the table `host`: `time, swap_in_mib_per_s, swap_out_mib_per_s`. `levels`: threshold, MiB/s.
     """

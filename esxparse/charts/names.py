@@ -7,11 +7,11 @@ from typing import Final
 from unicodedata import east_asian_width
 
 LABEL_WIDTH: Final = 18
-"""Columns of a typewriter that a label may take; most names of VMs fit."""
+"""Columns of a typewriter that a label may take; most VM names fit."""
 
 
 def shorten(name: str, width: int = LABEL_WIDTH) -> str:
-    """`name` with its middle left out where it takes more than `width` columns: names of devices differ at their ends.
+    """Leave out the middle of a `name` longer than `width` columns: names of devices differ at their ends.
 
     Characters of East Asian scripts take two columns.
 
@@ -47,7 +47,7 @@ def wrapped(name: str, width: int = LABEL_WIDTH, lines: int = 3) -> str:
 
 
 def with_value(word: str, unit: str, value: str, *, single: bool) -> str:
-    """The words of a label with a value of it.
+    """Return the words of a label with one of its values.
 
     >>> with_value("size", "KiB", "4", single=False), with_value("VMs", "", "1", single=True)
     ('size 4 KiB', '1 VM')

@@ -1,4 +1,4 @@
-"""Network: what each uplink carries and which ports drop packets.
+"""Network: traffic of each uplink, and ports that drop packets.
 
 All builders take frames of `esxparse.metrics.network`. Network megabits are 10**6 bits.
 """
@@ -30,12 +30,12 @@ _DROPS: Final = {"tx": "Sent packets dropped", "rx": "Received packets dropped"}
 def throughput(
     ports: pl.LazyFrame | None, kind: str = "uplink", speeds: pl.LazyFrame | None = None
 ) -> alt.LayerChart | None:
-    """Traffic of the busiest ports of one kind over time, a line for each direction.
+    """Draw the traffic of the busiest ports of one kind over time, a line for each direction.
 
     Args:
         ports: `network.ports`: `time, switch, port_id, client, kind, tx_mbits, rx_mbits`.
         kind: "uplink", "vm", "vmkernel" or "other".
-        speeds: Speed of links, `client, link_mbits`: said below the title, and drawn where traffic comes near the
+        speeds: Speed of links, `client, link_mbits`: written below the title, and drawn if traffic comes near the
             slowest.
     """
     if ports is None:
@@ -74,7 +74,7 @@ def throughput(
 
 
 def _links(speeds: pl.LazyFrame | None, clients: list[str]) -> tuple[marks.Limit | None, str]:
-    """The slowest link of `clients`, and words for the speeds of all."""
+    """Return the slowest link of `clients`, and words for the speeds of all."""
     if speeds is None:
         return None, ""
     known = speeds.filter(pl.col("client").is_in(clients)).sort("client").collect()
@@ -90,7 +90,7 @@ def _links(speeds: pl.LazyFrame | None, clients: list[str]) -> tuple[marks.Limit
 
 
 def drops_ranked(summary: pl.LazyFrame | None, direction: str, levels: Levels | None = None) -> alt.LayerChart | None:
-    """Ports ranked by the share of packets they dropped over the whole time; None if none was.
+    """Rank ports by the share of packets they dropped over the whole time; None without any drops.
 
     `summary`: `network.summary`: `client, port_id, drop_tx_pct, max_drop_tx_pct, drop_rx_pct, max_drop_rx_pct`.
     `direction`: "tx" or "rx". `levels`: threshold, percent of packets.

@@ -1,4 +1,4 @@
-"""Power: what the host draws, what it gets for it, and how deeply its CPUs sleep.
+"""Power: the host's draw, its use of the power, and how deeply its CPUs sleep.
 
 `host` and `against_use` take the derived table `host`; `c_states` and `clock` the table `pcpu_power_state` as read.
 """
@@ -23,7 +23,7 @@ _APERF: Final = "pct_of_aperf_per_mperf"
 
 
 def host(host: pl.LazyFrame | None) -> alt.LayerChart | None:
-    """Power drawn by the host over time, with its cap where one is set.
+    """Draw the host's power over time.
 
     `host`: the table `host`: `time, watts`.
     """
@@ -46,7 +46,7 @@ def host(host: pl.LazyFrame | None) -> alt.LayerChart | None:
 
 
 def against_use(host: pl.LazyFrame | None) -> alt.Chart | None:
-    """Power against the host's util, one point per sample: the power curve of this server.
+    """Draw power against the host's util, one point per sample: the power curve of this server.
 
     `host`: the table `host`: `time, watts, util_pct`.
     """
@@ -69,7 +69,7 @@ def against_use(host: pl.LazyFrame | None) -> alt.Chart | None:
 
 
 def c_states(states: pl.LazyFrame | None) -> alt.Chart | alt.LayerChart | None:
-    """Share of time the physical CPUs spend in each C-state, mean of all of them.
+    """Draw the share of time that physical CPUs spend in each C-state, mean of all of them.
 
     Args:
         states: Table `pcpu_power_state`: `time, pcpu, pct_c_state_c0, ...`. States never entered are left out.
@@ -104,7 +104,7 @@ def c_states(states: pl.LazyFrame | None) -> alt.Chart | alt.LayerChart | None:
 
 
 def clock(states: pl.LazyFrame | None) -> alt.LayerChart | None:
-    """How fast the physical CPUs ran while not halted, as % of their nominal clock (APERF/MPERF).
+    """Draw how fast the physical CPUs ran while not halted, as % of their nominal clock (APERF/MPERF).
 
     `states`: table `pcpu_power_state`: `time, pct_of_aperf_per_mperf`.
     """
@@ -115,7 +115,7 @@ def clock(states: pl.LazyFrame | None) -> alt.LayerChart | None:
     reduced = over_time(running, [_APERF], ["label"])
     if reduced.frame.is_empty():
         return None
-    # Over all CPUs at once the band is worth showing even where no samples were brought together.
+    # Over all CPUs at once the band is worth showing even if each sample was kept.
     step = reduced.step_s or 0
     look = marks.Look(
         title=marks.heading("Clock", "% of nominal; above 100 is turbo; line: mean, band: slowest to fastest CPU"),

@@ -1,4 +1,4 @@
-"""Make a table small enough to draw, and say what was left out.
+"""Make a table small enough to draw, and report the rows left out.
 
 A capture of a day has thousands of samples and hundreds of instances. `over_time` brings the samples to a bounded
 number of buckets and keeps each bucket's minimum, mean and maximum, so that a peak of one sample stays on the chart.
@@ -20,10 +20,10 @@ from esxparse.metrics import over_time as time_weighted
 from esxparse.metrics.energy import LONGEST_GAP
 
 MAX_BUCKETS: Final = 180
-"""Most points in time a line has."""
+"""Most points in time of a line."""
 
 SWEEP: Final = 3
-"""Numbers from which on they are a sweep: a curve can be drawn through them."""
+"""At least this many numbers are a sweep: a curve can be drawn through them."""
 MAX_SERIES: Final = 8
 """Most instances that get a line or a colour of their own."""
 
@@ -37,10 +37,10 @@ _TAKEN: Final = frozenset((
 """Names that every object of JavaScript has."""
 
 _OWN: Final = {name: f"{name}\u2060" for name in _TAKEN}
-"""What stands for them in a chart, which groups by name in such objects: a word joiner is not seen."""
+"""Their replacements in a chart, which groups by name in such objects: a word joiner is invisible."""
 
 EVEN: Final = 0.9
-"""Share of the steps of a series that are even where it has a usual step."""
+"""Share of even steps with which a series has a usual step."""
 
 _NICE_STEPS: Final = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 
@@ -51,7 +51,7 @@ class Reduced(NamedTuple):
     frame: the `by` columns, `time` (start of the bucket) and for every value `v` the columns `v` (mean), `v_min` and
         `v_max`
     step_s: length of a bucket in seconds, None if every sample was kept
-    gap: a distance of more usual ones than this is a gap; in buckets, where a bucket is empty for as long in samples
+    gap: a longer distance than this many usual ones is a gap; in buckets, as long as `LONGEST_GAP` in samples
     """
 
     frame: pl.DataFrame
@@ -60,13 +60,13 @@ class Reduced(NamedTuple):
 
     @property
     def caption(self) -> str:
-        """What a line and its band stand for, for a subtitle; empty if every sample was kept."""
+        """The meaning of a line and its band, for a subtitle; empty if every sample was kept."""
         if self.step_s is None:
             return ""
         return f"line: mean of {spoken(self.step_s)}; band: lowest to highest sample, its edge the highest"
 
     def labels(self, known: Iterable[str]) -> list[str]:
-        """Those of the known labels that the frame has, in their order."""
+        """Return the known labels that are in the frame, in their order."""
         present = set(self.frame["label"])
         return [label for label in known if label in present]
 
@@ -75,9 +75,9 @@ class Leaders(NamedTuple):
     """The instances chosen to be drawn.
 
     chosen: their names, highest first
-    every: all names, sorted, even those without a value
-    total: how many have a value
-    nothing: how many of those were passed over because they never were above 0
+    every: all names, sorted, with or without a value
+    total: number of instances with a value
+    nothing: number of instances passed over because they never were above 0
     """
 
     chosen: list[str]
@@ -90,7 +90,7 @@ class Leaders(NamedTuple):
         """A number below `MAX_SERIES` for each of `chosen`, the same in every chart over the same instances.
 
         It chooses the colour, so that a device is not blue in one chart and orange in the next. It is the place among
-        all instances by name, and the next one free where two of the chosen would share it.
+        all instances by name; if two of the chosen would share it, the next free place.
         """
         taken: dict[str, int] = {}
         for name in sorted(self.chosen):
@@ -101,7 +101,7 @@ class Leaders(NamedTuple):
         return [taken[name] for name in self.chosen]
 
     def caption(self, noun: str, by: str) -> str:
-        """`the 8 of 212 VMs with the highest p95`, `3 more VMs had none`; empty if all are drawn."""
+        """Return `the 8 of 212 VMs with the highest p95`, or `3 more VMs had none`; empty if all are drawn."""
         if len(self.chosen) + self.nothing == self.total:
             return _none_of(self.nothing, noun) if self.nothing else ""
         return (
@@ -109,7 +109,7 @@ class Leaders(NamedTuple):
         )
 
     def rest(self, noun: str) -> str:
-        """What stands for all that are not drawn by themselves, `43 other VMs`; empty if there are none."""
+        """Return the label of the instances without their own line, `43 other VMs`; empty without any."""
         others = self.total - len(self.chosen)
         if others == self.nothing:
             return ""
@@ -117,7 +117,7 @@ class Leaders(NamedTuple):
 
 
 def columns_below(frame: pl.LazyFrame, columns: Mapping[str, str], value: str) -> pl.LazyFrame:
-    """The columns that a table has of `columns` (column -> label), one below the other: `time`, `label`, `value`."""
+    """Stack the columns of `columns` (column -> label) that a table has: `time`, `label`, `value`."""
     known = frame.collect_schema()
     there = [name for name in columns if name in known]
     long = frame.unpivot(there, index="time", variable_name="_of", value_name=value).drop_nulls(value)
@@ -125,7 +125,7 @@ def columns_below(frame: pl.LazyFrame, columns: Mapping[str, str], value: str) -
 
 
 def spoken(seconds: int) -> str:
-    """A length of time in the largest unit that divides it: `90 s`, `5 min`, `2 h`."""
+    """Return a length of time in the largest unit that divides it: `90 s`, `5 min`, `2 h`."""
     for size, unit in ((3600, "h"), (60, "min")):
         if seconds >= size and seconds % size == 0:
             return f"{seconds // size} {unit}"
@@ -133,8 +133,8 @@ def spoken(seconds: int) -> str:
 
 
 def bucket_step(span_s: float, buckets: int) -> int:
-    """Seconds of a bucket, a round number, such that `span_s` seconds never need more than `buckets` buckets."""
-    # Buckets lie on round clock times, so a span can touch one more of them than its length alone tells.
+    """Return the seconds of a bucket, a round number, with which `span_s` seconds need at most `buckets` buckets."""
+    # Buckets lie on round clock times, so a span can touch one more of them than its length suggests.
     least = span_s / max(buckets - 1, 1)
     for step in _NICE_STEPS:
         if step >= least:
@@ -151,13 +151,13 @@ def over_time(
     weight: str | None = None,
     buckets: int = MAX_BUCKETS,
 ) -> Reduced:
-    """Mean over time, minimum and maximum of `values` per bucket of time and `by`.
+    """Return mean over time, minimum and maximum of `values` per bucket of time and `by`.
 
     Args:
         frame: Columns `time`, `by`, `values` and `weight`; with `covered_s` if it is a part of a recording, or
             of several (`metrics.over_time.with_covered`).
-        values: Columns to reduce; rows where one is null count for the others only.
-        by: Columns that tell one series from another.
+        values: Columns to reduce; a row with a null in one column still counts for the others.
+        by: Columns that identify a series.
         weight: Column that weights the mean, such as the commands behind an average latency: the mean of averages is
             wrong. Buckets without any weight have the plain mean: a port that lets nothing through drops 100 %.
         buckets: Most distinct times in the result.
@@ -187,15 +187,15 @@ def over_time(
 
 
 def pieces(reduced: Reduced, by: Sequence[str], value: str) -> pl.DataFrame:
-    """The rows that have a `value`, with `piece` and `alone` where its lines must end.
+    """Return the rows that have a `value`, with `piece` and `alone`, which show where lines must end.
 
-    `piece` is the stretch between gaps that a row lies in, `alone`: it is all of it, so that no line shows it. Both are
-    lacking where no series has a gap or a single row.
+    `piece` is the stretch between gaps that a row lies in. `alone`: the row is its whole piece, so no line shows it.
+    Both are left out if no series has a gap or a single row.
 
-    A line across a gap would say what nobody measured. A gap is longer than `LONGEST_GAP` usual steps of its series,
-    counted over its samples with and without a value; a series whose samples do not come at even steps has none.
+    A line across a gap would show values that nobody measured. A gap is longer than `LONGEST_GAP` usual steps of its
+    series, counted over its samples with and without a value. A series with uneven steps has no gaps.
 
-    The frame of `reduced`: `time`, `value` and `by`, the columns that tell one series from another.
+    The frame of `reduced`: `time`, `value` and `by`, the columns that identify a series.
     """
     frame = reduced.frame
     step = pl.col("time").diff().dt.total_microseconds()
@@ -217,10 +217,10 @@ def pieces(reduced: Reduced, by: Sequence[str], value: str) -> pl.DataFrame:
 def leaders(
     frame: pl.LazyFrame, by: str, value: str, n: int = MAX_SERIES, order: str = "p95", *, nonzero: bool = False
 ) -> Leaders:
-    """The `n` instances of column `by` whose `value` is highest by `order` ("mean", "p95" or "max").
+    """Return the `n` instances of column `by` with the highest `value` by `order` ("mean", "p95" or "max").
 
-    Instances without a single value are not counted; names settle ties, so the choice is the same on every run.
-    With `nonzero` those that never were above 0 are not chosen.
+    Instances without a single value are not counted; names settle ties, so the choice is the same on every run. With
+    `nonzero`, instances that never were above 0 are not chosen.
     """
     statistic = {
         "mean": time_weighted.mean(pl.col(value)),
@@ -241,9 +241,9 @@ def leaders(
 
 
 def kept(frame: pl.LazyFrame, chosen: Leaders, noun: str, full: str) -> pl.LazyFrame:
-    """The rows of `chosen`, their names in a column `full`, and those of all others under one name.
+    """Return the rows of `chosen`, with names in a column `full`, and all other rows under one name.
 
-    `frame`: columns `label` and `full`. `noun`: what an instance is, in the plural. `full`: column of the full names.
+    `frame`: columns `label` and `full`. `noun`: the kind of instance, in the plural. `full`: column of the full names.
     """
     own = pl.col("label").is_in(chosen.chosen)
     rest = chosen.rest(noun)
@@ -256,14 +256,14 @@ def kept(frame: pl.LazyFrame, chosen: Leaders, noun: str, full: str) -> pl.LazyF
 
 
 def emptiest(frame: pl.DataFrame, by: Sequence[str], value: str, strip: tuple[float, float], share: float) -> str:
-    """Where in a strip across a chart over time the fewest lines pass: at its "right", "left" or "center".
+    """Return the place in a strip across a chart that the fewest lines cross: "right", "left" or "center".
 
-    `frame`: `time`, `by` (what tells lines apart), and `value` with its `_min` and `_max`. `strip`: its lower and upper
-    end, as values. `share`: how much of the chart's width each place takes.
+    `frame`: `time`, `by` (columns that identify a line), and `value` with its `_min` and `_max`. `strip`: its lower and
+    upper end, as values. `share`: how much of the chart's width each place takes.
     """
     first, last = frame["time"].min(), frame["time"].max()
     low, high = pl.col(f"{value}_min"), pl.col(f"{value}_max")
-    # A line passes where the one or the other of two neighbours does, or where it jumps over the strip.
+    # A line crosses the strip if one of two neighbouring points is in it, or if it jumps over the strip between them.
     passes = pl.max_horizontal(high, high.shift(1).over(by)) >= strip[0]
     passes &= pl.min_horizontal(low, low.shift(1).over(by)) <= strip[1]
     at = (pl.col("time") - first) / max(last - first, timedelta(seconds=1))  # type: ignore[operator]
@@ -279,14 +279,14 @@ def emptiest(frame: pl.DataFrame, by: Sequence[str], value: str, strip: tuple[fl
 def ranking(
     frame: pl.LazyFrame, name: str, value: str, noun: str, *, n: int = MAX_RANKED, order: str = "p95"
 ) -> tuple[pl.DataFrame, str]:
-    """The `n` instances with the highest `value`, and words for those left out.
+    """Return the `n` instances with the highest `value`, and words for the ones left out.
 
     Args:
         frame: Columns `label` (see `with_labels`), `name`, `value`; instances without a single value above 0 are left
             out.
         name: Column of the full names.
         value: Column to rank by.
-        noun: What an instance is, in the plural.
+        noun: The kind of instance, in the plural.
         n: Most rows.
         order: "mean", "p95" or "max".
 
@@ -317,9 +317,8 @@ def _none_of(count: int, noun: str) -> str:
 def with_labels(frame: pl.LazyFrame, name: str, key: str | None = None, width: int = LABEL_WIDTH) -> pl.LazyFrame:
     """Add `label`: a short name, different for every instance.
 
-    Two VMs may bear one name: where `key` (such as `group_id`) tells them apart, the label holds it as well.
-    A label has no characters that charts do not draw (`theme.drawable`).
-    A name whose short form is taken keeps its full length.
+    If two VMs have the same name and `key` (such as `group_id`) differs, the label includes the key. A label has no
+    characters that charts do not draw (`theme.drawable`). A name whose short form is taken keeps its full length.
 
     `frame`: columns `name` and, if given, `key`. `name`: column of the full names. `key`: column that identifies an
     instance. `width`: columns a label may take.
@@ -340,7 +339,7 @@ def with_labels(frame: pl.LazyFrame, name: str, key: str | None = None, width: i
 
 
 def _numbered(texts: Sequence[str]) -> list[str]:
-    """Texts that differ: names may differ only in characters that are not drawn."""
+    """Number equal texts: names may differ only in characters that are not drawn."""
     seen: Counter[str] = Counter()
     made = []
     for text in texts:
@@ -350,15 +349,15 @@ def _numbered(texts: Sequence[str]) -> list[str]:
 
 
 def drawable(names: Sequence[str]) -> list[str]:
-    """Names as the tables of a chart have them (`rounded`), for the domains of its scales."""
+    """Return names as the tables of a chart have them (`rounded`), for the domains of its scales."""
     return [_OWN.get(name, name) for name in names]
 
 
 def rounded(frame: pl.DataFrame, digits: int = 3) -> pl.DataFrame:
-    """`frame` fit to be written into a chart.
+    """Return `frame` ready to be written into a chart.
 
-    Times are milliseconds since 1970 (UTC), floats have `digits` decimals, and no name is one that every object of
-    JavaScript has.
+    Times are milliseconds since 1970 (UTC), floats have `digits` decimals, and names that every object of JavaScript
+    has are replaced.
     """
     return frame.with_columns(
         pl.col(pl.String).replace(_OWN),

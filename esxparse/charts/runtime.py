@@ -13,7 +13,7 @@ from esxparse.whole import whole_file
 
 
 def vega_runtime() -> str:
-    """Vega, Vega-Lite and vega-embed as one script, fit to stand in an HTML page.
+    """Return Vega, Vega-Lite and vega-embed as one script, ready for an HTML page.
 
     Bundling them takes over a second of processor time, so the script stays in the user's cache, after its own hash.
     """
@@ -26,7 +26,7 @@ def vega_runtime() -> str:
 
     bundle: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]
     script = _inside_script(bundle)
-    # A page can be made where nothing can be kept.
+    # A page can be made even if the cache cannot be written.
     with suppress(OSError):
         kept.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(kept) as file:
@@ -35,10 +35,10 @@ def vega_runtime() -> str:
 
 
 def hash_of(text: str) -> str:
-    """The SHA-256 of a script, as a Content-Security-Policy names it."""
+    """Return the SHA-256 of a script, as a Content-Security-Policy needs it."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _inside_script(script: str) -> str:
-    """`script` without the sequences that would end its element; they stand in strings and comments only."""
+    """Return `script` without the sequences that would end its element; they occur in strings and comments only."""
     return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")

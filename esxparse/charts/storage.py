@@ -1,7 +1,7 @@
-"""Disk: where the latency of each device comes from, how it moves, and what load stands behind it.
+"""Disk: the source of each device's latency, its course over time, and the load behind it.
 
-All builders take the derived tables `device` and `nfs`, or `metrics.storage.summary` of them.
-A mean of latencies is weighted by good I/Os everywhere.
+All builders take the derived tables `device` and `nfs`, or `metrics.storage.summary` of them. A mean of latencies is
+weighted by good I/Os everywhere.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PART_HUES: Final = {"davg_ms": "blue", "kavg_ms": "orange", "unsplit_ms": "rest
 
 
 def latency_split(summary: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
-    """Mean latency of each device as DAVG + KAVG = GAVG, weighted by good I/Os; tick at the highest sample.
+    """Draw mean latency of each device as DAVG + KAVG = GAVG, weighted by good I/Os; tick at the highest sample.
 
     Devices without the two parts (NFS volumes) get one bar of GAVG in a colour of its own.
 
@@ -75,7 +75,7 @@ def latency_split(summary: pl.LazyFrame | None, levels: Levels | None = None) ->
         .encode(
             marks.label_y(labels),
             alt.X("ms:Q", title=title, stack="zero", scale=scale),
-            # The words of the thresholds stand between the legend and the bars.
+            # The words of the thresholds are between the legend and the bars.
             color=marks.kinds_colour("part", {_PARTS[name]: _PART_HUES[name] for name in there}, alt.Legend(offset=32)),
             order=alt.Order("place:Q"),
             tooltip=tips,
@@ -103,7 +103,7 @@ def latency_split(summary: pl.LazyFrame | None, levels: Levels | None = None) ->
 
 
 def latency_over_time(latency: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
-    """GAVG of the slowest devices over time.
+    """Draw GAVG of the slowest devices over time.
 
     Args:
         latency: The table `device`: `time, instance, good_iops, gavg_ms`. Samples without good I/Os have no latency.
@@ -119,7 +119,7 @@ def latency_over_time(latency: pl.LazyFrame | None, levels: Levels | None = None
 
 
 def iops(latency: pl.LazyFrame | None) -> alt.LayerChart | None:
-    """Commands per second of the busiest devices over time.
+    """Draw commands per second of the busiest devices over time.
 
     `latency`: the table `device`: `time, instance, iops`.
     """
@@ -127,7 +127,7 @@ def iops(latency: pl.LazyFrame | None) -> alt.LayerChart | None:
 
 
 def throughput(latency: pl.LazyFrame | None) -> alt.LayerChart | None:
-    """Reads and writes together of the busiest devices over time.
+    """Draw reads and writes together of the busiest devices over time.
 
     `latency`: the table `device`: `time, instance, mib_per_s`.
     """
@@ -136,7 +136,7 @@ def throughput(latency: pl.LazyFrame | None) -> alt.LayerChart | None:
 
 
 def queued(latency: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
-    """Commands queued in the VMkernel over time; None if no command ever was.
+    """Draw commands queued in the VMkernel over time; None if no command ever was.
 
     `latency`: the table `device`: `time, instance, queued`. `levels`: threshold, commands.
     """

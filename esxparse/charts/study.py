@@ -1,14 +1,14 @@
-"""A value of many runs over what was varied: lines over a sweep, bars where names were varied.
+"""A value of many runs over the varied setting: lines over a sweep, bars over names.
 
 The builders take the points that `esxparse.studies.plot` prepares, one row per configuration:
 
-    place             what stands on the axis of the sweep, a number or a text
+    place             position on the axis of the sweep, a number or a text
     label             the series
     value, low, high  mean of the repetitions, and the ends of its error bar (null without one)
     runs              repetitions
-    linear            where a straight line through the smallest point would be, if the sweep is drawn against one
+    linear            a straight line through the smallest point, if the sweep is drawn against one
 
-Error bars and a dashed line at the baseline are as the published studies draw them.
+Error bars and the dashed line at the baseline follow the published studies.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WIDTH: Final = 560
 """Width of a chart in a notebook, pixels."""
 _ABOVE: Final = 1.04
 _FAR: Final = 3
-"""A line at more than so many times the largest value is left out."""
+"""A line above this many times the largest value is left out."""
 _BESIDE: Final = 0.1
 _APART: Final = 10
 """Pixels between two labels of an axis."""
@@ -38,19 +38,19 @@ _LONG: Final = 1e4
 _ROOM: Final = 0.04
 _TICKS: Final = 10
 _NAME_WIDTH: Final = 150
-"""Pixels for names beside bars; longer ones end in dots, and whole in the tip."""
+"""Pixels for names beside bars; longer names are cut in the chart and whole in the tooltip."""
 _EVEN: Final = 16
-"""Sweeps over more than this factor, as block sizes are, have their places at equal distances."""
+"""Sweeps over more than this factor, such as block sizes, have evenly spaced places."""
 
 
 @dataclass(frozen=True)
 class Words:
-    """What the chart says beside its marks."""
+    """The words beside the marks of a chart."""
 
     title: str
-    """What is drawn, by what and of what; the chart's own title says what is seen."""
+    """Measure, tool and subject; the chart's own title has the result."""
     name: str
-    """Of the values."""
+    """Name of the values."""
     value: str
     """Title of the axis of values, with its unit."""
     place: str
@@ -75,12 +75,12 @@ def of(
     level: float | None = None,
     relative: bool = False,
 ) -> alt.LayerChart | alt.VConcatChart:
-    """Draws a column of any table over another: lines where numbers are swept, bars where names were varied.
+    """Draw a column of any table over another: lines over numbers, bars over names.
 
-    `by`, `panel`: columns that tell series, and panels, apart. `unit`, `place`: titles of the axes, by default the
-    columns' names. `low`, `high`: columns with the ends of error bars. `linear`: a column with a straight line, drawn
-    dotted. `said`: words below the title. `level`: where a dashed line stands. `relative`: whether values lie around
-    the level, as ratios do, and need no 0.
+    `by`, `panel`: columns that identify series and panels. `unit`, `place`: titles of the axes, by default the columns'
+    names. `low`, `high`: columns with the ends of error bars. `linear`: a column with a straight line, drawn dotted.
+    `said`: words below the title. `level`: value of the dashed line. `relative`: whether values lie around the level,
+    as ratios do, and need no 0.
     """
     named = {"value": y, "place": x, "label": by, "panel": panel, "low": low, "high": high, "linear": linear}
     points = table.select(pl.col(column).alias(name) for name, column in named.items() if column)
@@ -100,9 +100,9 @@ def panels(
     relative: bool = False,
     width: int | None = None,
 ) -> list[alt.LayerChart]:
-    """Points, a chart for each of their panels, all with one scale.
+    """Draw points, a chart for each of their panels, all with one scale.
 
-    `points`: as above; `label`, `panel`, `runs` and error bars may be lacking. The rest: as for `of` and `chart`.
+    `points`: as above; `label`, `panel`, `runs` and error bars may be missing. The rest: as for `of` and `chart`.
     """
     lacking: dict[str, Any] = {"label": "all", "panel": "", "runs": 1}
     none = {name: pl.lit(None, pl.Float64) for name in ("low", "high") if name not in points.columns}
@@ -133,13 +133,13 @@ def panels(
 
 
 def ends_from_0(points: pl.DataFrame) -> tuple[float, float]:
-    """The ends of an axis of values that holds 0."""
+    """Return the ends of an axis of values that includes 0."""
     seen = [one for name in ("value", "low", "high") for one in points[name].drop_nulls()]
     return min(0.0, *seen), max(0.0, *seen)
 
 
 def ends_around(points: pl.DataFrame, level: float) -> tuple[float, float]:
-    """The ends of an axis of values that lie near a level, from below the lowest."""
+    """Return the ends of an axis of values that lie near a level, from below the lowest."""
     seen = [one for name in ("value", "low", "high") for one in points[name].drop_nulls()]
     low, high = min(level, *seen), max(level, *seen)
     room = _BESIDE * (high - low) or _BESIDE * level
@@ -147,7 +147,7 @@ def ends_around(points: pl.DataFrame, level: float) -> tuple[float, float]:
 
 
 def with_level(low: float, high: float, level: float) -> tuple[float, float, float | None]:
-    """The ends of an axis with room for a dashed line; without the line where it is far above all values."""
+    """Return the ends of an axis with room for a dashed line; without the line if it is far above all values."""
     return (low, high, None) if level > _FAR * high else (low, max(high, _ABOVE * level), level)
 
 
@@ -161,13 +161,12 @@ def chart(
     *,
     dots: bool = False,
 ) -> alt.LayerChart:
-    """Lines over a sweep of numbers, bars over names.
+    """Draw lines over a sweep of numbers, bars over names.
 
-    `points`: as above. `series`: all labels, in the order of the legend. `ends`: those of the axis of values, which
-    panels share. `width`: pixels, or None for as wide as the place it stands in.
-    `level`: where a dashed line stands, such as 1 for ratios. `dots`: whether names get points instead of bars.
-
-    Values are shown in the unit that fits the ends: 0.25 ms as 250 µs.
+    `points`: as above. `series`: all labels, in the order of the legend. `ends`: the ends of the axis of values, which
+    panels share. `width`: pixels, or None for the width of the container. `level`: value of the dashed line, such as 1
+    for ratios. `dots`: whether names get points instead of bars. Values are shown in the unit that fits the ends: 0.25
+    ms as 250 µs.
     """
     factor, unit = units.fitting(words.value, *ends)
     scaled = [name for name in ("value", "low", "high", "linear") if name in points.columns]
@@ -182,7 +181,7 @@ def chart(
     axis: dict[str, Any] = {
         "title": words.value,
         "scale": alt.Scale(domain=list(ends), nice=True, zero=False),
-        # Along the bottom long numbers would reach over the edge; what is moved inwards comes close to its neighbour.
+        # Along the bottom long numbers would reach over the edge; labels moved inwards come close to their neighbours.
         "axis": alt.Axis(
             labelFlush=made is not _lines,
             labelOverlap=True,
@@ -204,7 +203,7 @@ def chart(
 
 
 def _steps(values: pl.Series) -> dict[str, Any]:
-    """Counts of few things, as of nodes, have no halves."""
+    """Return axis settings without half steps for small counts, such as nodes."""
     few = bool((values == values.round()).all()) and 1 <= (values.max() or 0) <= _TICKS  # type: ignore[operator]
     return {"tickMinStep": 1} if few else {}
 
@@ -221,16 +220,16 @@ def _tips(words: Words) -> list[alt.Tooltip]:
 
 
 class _Drawing(NamedTuple):
-    """What lines, bars and points are drawn of."""
+    """The data and settings of lines, bars and points."""
 
     data: pl.DataFrame
     words: Words
     series: Sequence[str]
-    """All labels, each of which has its colour."""
+    """All labels; each has its colour."""
     shown: Sequence[str]
-    """Those that have points."""
+    """Labels that have points."""
     axis: dict[str, Any]
-    """Of values."""
+    """Settings of the axis of values."""
     level: float | None
 
 
@@ -245,10 +244,10 @@ def _lines(drawing: _Drawing) -> tuple[list[Any], int]:
         order = [str(one) for one in pl.Series(places).cast(pl.String)]
         x = alt.X("place:O", title=words.place, sort=order, axis=alt.Axis(labelAngle=0))
     else:
-        # Room beside the outermost points, but none below 0: there is no such load.
+        # Room beside the outermost points, but not below 0: there is no such load.
         room = _ROOM * (places[-1] - places[0])
         low = 0.0 if straight else max(0.0, places[0] - room) if places[0] >= 0 else places[0] - room
-        # Whole numbers, as of hosts, have no halves between them.
+        # Whole numbers, such as hosts, have no halves between them.
         ticks = alt.Axis(values=places) if len(places) <= _TICKS else alt.Undefined
         x = alt.X(
             "place:Q",
@@ -260,7 +259,7 @@ def _lines(drawing: _Drawing) -> tuple[list[Any], int]:
     base = alt.Chart(data).encode(x, color=marks.series_colour(series, legend=shown if len(shown) > 1 else False))
     layers: list[Any] = []
     if straight and data["linear"].null_count() < data.height:
-        # It may leave the chart by a thousand times.
+        # The line may leave the chart by a factor of a thousand.
         dotted = base.mark_line(strokeDash=[2, 4], strokeWidth=1.3, clip=True)
         layers.append(dotted.encode(alt.Y("linear:Q", title=words.value)))
     layers += _level(alt.Y("at:Q"), level)
@@ -278,7 +277,7 @@ def _bars(drawing: _Drawing) -> tuple[list[Any], int]:
 
 
 def _dots(drawing: _Drawing) -> tuple[list[Any], int]:
-    """Points on their intervals: a bar from 0 would hide how far a ratio is from 1."""
+    """Draw points on their intervals: a bar from 0 would hide how far a ratio is from 1."""
     x, base, spread, height = _ranked(drawing)
     return [
         *_level(alt.X("at:Q"), drawing.level),
@@ -288,7 +287,7 @@ def _dots(drawing: _Drawing) -> tuple[list[Any], int]:
 
 
 def _ranked(drawing: _Drawing) -> tuple[alt.X, alt.Chart, list[Any], int]:
-    """What bars and points over names have in common: a lane for each series of each name, and error bars."""
+    """Return the common parts of bars and points over names: a lane for each series of each name, and error bars."""
     data, words, series, shown, axis, _ = drawing
     places = drawable(data["place"].unique(maintain_order=True).to_list())
     there = [one for one in series if one in set(data["label"])]
@@ -296,7 +295,7 @@ def _ranked(drawing: _Drawing) -> tuple[alt.X, alt.Chart, list[Any], int]:
     place = marks.label_y(places, field="place").axis(labelLimit=_NAME_WIDTH)
     hue = marks.series_colour(series, legend=shown if len(shown) > 1 else False)
     if len(shown) > 1 and max(map(len, shown)) > LABEL_WIDTH:
-        # Beside names of bars, two of them do not fit on a telephone.
+        # Beside names of bars, two labels do not fit on a telephone.
         hue["legend"]["columns"] = 1
     base = alt.Chart(data).encode(
         place,
@@ -312,13 +311,13 @@ def _ranked(drawing: _Drawing) -> tuple[alt.X, alt.Chart, list[Any], int]:
 
 
 def _spread(data: pl.DataFrame, **settings: Any) -> Any:
-    """Error bars of the points that have them; a layer without any would give its scales no extent."""
+    """Return error bars of the points that have them; a layer without any would give its scales no extent."""
     there = data.filter(pl.col("low").is_not_null())
     return None if there.is_empty() else alt.Chart(there).mark_rule(**settings)
 
 
 def _level(place: alt.X | alt.Y, level: float | None, shade: str = "muted") -> list[Any]:
-    """A dashed line, or nothing without a level."""
+    """Return a dashed line, or nothing without a level."""
     if level is None:
         return []
     line = alt.Chart(pl.DataFrame({"at": [level]})).mark_rule(strokeDash=[4, 3], color=colour(shade))

@@ -1,6 +1,6 @@
 """The look of every chart: one palette with a light and a dark face, one altair theme.
 
-A chart is built with the light colours. The HTML export replaces each of them by the CSS variable of the same role
+A chart is built with the light colours. The HTML export replaces each by the CSS variable of the same role
 (`css_variables`), so that one chart follows the reader's colour scheme and always prints in the light one.
 The series colours differ in hue and lightness for readers with colour vision deficiency, and each keeps a contrast of
 at least 3:1 to the page in both schemes (WCAG 2.2, 1.4.11; checked in the tests).
@@ -22,9 +22,9 @@ _ODD: Final = (
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff"
 )
 _NOT_DRAWN: Final = re.compile(f"[{_ODD}]")
-"""Control characters, and those that turn around the text behind them."""
+"""Control characters, including the ones that reverse the text behind them."""
 _NOT_DRAWN_IN_JSON: Final = re.compile(rf"\\\\|\\u(?:00[01][0-9a-f])|[{_ODD}]")
-"""The same in a text of JSON, where some are escaped; a backslash that is itself escaped begins no escape."""
+"""The same in a text of JSON, in which some are escaped; a backslash that is itself escaped begins no escape."""
 
 
 class Shade(NamedTuple):
@@ -36,9 +36,9 @@ class Shade(NamedTuple):
 
 _LOOK: Final = toml.beside(__file__)
 SERIES: Final = {name: Shade(*shades) for name, shades in _LOOK["series"].items()}
-"""Colours of series, in the order they are given out."""
+"""Colours of series, in the order of their use."""
 ROLES: Final = {name: Shade(*shades) for name, shades in _LOOK["roles"].items()}
-"""Colours of everything else: text, axes, thresholds, and `rest` for what is grouped together or free."""
+"""Colours of everything else: text, axes, thresholds, and `rest` for anything grouped together or free."""
 HEAT: Final = tuple(Shade(*shades) for shades in _LOOK["heat"]["steps"])
 """Steps of a heat map, from idle to saturated."""
 
@@ -52,13 +52,13 @@ _PICTURE_PPI: Final = 108
 
 
 def css_variables() -> dict[str, tuple[str, Shade]]:
-    """Light colour -> (name of its CSS variable, its two shades): what the HTML export replaces."""
+    """Return light colour -> (name of its CSS variable, its two shades): the replacements of the HTML export."""
     named = {**SERIES, **ROLES, **{f"heat-{step}": shade for step, shade in enumerate(HEAT)}}
     return {shade.light: (f"--{name}", shade) for name, shade in named.items()}
 
 
 def palette(dark: str = "@media screen and (prefers-color-scheme:dark){{{0}}}", root: str = ":root") -> str:
-    """The colours of both schemes as CSS variables of the elements `root`; `dark` says where the dark one holds."""
+    """Return both schemes' colours as CSS variables of the elements `root`; `dark` is the condition for dark."""
     shades = css_variables().values()
     light = "".join(f"{name}:{shade.light};" for name, shade in shades)
     night = "".join(f"{name}:{shade.dark};" for name, shade in shades)
@@ -66,13 +66,13 @@ def palette(dark: str = "@media screen and (prefers-color-scheme:dark){{{0}}}", 
 
 
 def colours(count: int) -> list[str]:
-    """The first `count` series colours, again from the start when there are more series than colours."""
+    """Return the first `count` series colours, starting again if there are more series than colours."""
     palette = [shade.light for shade in SERIES.values()]
     return [palette[place % len(palette)] for place in range(count)]
 
 
 def colour(name: str) -> str:
-    """One colour by its name in `SERIES` or `ROLES`."""
+    """Return one colour by its name in `SERIES` or `ROLES`."""
     return (SERIES.get(name) or ROLES[name]).light
 
 
@@ -85,7 +85,7 @@ def _theme() -> alt.theme.ThemeConfig:
 
 
 def _coloured(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings with colours in place of the names of roles."""
+    """Return settings with colours in place of the names of roles."""
     made = {}
     for key, value in settings.items():
         is_colour = key == "background" or key.lower().endswith("color")
@@ -126,7 +126,7 @@ def use() -> None:
     alt.renderers.register("png", lambda spec, **options: png_renderer(drawable(spec), **options))
     alt.renderers.register("svg", lambda spec, **options: svg_renderer(drawable(spec), **options))
     if alt.renderers.active == "default":
-        # Altair's own asks another server for its runtime; JupyterLab has one.
+        # Altair's own renderer loads its runtime from another server; JupyterLab has one.
         alt.renderers.register("esxparse-lab", _for_jupyterlab)
         alt.renderers.enable("esxparse-lab")
 
@@ -135,7 +135,7 @@ def _for_jupyterlab(spec: dict[str, Any], **_: Any) -> tuple[dict[str, Any], dic
     """Return a chart as JupyterLab draws it by itself, and a picture of it for nbconvert and other viewers.
 
     JupyterLab draws Vega-Lite 5; our charts use nothing that differs in 6. A chart as wide as its container would grow
-    without end there: the container grows with it.
+    without end in JupyterLab, because the container grows with it.
     """
     from altair.vegalite.v6.display import png_renderer  # noqa: PLC0415
 

@@ -1,6 +1,6 @@
 """Storage workloads: IOPS, bandwidth and latency of each test, by block size and queue depth, and over time.
 
-The builders take `esxparse.metrics.workload.results` and the series of fio. Each gives None if there is nothing to
+The builders take `esxparse.metrics.workload.results` and the series of fio. Each returns None if there is nothing to
 draw: a sweep needs two points.
 """
 
@@ -25,16 +25,16 @@ VALUES: Final[dict[str, tuple[str, str, str, float]]] = {
 """Value -> name, title of its axis, unit, factor to the unit."""
 
 _FAR: Final = 50
-"""A test with more than so many times the value of the next one would flatten all others."""
+"""A test with more than this many times the next value would flatten all others."""
 _FEW: Final = 4
-"""One in so many tests may be far above the others."""
+"""At most one in this many tests may be far above the others."""
 _ROOM: Final = 0.15
 """Share of an axis for the words at its end."""
 _LARGE: Final = 10_000
 _LINES: Final = 3
 _HEAT_SHARES: Final = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 _HEAT_DARK: Final = 5
-"""The step on which ink cannot be read."""
+"""The step on which dark text is unreadable."""
 
 LOGGED: Final = {
     "iops": ("iops", "IOPS"),
@@ -42,14 +42,14 @@ LOGGED: Final = {
     "lat": ("latency_mean_ms", "Mean latency"),
     "clat": ("latency_mean_ms", "Mean completion latency"),
 }
-"""Metric of a log -> the value it is, and its name."""
+"""Metric of a log -> its value, and its name."""
 
 DIRECTIONS: Final = {"read": "blue", "write": "orange", "trim": "teal", "all": "rest"}
 """Direction -> name of its colour."""
 
 
 def size_words(size: int) -> str:
-    """A block size as people say it.
+    """Return a block size in its usual unit.
 
     >>> size_words(4096), size_words(1048576), size_words(1000)
     ('4 KiB', '1 MiB', '1000 B')
@@ -61,7 +61,7 @@ def size_words(size: int) -> str:
 
 
 def _titled(name: str, what: str, unit: str) -> str:
-    """A title with its unit; IOPS is one by itself."""
+    """Return a title with its unit; IOPS needs none."""
     return f"{name} {what}" if name == "IOPS" else f"{name} {what}, {unit}"
 
 
@@ -70,7 +70,7 @@ def _kind() -> pl.Expr:
 
 
 def _series(results: pl.LazyFrame, axis: str, parts: Sequence[pl.Expr]) -> pl.Expr:
-    """What tells series apart: also the setting of recordings, and the recording if it is a sweep of its own."""
+    """Return the label of a series: with the setting of recordings, and the recording if it is a sweep of its own."""
     if "setting" in results.collect_schema():
         parts = [pl.col("setting"), *parts]
     if "recording" in results.collect_schema():
@@ -81,7 +81,7 @@ def _series(results: pl.LazyFrame, axis: str, parts: Sequence[pl.Expr]) -> pl.Ex
 
 
 def _sweep(results: pl.LazyFrame, axis: str, value: str, series: Sequence[pl.Expr]) -> pl.DataFrame:
-    """The best point (most IOPS) of each series at each place of the axis; empty if no series has two places."""
+    """Return the best point (most IOPS) of each series at each place of the axis; empty if no series has two places."""
     factor = VALUES[value][3]
     return (
         results.filter(pl.col(axis).is_not_null(), pl.col(value).is_not_null())
@@ -96,7 +96,7 @@ def _sweep(results: pl.LazyFrame, axis: str, value: str, series: Sequence[pl.Exp
 
 
 def highest(points: pl.DataFrame, value: str) -> tuple[list[str], int]:
-    """The labels with the highest values that get a line, in the order of `points`, and how many labels there are."""
+    """Return the labels with the highest values, in the order of `points`, and the number of all labels."""
     most = points.group_by("label").agg(pl.col(value).max()).sort(value, descending=True)
     chosen = most["label"].head(MAX_SERIES).to_list()
     every = points["label"].unique(maintain_order=True).to_list()
@@ -130,7 +130,7 @@ def _sweep_chart(points: pl.DataFrame, axis: str, value: str, place_title: str) 
 
 
 def by_block_size(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
-    """A value at each block size, a line for each pattern and direction.
+    """Draw a value at each block size, a line for each pattern and direction.
 
     `results`: `workload.results`. `value`: one of `VALUES`.
     """
@@ -140,7 +140,7 @@ def by_block_size(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
 
 
 def by_outstanding(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
-    """A value at each number of outstanding I/Os, a line for each pattern, direction and block size.
+    """Draw a value at each number of outstanding I/Os, a line for each pattern, direction and block size.
 
     `results`: `workload.results`. `value`: one of `VALUES`.
     """
@@ -151,7 +151,7 @@ def by_outstanding(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
 
 
 def latency_against_iops(results: pl.LazyFrame) -> alt.LayerChart | None:
-    """What more I/Os cost: mean latency against IOPS, the points of a series joined by outstanding I/Os.
+    """Draw mean latency against IOPS, the price of more I/Os; lines join points of a series by outstanding I/Os.
 
     `results`: `workload.results`.
     """
@@ -194,7 +194,7 @@ def latency_against_iops(results: pl.LazyFrame) -> alt.LayerChart | None:
 
 
 def heat(results: pl.LazyFrame) -> alt.LayerChart | None:
-    """IOPS by queue depth of a worker and number of workers: where more of either stops paying.
+    """Draw IOPS by queue depth of a worker and number of workers: the point at which more of either stops paying.
 
     `results`: `workload.results`, each test under a name of its own.
     """
@@ -202,7 +202,7 @@ def heat(results: pl.LazyFrame) -> alt.LayerChart | None:
     table = (
         results.filter(pl.col("outstanding").is_not_null(), pl.col("workers").is_not_null())
         .with_columns(depth)
-        # The directions of one test ran together; those of two tests did not.
+        # The directions of one test ran together; the directions of two tests did not.
         .group_by("depth", "workers", "test")
         .agg(pl.col("iops").sum())
         .group_by("depth", "workers")
@@ -241,7 +241,7 @@ def heat(results: pl.LazyFrame) -> alt.LayerChart | None:
 
 
 def tests(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
-    """A value of each test, longest bar first, reads and writes apart.
+    """Draw a value of each test, longest bar first, reads and writes apart.
 
     `results`: `workload.results`, each test under a name of its own. `value`: one of `VALUES`.
     """
@@ -292,7 +292,7 @@ def tests(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
 
 
 def _end(shown: pl.DataFrame, value: str) -> tuple[float, list[str]]:
-    """Where the axis of a ranking ends, and the tests that go on behind it: few that are far above all others.
+    """Return the end of a ranking's axis, and the tests that reach beyond it: few that are far above all others.
 
     `shown`: `test` and `value`, the highest test first.
     """
@@ -304,7 +304,7 @@ def _end(shown: pl.DataFrame, value: str) -> tuple[float, list[str]]:
 
 
 def over_time(series: pl.LazyFrame, metric: str) -> alt.LayerChart | None:
-    """A metric of the jobs' logs over the run.
+    """Draw a metric of the jobs' logs over the run.
 
     Each line of a log counts alike: it is one I/O, or the mean of one interval of its log.
 

@@ -1,7 +1,7 @@
 """The command line: parses arguments, calls the library, prints.
 
-Exit codes: 0 success, 1 some inputs failed, 2 invalid command line, 3 what --fail-on asks for was found,
-130 interrupted, 143 terminated.
+Exit codes: 0 success, 1 some inputs failed, 2 invalid command line, 3 --fail-on found something, 130 interrupted, 143
+terminated.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _COMMANDS = (
     "templates",
     "timeline",
 )
-"""Each a module of this package with `add(subparsers)`, which names the function that runs it."""
+"""Each is a module of this package with `add(subparsers)`, which sets the function that runs the command."""
 
 _EPILOG = (
     "exit codes: 0 success, 1 some inputs failed, 2 invalid command line, 3 what --fail-on asks for was found, "
@@ -57,19 +57,19 @@ _EPILOG = (
 
 
 class _Parser(argparse.ArgumentParser):
-    """Names the nearest of a command's parts and of an option's values; its commands' parsers are such ones, too."""
+    """A parser that suggests the nearest command or value for an unknown one; commands' parsers do the same."""
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             raise argparse.ArgumentError(action, f"unknown {value!r}: {choose_from(value, action.choices)}")
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
-        # argparse itself swallows the error of a disk that is full.
+        # argparse itself swallows the error of a full disk.
         (file or sys.stderr).write(scrubbed(message))
 
 
 def build_parser(commands: Sequence[str] = _COMMANDS) -> argparse.ArgumentParser:
-    """The parser of these commands; it imports nothing heavy, so that `--help` is fast."""
+    """Return the parser of these commands; it imports nothing heavy, so that `--help` is fast."""
     parser = _Parser(
         prog="esxparse",
         description="Reads esxtop batch captures and writes reports about them.",
@@ -85,10 +85,10 @@ def build_parser(commands: Sequence[str] = _COMMANDS) -> argparse.ArgumentParser
 
 
 def _asked(words: Sequence[str]) -> argparse.Namespace:
-    """What is asked for; without a command the help."""
+    """Return the parsed arguments; without a command the help."""
     if words and words[0] == "help":
         words = [*words[1:], "--help"]
-    # Where the command comes first, nobody sees that the parser knows no other, and nobody waits for the rest.
+    # If the command comes first, a parser for it alone is enough, and saves importing the rest.
     parser = build_parser(words[:1] if words and words[0] in _COMMANDS else _COMMANDS)
     command = next((word for word in words if not word.startswith("-")), None)
     if command is not None and command not in _COMMANDS:
@@ -106,7 +106,7 @@ def _asked(words: Sequence[str]) -> argparse.Namespace:
 
 
 def _named(parser: argparse.ArgumentParser, words: Sequence[str]) -> Iterator[argparse.ArgumentParser]:
-    """The parser, and those of the command and its parts that the words name."""
+    """Yield the parser, then the parsers of the command and subcommands in the words."""
     yield parser
     for action in parser._actions:  # noqa: SLF001  argparse lists them nowhere else
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
@@ -116,13 +116,13 @@ def _named(parser: argparse.ArgumentParser, words: Sequence[str]) -> Iterator[ar
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command; returns its exit code."""
+    """Run a command; return its exit code."""
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
-        # Names come in every script, and not every terminal or pipe takes them.
+        # Names come in every script, and not every terminal or pipe can show them.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    # Usage errors, parameters of notebooks and state files repeat arguments: none gets a password to repeat.
+    # Usage errors, parameters of notebooks and state files repeat arguments: remove passwords first.
     words = [_public(one) for one in (sys.argv[1:] if arguments is None else arguments)]
 
     def command() -> int:
@@ -135,7 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _code_of(command: Callable[[], int]) -> int:
-    """Runs it; what ends it early is one line and an exit code."""
+    """Run a command; turn early ends into one line and an exit code."""
     try:
         try:
             with signals.heeded():
@@ -147,7 +147,7 @@ def _code_of(command: Callable[[], int]) -> int:
         fail(error)
         return 1
     except signals.EndedError as error:
-        # A process of several that took too long to clear away has left its own.
+        # A child process that took too long to clean up has left its own files.
         clear_temporary()
         print("esxparse: ended by a signal; unfinished files are removed", file=sys.stderr)
         return error.code
@@ -156,7 +156,7 @@ def _code_of(command: Callable[[], int]) -> int:
         print("esxparse: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # `esxparse info ... | head`: whoever read has read enough.
+        # `esxparse info ... | head`: the reader has read enough.
         _discard_the_rest()
         return 0
     except Exception as error:
@@ -174,7 +174,7 @@ def _code_of(command: Callable[[], int]) -> int:
 
 
 def _open_closed_streams() -> None:
-    """Opens standard streams that were closed, as under cron, on the null device: no file or pipe takes their place."""
+    """Open standard streams that were closed, as under cron, on the null device: no file or pipe takes their place."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
@@ -190,11 +190,11 @@ def _open_closed_streams() -> None:
 
 
 def _public(argument: str) -> str:
-    """An argument, or the value of `--option=value`, without the secrets of a URL."""
+    """Return an argument, or the value of `--option=value`, without the secrets of a URL."""
     option, equals, value = argument.partition("=")
     return f"{option}={public(value)}" if equals and argument.startswith("--") else public(argument)
 
 
 def _discard_the_rest() -> None:
-    """Sends what is still buffered for standard output nowhere: Python would try to write it again at its end."""
+    """Discard the rest of the buffer of standard output: Python would try to write it again at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -8,7 +8,7 @@ from esxparse.cli.output import FOUND, add_opening, add_shapes, given_opening, p
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds the command to the parser."""
+    """Add the command to the parser."""
     parser = subparsers.add_parser(
         "audit",
         help="check the configuration of a host and its VMs against prerequisites and best practice",
@@ -32,7 +32,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def run(options: argparse.Namespace) -> int:
-    """Audits, and prints or writes the result."""
+    """Audit, and print or write the result."""
     from esxparse.audits import audit  # noqa: PLC0415  polars is not for --help
     from esxparse.formats.opening import Opening  # noqa: PLC0415
     from esxparse.formats.registry import open_recording  # noqa: PLC0415

@@ -14,7 +14,7 @@ _OF_ITEMS = ("member", "timeout")
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds the command to the parser."""
+    """Add the command to the parser."""
     parser = subparsers.add_parser(
         "batch",
         help="make a report on each of many inputs, and an index of them",
@@ -38,7 +38,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def run(options: argparse.Namespace) -> int:
-    """Makes the reports; 1 if some failed."""
+    """Make the reports; return 1 if some failed."""
     from esxparse.reports.batch import batch, ending  # noqa: PLC0415  Jupyter is not for --help
     from esxparse.reports.outputs import show  # noqa: PLC0415
 

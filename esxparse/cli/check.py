@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds the command to the parser."""
+    """Add the command to the parser."""
     parser = subparsers.add_parser(
         "check",
         help="check whether a recording can be believed: ranges, clocks, sums, counters that never change",
@@ -60,7 +60,7 @@ class _Job:
     opening: Options
     docs: Path | None
     label: str
-    """What a progress line in this process is called; empty for none."""
+    """Label of a progress line in this process; empty for none."""
 
 
 def _checked(job: _Job) -> tuple[Quality, list[str]]:
@@ -77,7 +77,7 @@ def _checked(job: _Job) -> tuple[Quality, list[str]]:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Checks each file; goes on after one that cannot be read."""
+    """Check each file; go on after one that cannot be read."""
     statuses: set[str] = set()
     bad = {"fail": {"fail"}, "warn": {"fail", "warn"}}.get(options.fail_on, set())
     groups = [options.files] if options.together else [[file] for file in options.files]

@@ -1,4 +1,4 @@
-"""`esxparse collect`: a host by esxtop over ssh, or a BMC's power readings, while something runs there."""
+"""`esxparse collect`: capture a host by esxtop over ssh, or a BMC's power readings, while something runs on it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OF_POWER = (*_OF_BOTH, "append", "timeout")
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds the command to the parser."""
+    """Add the command to the parser."""
     about = "capture a host with esxtop over ssh, or poll a BMC's power readings"
     parser = subparsers.add_parser("collect", help=about, description=f"{about[:1].upper()}{about[1:]}.")
     kinds = parser.add_subparsers(dest="kind", metavar="WHAT", required=True, help="what to collect")
@@ -102,9 +102,9 @@ def _add_account(parser: argparse._ActionsContainer) -> None:
 
 @contextmanager
 def _stopping() -> Iterator[threading.Event]:
-    """An event that a first Ctrl-C sets, or SIGTERM, or the end of the terminal.
+    """Yield an event that a first Ctrl-C sets, or SIGTERM, or the end of the terminal.
 
-    A second one ends at once: what is written so far is whole.
+    A second one ends at once: everything written so far is complete.
     """
     stop = threading.Event()
 
@@ -113,7 +113,7 @@ def _stopping() -> Iterator[threading.Event]:
         stop.set()
 
     numbers = {signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}
-    # nohup has it go on after the terminal.
+    # Under nohup it goes on after the terminal ends.
     heeded = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, end) for number in heeded}
     try:
@@ -130,7 +130,7 @@ def _say(text: str) -> None:
 
 
 def run_host(options: argparse.Namespace) -> int:
-    """Captures until the end or a signal; reports losses on stderr, and prints a summary."""
+    """Capture until the end or a signal; report losses on stderr, and print a summary."""
     from esxparse import collect  # noqa: PLC0415  not for --help
 
     with _stopping() as stop:
@@ -144,7 +144,7 @@ def run_host(options: argparse.Namespace) -> int:
 
 
 def run_power(options: argparse.Namespace) -> int:
-    """Collects until the end or a signal; reports errors on stderr, and prints a summary."""
+    """Collect until the end or a signal; report errors on stderr, and print a summary."""
     from esxparse import collect  # noqa: PLC0415  not for --help
 
     with _stopping() as stop:

@@ -1,4 +1,4 @@
-"""`esxparse compare`: what got better or worse from one capture to another."""
+"""`esxparse compare`: changes for better or worse from one capture to another."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 _TWO: Final = 2
 _OF_WINDOWS: Final = ("start", "end")
-"""Options of opening in whose place the command has --window."""
+"""Options of opening that --window replaces."""
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds the command to the parser."""
+    """Add the command to the parser."""
     parser = subparsers.add_parser(
         "compare",
         help="say what got better or worse from one capture to another",
@@ -62,7 +62,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compares, prints, and gives the exit code."""
+    """Compare, print, and return the exit code."""
     before, after = (_lake(options), None) if options.lake else _sides(options)
     windows = [_window(text) for text in options.window]
     rename = dict(_rule(text) for text in options.rename)
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _lake(options: argparse.Namespace) -> Lake:
-    """The hosts of the lake."""
+    """Return the hosts of the lake."""
     if options.files or options.before or options.after:
         raise EsxparseError("give either captures or --lake: a lake is compared with itself at another time")
     if options.at is None and options.last is None and len(options.window) != _TWO:
@@ -102,7 +102,7 @@ def _lake(options: argparse.Namespace) -> Lake:
 
 
 def _sides(options: argparse.Namespace) -> tuple[list[str], list[str] | None]:
-    """The captures of each side; None if one capture is compared with itself."""
+    """Return the captures of each side; None if one capture is compared with itself."""
     files, before, after = options.files, options.before, options.after
     if options.host or options.last is not None:
         raise EsxparseError(f"{'--host' if options.host else '--last'} is for lakes: name one with --lake")

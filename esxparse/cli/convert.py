@@ -33,7 +33,7 @@ the columns of a capture change, each segment becomes a recording: NAME, NAME-se
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds the command to the parser."""
+    """Add the command to the parser."""
     parser = subparsers.add_parser(
         "convert",
         help="write recordings as Parquet files that open instantly",
@@ -78,7 +78,7 @@ class _Job:
     force: bool
     opening: Options
     label: str = ""
-    """What a progress line in this process is called; empty for none."""
+    """Label of a progress line in this process; empty for none."""
 
 
 def _converted(job: _Job) -> Converted:
@@ -89,7 +89,7 @@ def _converted(job: _Job) -> Converted:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Converts each recording; goes on after one that fails."""
+    """Convert each recording; go on after one that fails."""
     _checked_names(options)
     given, crew = given_opening(options), given_crew(options)
     total = len(options.captures)

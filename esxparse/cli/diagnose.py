@@ -1,4 +1,4 @@
-"""`esxparse diagnose`: what troubles a host, in a sentence and with the evidence."""
+"""`esxparse diagnose`: a host's troubles, in a sentence and with the evidence."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from esxparse.formats.opening import Opening, Options
 from esxparse.recording import Recording
 
 _OF_OTHERS = ("format", "time_column", "value_column")
-"""Options of opening that no capture of esxtop needs."""
+"""Options of opening that esxtop captures never need."""
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds the command to the parser."""
+    """Add the command to the parser."""
     parser = subparsers.add_parser(
         "diagnose",
         help="say what troubles a host, since when, why, and what speaks against it",
@@ -45,9 +45,9 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def _diagnosed(job: tuple[str, str, str, Options, str]) -> tuple[str, str, set[str], list[str]]:
-    """The source of a file, its diagnosis in the shape asked for, the severities in it, and what is missing from it.
+    """Return a file's source, its diagnosis in the requested shape, the severities in it, and its losses.
 
-    The last of `job` is what a progress line in this process is called, empty for none.
+    The last item of `job` is the label of a progress line in this process, empty for none.
     """
     from esxparse.diagnosis.diagnose import diagnose  # noqa: PLC0415  polars is not for --help
     from esxparse.formats.registry import open_recording  # noqa: PLC0415
@@ -63,7 +63,7 @@ def _diagnosed(job: tuple[str, str, str, Options, str]) -> tuple[str, str, set[s
 
 
 def run(options: argparse.Namespace) -> int:
-    """Diagnoses each file; goes on after one that cannot be read."""
+    """Diagnose each file; go on after one that cannot be read."""
     from esxparse.diagnosis.findings import SEVERITIES  # noqa: PLC0415  polars is not for --help
 
     severities: set[str] = set()

@@ -13,7 +13,7 @@ _KINDS = ("csv", "parquet", "xlsx", "influx", "openmetrics")
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds the command to the parser."""
+    """Add the command to the parser."""
     parser = subparsers.add_parser(
         "export",
         help="write a table as CSV, Parquet, Excel, InfluxDB line protocol or OpenMetrics",
@@ -32,7 +32,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes the table."""
+    """Write the table."""
     from esxparse.exports.export import export, kind_of  # noqa: PLC0415  polars is not for --help
     from esxparse.formats.opening import Opening  # noqa: PLC0415
     from esxparse.formats.registry import open_recording  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""`esxparse formats`: the formats that can be opened, what each needs and gives."""
+"""`esxparse formats`: the formats that can be opened, with their needs and tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds the command to the parser."""
+    """Add the command to the parser."""
     parser = subparsers.add_parser(
         "formats",
         help="list the formats that can be opened, and what each gives",
@@ -18,7 +18,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def run(options: argparse.Namespace) -> int:
-    """Lists or describes formats."""
+    """List or describe formats."""
     from esxparse.formats.catalogue import catalogue, described, page  # noqa: PLC0415  polars is not for --help
 
     if options.markdown:

@@ -1,4 +1,4 @@
-"""`esxparse info`: describes a file on one screen."""
+"""`esxparse info`: describe a file on one screen."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LABEL = 9
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds the command to the parser."""
+    """Add the command to the parser."""
     parser = subparsers.add_parser(
         "info",
         help="describe a file: host, time span, VMs, tables, anomalies",
@@ -40,7 +40,7 @@ def _entry(label: str, text: str) -> str:
 
 
 def _tables(recording: Recording) -> str:
-    """The tables, with how many instances each has where the format has instances, else with its rows."""
+    """Return the tables, with the number of instances if the format has instances, else of rows."""
     sizes = recording.meta.get("objects")
     counted = "instances"
     if not sizes:
@@ -53,7 +53,7 @@ def _tables(recording: Recording) -> str:
 
 
 def describe(recording: Recording) -> str:
-    """The facts, tables and notes of a recording, as text."""
+    """Return the facts, tables and notes of a recording, as text."""
     facts = [(name, text) for name, text in recording.facts() if name != "file"]
     lines = [printable(recording.source), *(_entry(name, text) for name, text in facts)]
     lines.append(_entry("tables", _tables(recording)))
@@ -65,7 +65,7 @@ def describe(recording: Recording) -> str:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Describes each file; goes on after one that cannot be read."""
+    """Describe each file; go on after one that cannot be read."""
     from esxparse.formats.registry import open_recording  # noqa: PLC0415  polars is not for --help
 
     def describe_one(numbered: tuple[int, str]) -> None:

@@ -9,7 +9,7 @@ from esxparse.recording import printable
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds the command to the parser."""
+    """Add the command to the parser."""
     parser = subparsers.add_parser(
         "lab",
         help="explore recordings in JupyterLab",
@@ -39,7 +39,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes the notebook and becomes JupyterLab."""
+    """Write the notebook and become JupyterLab."""
     from esxparse.explorer.lab import prepare, start  # noqa: PLC0415  nbformat is not for --help
 
     notebook, made = prepare(options.files, options.output, options.events)

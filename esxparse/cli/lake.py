@@ -35,7 +35,7 @@ _GB = 1e9
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds the command to the parser."""
+    """Add the command to the parser."""
     parser = subparsers.add_parser(
         "lake",
         help="keep the captures of many hosts as one dataset of Parquet, and ask it",
@@ -107,7 +107,7 @@ def _opened(options: argparse.Namespace) -> Lake:
 
 
 def _readable(options: argparse.Namespace) -> tuple[Lake, dict[str, str]]:
-    """The lake without entries that cannot be read, and by id why they cannot."""
+    """Return the lake without unreadable entries, and the reason for each of these by id."""
     from esxparse.lakes import Lake, entries  # noqa: PLC0415
 
     store = _whole(options).store
@@ -213,7 +213,7 @@ def _sql(options: argparse.Namespace) -> int:
 
 
 def _is_writable(kind: Any, shape: str) -> bool:
-    """Whether polars writes columns of a type as CSV or JSON: on some it panics."""
+    """Return whether polars writes columns of a type as CSV or JSON: on some it panics."""
     import polars as pl  # noqa: PLC0415
 
     if shape not in {"csv", "json"}:

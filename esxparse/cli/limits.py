@@ -1,4 +1,4 @@
-"""Limits that a shell sets for its programs (`ulimit`): raised where allowed, else one line that names the limit.
+"""Limits that a shell sets for its programs (`ulimit`): raised if allowed, else one line with the limit.
 
 Polars, DuckDB and Jupyter end the process, or wait forever, if they get no memory, thread or file.
 """
@@ -22,30 +22,30 @@ from esxparse.whole import clear_temporary
 
 _MIB: Final = 1 << 20
 _THREADS: Final = "2"
-"""Threads of polars under a limit of memory: each reserves some 30 MiB."""
+"""Threads of polars under a memory limit: each reserves some 30 MiB."""
 _MEMORY: Final = {
     **dict.fromkeys(("check", "convert", "diagnose", "study", "lake"), 1280),
     **dict.fromkeys(("report", "batch", "lab", "lake report"), 1920),
 }
-"""MiB of address space without which a command fails on a small capture with `_THREADS` threads."""
+"""MiB of address space that a command needs for a small capture with `_THREADS` threads."""
 _LEAST: Final = 900
 _FILES: Final = dict.fromkeys(("report", "batch", "lab", "lake report"), 128)
-"""Open files: a kernel has some 80."""
+"""Open files that a command needs: a kernel has some 80."""
 _FEWEST_FILES: Final = 24
 _ENOUGH_FILES: Final = 4096
 _SHOWN: Final = 1 << 20
-"""Bytes of standard error of a command under a limit of memory that are kept."""
+"""Bytes kept of a command's standard error, under a memory limit."""
 _STILL_S: Final = 10
 _STACK: Final = 8 * _MIB
-"""A command that uses no processor time for `_STILL_S` seconds, and has no room for a thread, waits for that thread."""
+"""A command waits for a thread if it has no room for one and uses no processor time for `_STILL_S` seconds."""
 _CRASHED: Final = frozenset(getattr(signal, name, 0) for name in ("SIGABRT", "SIGSEGV", "SIGILL", "SIGBUS", "SIGTRAP"))
 _NO_MEMORY: Final = 70
 _EXHAUSTED: Final = frozenset({_NO_MEMORY, 127})
-"""Exit codes of a process without memory: ours, and that of the C library where a thread gets none."""
+"""Exit codes of a process without memory: ours, and the C library's if a thread gets none."""
 
 
 def name_of(options: argparse.Namespace) -> str:
-    """The command, with its part if that is limited in another way: `lake report`."""
+    """Return the command, with its subcommand if that has limits of its own: `lake report`."""
     whole = f"{options.command} {getattr(options, 'lake_command', '')}"
     return whole if whole in _FILES else str(options.command)
 
@@ -53,15 +53,15 @@ def name_of(options: argparse.Namespace) -> str:
 if sys.platform == "win32":
 
     def prepare(_command: str) -> bool:
-        """Windows has no such limits."""
+        """Return False: Windows has no such limits."""
         return False
 
     def contained(run: Callable[[], int]) -> int:
-        """Runs the command."""
+        """Run the command."""
         return run()
 
     def exceeded(_error: BaseException) -> str | None:
-        """Windows has no such limits."""
+        """Return None: Windows has no such limits."""
         return None
 
 else:
@@ -69,7 +69,7 @@ else:
     import select
 
     def prepare(command: str) -> bool:
-        """Raises the limit of open files as far as allowed; whether the process has a limit of memory.
+        """Raise the limit of open files as far as allowed; return whether the process has a memory limit.
 
         Raises:
             EsxparseError: A limit is too low for the command.
@@ -92,10 +92,10 @@ else:
         return True
 
     def contained(run: Callable[[], int]) -> int:
-        """Runs a command in a process of its own: what gets no memory ends its process, or cannot even print why.
+        """Run a command in a process of its own: without memory it may end abruptly, or fail to print the reason.
 
         Raises:
-            EsxparseError: The process ended so.
+            EsxparseError: The process ran out of memory.
         """
         reading, writing = os.pipe()
         child = os.fork()
@@ -121,7 +121,7 @@ else:
         return status
 
     def _all_of(reading: int, child: int) -> bytes:
-        """What the child prints until it ends, at most `_SHOWN` bytes. A child that waits for memory is ended."""
+        """Return the child's output until it ends, at most `_SHOWN` bytes. End a child that waits for memory."""
         words = b""
         spent: dict[int, list[str]] = {}
         with open(reading, "rb", buffering=0) as errors:
@@ -134,7 +134,7 @@ else:
                 spent = _end_if_waiting(child, spent)
 
     def _end_if_waiting(child: int, before: dict[int, list[str]]) -> dict[int, list[str]]:
-        """Ends those processes of a child without room for a thread, if none used processor time since `before`.
+        """End the child's processes without room for a thread, if none used processor time since `before`.
 
         Returns the processor time of each.
         """
@@ -146,7 +146,7 @@ else:
         return spent
 
     def _family(process: int) -> list[int]:
-        """A process and those that it started, where the system lists them (Linux)."""
+        """Return a process and its descendants, if the system lists them (Linux)."""
         found = [process]
         for one in found:
             with suppress(OSError):
@@ -155,20 +155,20 @@ else:
         return found
 
     def _processor_time(process: int) -> list[str]:
-        """Of a process, in the system's units; the name before it may hold blanks."""
+        """Return the processor time of a process, in the system's units; the name before it may contain blanks."""
         with suppress(OSError):
             return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
         return []
 
     def _room_left(process: int) -> int:
-        """Bytes of address space that a process may still take."""
+        """Return the bytes of address space that a process may still take."""
         with suppress(OSError):
             pages = int(Path(f"/proc/{process}/statm").read_text().split()[0])
             return resource.getrlimit(resource.RLIMIT_AS)[0] - pages * resource.getpagesize()
         return _STACK
 
     def _run_and_exit(run: Callable[[], int], writing: int) -> NoReturn:
-        """Runs the command; only what it prints itself goes to `writing`, not what libraries and threads print."""
+        """Run the command; only its own messages go to `writing`, not the output of libraries and threads."""
         try:
             sys.stderr.flush()
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
@@ -180,12 +180,12 @@ else:
             sys.stderr.flush()
             # Working files that are removed when Python ends.
             atexit._run_exitfuncs()  # noqa: SLF001
-        except BaseException:  # noqa: BLE001  also MemoryError where another is reported
+        except BaseException:  # noqa: BLE001  also MemoryError while another is reported
             code = _NO_MEMORY
         os._exit(code)
 
     def _ignore(_: object) -> None:
-        """Prints nothing."""
+        """Print nothing."""
 
     _PASSED_ON: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -195,7 +195,7 @@ else:
             os.kill(child, number)
 
     def exceeded(error: BaseException) -> str | None:
-        """What to tell of an error that comes from a limit; None for others."""
+        """Return the message for an error that comes from a limit; None for others."""
         if isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}:
             return f"too many open files: {_limit(resource.RLIMIT_NOFILE)}: raise it"
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):

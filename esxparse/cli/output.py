@@ -1,4 +1,4 @@
-"""What commands share: errors, options of opening (those of `esxparse.open`) and of writing."""
+"""Shared parts of commands: errors, options for opening (as for `esxparse.open`) and for writing."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ R = TypeVar("R")
 
 
 def fail(error: EsxparseError) -> None:
-    """Prints an error as one line."""
+    """Print an error as one line."""
     print(f"esxparse: {printable(str(error))}", file=sys.stderr)
 
 
 def warn(losses: Iterable[str]) -> None:
-    """Prints what is missing from recordings, a line each."""
+    """Print the losses of recordings, a line each."""
     for loss in losses:
         print(f"esxparse: warning: {printable(loss)}", file=sys.stderr)
 
 
 FOUND: Final = 3
-"""Exit code where what --fail-on asks for was found."""
+"""Exit code if --fail-on finds something."""
 
 
 def counted_segments(sources: Iterable[str]) -> str:
-    """Name the files of which several captures were read, given the file of each capture; empty if there are none."""
+    """Return a message on the files with several captures, given the file of each capture; empty without such files."""
     held = Counter(sources)
     several = [f"{source} holds {count} captures with different columns" for source, count in held.items() if count > 1]
     return f"esxparse: {'; '.join(several)}: each was read" if several else ""
 
 
 def each(things: Iterable[T], work: Callable[[T], None]) -> int:
-    """Does the work on each thing, goes on after one that fails, and gives the exit code."""
+    """Do the work on each thing, go on after one that fails, and return the exit code."""
     code = 0
     for thing in things:
         try:
@@ -59,37 +59,37 @@ def each(things: Iterable[T], work: Callable[[T], None]) -> int:
 
 
 def add_crew(parser: argparse._ActionsContainer) -> None:
-    """Adds the options that say who works on many items."""
+    """Add the options that choose who works on many items."""
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="items at a time, in processes (default: 1)")
     add_cluster(parser)
 
 
 def add_cluster(parser: argparse._ActionsContainer) -> None:
-    """Adds the option that lets a cluster work."""
+    """Add the option that lets a cluster work."""
     parser.add_argument(
         "--on", metavar="CLUSTER", help="let a Dask cluster work, which sees the same paths: dask://scheduler:8786"
     )
 
 
 def given_crew(options: argparse.Namespace) -> Crew:
-    """Who works on the items."""
+    """Return the crew that works on the items."""
     return Crew(options.jobs, options.on)
 
 
 def path_for(crew: Crew, path: str) -> str:
-    """A path as workers find it: those of a cluster are in other directories."""
+    """Return a path for workers: a cluster's workers run in other directories."""
     return path if crew.on is None or path == STANDARD_INPUT or is_url(path) else os.path.abspath(path)  # noqa: PTH100
 
 
 def each_on(
     crew: Crew, things: Sequence[T], names: Sequence[str], work: Callable[[T], R], told: Callable[[R], None]
 ) -> int:
-    """Does the work on each thing, wherever that is, tells what came of it in order, and gives the exit code.
+    """Do the work on each thing, anywhere, report the results in order, and return the exit code.
 
-    `names`: what the things are called where an error is not their own.
+    `names`: names of the things, for errors that do not come from them.
     """
     code = 0
-    # A generator that is left closes what it began.
+    # An abandoned generator closes everything it began.
     with Progress("done", quiet=not crew.elsewhere) as progress, closing(in_order(run(work, things, crew))) as ended:
         for number, done in enumerate(ended, 1):
             progress.clear()
@@ -103,11 +103,11 @@ def each_on(
 
 
 _METHODS: Final = {"table": "text", "md": "markdown"}
-"""Methods of results by shape, where their names differ."""
+"""Methods of results by shape, if their names differ."""
 
 
 def add_format(parser: argparse._ActionsContainer, *more: str) -> None:
-    """Adds the option that says how a result is printed: as a table for people, or otherwise."""
+    """Add the option that sets how a result is printed: as a table for people, or otherwise."""
     parser.add_argument(
         "--format",
         dest="shape",
@@ -119,27 +119,27 @@ def add_format(parser: argparse._ActionsContainer, *more: str) -> None:
 
 
 def in_shape(found: Any, shape: str) -> str:
-    """Return a result as `--format` asks for it."""
+    """Return a result in the shape of `--format`."""
     return str(getattr(found, _METHODS.get(shape, shape))())
 
 
 def add_shapes(parser: argparse._ActionsContainer) -> None:
-    """Adds the options that say how a result is printed, and to which file."""
+    """Add the options that set how a result is printed, and to which file."""
     add_format(parser, "md", "json")
     parser.add_argument("-o", "--output", metavar="FILE", help="write it to a file")
     add_force(parser)
 
 
 def place_of(options: argparse.Namespace, inputs: Iterable[str]) -> Target | None:
-    """Where the result goes: a file, checked before any work, or None for standard output.
+    """Return the file for the result, checked before any work, or None for standard output.
 
-    Raises EsxparseError: The file cannot be written, is an input, or is there already.
+    Raises EsxparseError: The file cannot be written, is an input, or exists already.
     """
     return target(options.output, inputs, replace=options.force) if options.output else None
 
 
 def put(found: Any, options: argparse.Namespace, place: Target | None) -> None:
-    """Prints a result in the shape asked for, or writes it to its place."""
+    """Print a result in the requested shape, or write it to its file."""
     text = in_shape(found, options.shape)
     if place is None:
         print(text)
@@ -148,7 +148,7 @@ def put(found: Any, options: argparse.Namespace, place: Target | None) -> None:
 
 
 def add_force(parser: argparse._ActionsContainer) -> None:
-    """Adds the option that lets a command replace what is there."""
+    """Add the option that lets a command replace existing files."""
     parser.add_argument("--force", action="store_true", help="replace an existing output file; never an input")
 
 
@@ -176,7 +176,7 @@ _ALSO: Final = {"value_column": ("--watts-column",)}
 
 
 def add_opening(parser: argparse.ArgumentParser, *, but: Collection[str] = ()) -> None:
-    """Adds the options of `esxparse.open` to a command, `but` some, as one group of its help."""
+    """Add the options of `esxparse.open` to a command, `but` some, as one group of its help."""
     group = parser.add_argument_group("options for opening recordings")
     for name in NAMES:
         if name in but:
@@ -190,6 +190,6 @@ def add_opening(parser: argparse.ArgumentParser, *, but: Collection[str] = ()) -
 
 
 def given_opening(options: argparse.Namespace) -> Options:
-    """What was given, as `esxparse.open` takes it; every option is checked where it is used."""
+    """Return the given options for `esxparse.open`, which checks each of them."""
     said: dict[str, Any] = {name: value for name in NAMES if (value := getattr(options, name, None)) is not None}
     return cast("Options", said)

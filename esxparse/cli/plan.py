@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 _OF_CASE: Final = re.compile(r"([^=/\\:?]+)=(.+)")
 _OF_OTHERS: Final = ("format",)
-"""Options of opening whose names mean something else here."""
+"""Options of opening whose names have another meaning here."""
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds the command to the parser, with a part for each planner."""
+    """Add the command to the parser, with a subcommand for each planner."""
     parser = subparsers.add_parser(
         "plan",
         help="plan replication, power, links, consolidation, arrays and slots from your numbers",
@@ -54,7 +54,7 @@ def _add_planner(planners: argparse._SubParsersAction[argparse.ArgumentParser], 
 
 
 def _help(one: Input) -> str:
-    """An input in a line: what it is, its unit, what it may be, what holds without it."""
+    """Return an input in a line: its meaning, unit, allowed values and default."""
     default = "the published ones" if one.published else f"{one.default}" if one.default is not None else ""
     parts = [
         f"{one.meaning} [{one.unit}]" if one.unit else one.meaning,
@@ -67,7 +67,7 @@ def _help(one: Input) -> str:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Answers, and prints or writes the answer."""
+    """Answer, and print or write the answer."""
     from esxparse.plan import PLANNERS  # noqa: PLC0415  polars is not for --help
 
     planner = PLANNERS[options.planner]
@@ -80,14 +80,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _case_and_file(text: str) -> tuple[str, str]:
-    """The case of a recording, empty for all, and its file: `saving=ilo.xml`."""
-    # A URL has signs before its first equals sign that no case has.
+    """Return the case of a recording, empty for all, and its file: `saving=ilo.xml`."""
+    # A URL has characters before its first equals sign that cases never have.
     of_case = None if Path(text).exists() else _OF_CASE.fullmatch(text)
     return (of_case[1], of_case[2]) if of_case else ("", text)
 
 
 def _opened(file: str, options: argparse.Namespace) -> Recording | Study:
-    """The recording or the study of a file; what is missing from a recording is a warning."""
+    """Open the recording or the study of a file; warn about losses of a recording."""
     from esxparse.formats.opening import Opening  # noqa: PLC0415  polars is not for --help
     from esxparse.formats.registry import open_recording  # noqa: PLC0415
     from esxparse.studies import study  # noqa: PLC0415

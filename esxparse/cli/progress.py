@@ -1,4 +1,4 @@
-"""What a terminal shows of work that takes its time: one line on stderr, drawn over itself, gone at the end."""
+"""A progress line on a terminal for long work: one line on stderr, redrawn in place, removed at the end."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from esxparse.recording import printable
 
 _BAR: Final = 24
 _PATIENCE_S: Final = 1.0
-"""Work that is done by then shows nothing unless it has steps of its own."""
+"""Work that ends sooner shows nothing, unless it has steps of its own."""
 _EVERY_S: Final = 0.5
 
 
 class Progress:
-    """The line, until it is left; none without a terminal, or with `quiet`.
+    """The progress line, shown inside a `with` block; hidden without a terminal, or with `quiet`.
 
-    Work with steps calls it with what is done; while it does not, seconds are counted, so that nobody wonders.
+    Work with steps calls it after each step; between calls it counts seconds, so that it never looks stuck.
     """
 
     def __init__(self, label: str, *, quiet: bool = False) -> None:
@@ -32,7 +32,7 @@ class Progress:
         self._clock = threading.Thread(target=self._count, daemon=True)
 
     def __call__(self, done: int, total: int, what: str) -> None:
-        """Draws `done` of `total` steps and what is done now."""
+        """Draw `done` of `total` steps and the current one."""
         filled = _BAR * done // max(total, 1)
         with self._drawn:
             self._line = f"{self._label} [{'#' * filled}{'.' * (_BAR - filled)}] {printable(what)}"
@@ -50,7 +50,7 @@ class Progress:
         self.clear()
 
     def clear(self) -> None:
-        """Takes the line away."""
+        """Remove the line."""
         if self._shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 

@@ -1,4 +1,4 @@
-"""`esxparse report`: a capture to one report."""
+"""`esxparse report`: a report on a capture."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _assignment(text: str) -> tuple[str, str]:
 
 
 def add_template(parser: argparse.ArgumentParser, default: str | None, usual: str) -> None:
-    """Adds the options that name a template and its parameters; `usual` says what the default does."""
+    """Add the options for a template and its parameters; `usual` describes the default."""
     parser.add_argument(
         "-t",
         "--template",
@@ -53,14 +53,14 @@ def add_template(parser: argparse.ArgumentParser, default: str | None, usual: st
 
 
 def given_parameters(options: argparse.Namespace) -> dict[str, str]:
-    """Values of the template's parameters, as given."""
+    """Return the values of the template's parameters, as given."""
     named = {} if options.profile is None else {"profile": options.profile}
     events = getattr(options, "events", [])
     return {**dict(options.parameters), **named, **({"events": json.dumps(events)} if events else {})}
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds the command to the parser."""
+    """Add the command to the parser."""
     parser = subparsers.add_parser(
         "report",
         help="run a report template on a capture and write an HTML file, a notebook, PDF or Markdown",
@@ -93,7 +93,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 @contextmanager
 def _shown_losses() -> Iterator[None]:
-    """Prints what is missing from recordings as the other commands do; other warnings stay as they are."""
+    """Print losses of recordings as the other commands do; other warnings stay as they are."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LossWarning)
         yield
@@ -105,7 +105,7 @@ def _shown_losses() -> Iterator[None]:
 
 
 def _subjects(options: argparse.Namespace, opening: Options) -> list[tuple[str, list[str]]]:
-    """The template and the captures of each report: one, or all if the template takes several."""
+    """Return the template and the captures of each report: one, or all if the template takes several."""
     from esxparse.reports import find  # noqa: PLC0415  Jupyter is not for --help
     from esxparse.reports.pick import AUTO, grouped, usual  # noqa: PLC0415
 
@@ -121,7 +121,7 @@ def _subjects(options: argparse.Namespace, opening: Options) -> list[tuple[str, 
 
 
 def _outputs(options: argparse.Namespace, subjects: list[tuple[str, list[str]]], ending: str) -> list[Path]:
-    """Where each report goes; equal names are told apart by their directories."""
+    """Return the path of each report; equal names are distinguished by their directories."""
     names = [f"{recording_name(subjects[0][1][0])}.{ending}"]
     if len(subjects) > 1:
         from esxparse.reports.batch_items import named  # noqa: PLC0415  polars, which a single report reads later
@@ -142,7 +142,7 @@ def _outputs(options: argparse.Namespace, subjects: list[tuple[str, list[str]]],
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes a report on each capture; goes on after one that fails."""
+    """Write a report on each capture; go on after one that fails."""
     from esxparse.reports import lean, report  # noqa: PLC0415  Jupyter is not for --help
     from esxparse.reports.forms import asked, form_of  # noqa: PLC0415
     from esxparse.reports.outputs import show  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""`esxparse right-size`: VMs that were given more vCPUs or memory than they use."""
+"""`esxparse right-size`: VMs that have more vCPUs or memory than they use."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
 
 _OF_OTHERS = ("format", "time_column", "value_column")
-"""Options of opening that no capture of esxtop needs."""
+"""Options of opening that esxtop captures never need."""
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds the command to the parser."""
+    """Add the command to the parser."""
     parser = subparsers.add_parser(
         "right-size",
         help="find VMs with more vCPUs or memory than they use",
@@ -36,7 +36,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def run(options: argparse.Namespace) -> int:
-    """Judges the VMs and prints the result."""
+    """Judge the VMs and print the result."""
     given = _given(options)
     from esxparse.sizing.right_size import right_size  # noqa: PLC0415  polars is not for --help
 
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _given(options: argparse.Namespace) -> Any:
-    """The captures, or the hosts of the lake."""
+    """Return the captures, or the hosts of the lake."""
     if bool(options.files) == bool(options.lake):
         raise EsxparseError("give either captures or --lake")
     if options.files:

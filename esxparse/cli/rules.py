@@ -1,4 +1,4 @@
-"""`esxparse rules`: lists, shows and checks the limits by which captures are judged."""
+"""`esxparse rules`: list, show and check the limits by which captures are judged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WIDTH = 100
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds the command and its own commands to the parser."""
+    """Add the command and its subcommands to the parser."""
     parser = subparsers.add_parser(
         "rules",
         help="list, show or check the rules that captures are judged by",
@@ -36,14 +36,14 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def _usage(rule: Rule) -> dict[str, str]:
-    """The names of the cases, tables and charts that use the limits of a rule."""
+    """Return the names of the cases, tables and charts that use the limits of a rule."""
     from esxparse.diagnosis.usage import usage  # noqa: PLC0415  polars is not for --help
 
     return {what: ", ".join(names) for what, names in usage(rule)._asdict().items() if names}
 
 
 def run(options: argparse.Namespace) -> int:
-    """Does what was asked for."""
+    """Run the subcommand."""
     from esxparse.diagnosis import cases, rules  # noqa: PLC0415  polars is not for --help
     from esxparse.errors import EsxparseError, did_you_mean  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""What ends a command early: it clears away first, and prints nothing but one line."""
+"""Signals that end a command early: it cleans up first, and prints just one line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SOON_S: Final = 0.05
 
 
 class EndedError(KeyboardInterrupt):
-    """A signal asked this process to end; everything that clears away after Ctrl-C does so now, too."""
+    """A signal asked this process to end; it cleans up as after Ctrl-C."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"signal {number}")
@@ -31,7 +31,7 @@ def _end(number: int, _: object) -> None:
 
 
 def _interrupt_again(before: Callable[[Any], object], unraisable: Any) -> None:
-    """Python only prints what interrupts a callback: the interrupt comes again, outside of it."""
+    """Interrupt again after a callback was interrupted, as Python only prints that interrupt."""
     if issubclass(unraisable.exc_type, KeyboardInterrupt):
         number = unraisable.exc_value.code - 128 if isinstance(unraisable.exc_value, EndedError) else signal.SIGINT
         if number != signal.SIGINT:
@@ -45,7 +45,7 @@ def _interrupt_again(before: Callable[[Any], object], unraisable: Any) -> None:
 
 @contextmanager
 def heeded() -> Iterator[None]:
-    """SIGTERM, and the end of the terminal, end the block as Ctrl-C does; who ignores them (nohup) goes on doing so."""
+    """Let SIGTERM, and the end of the terminal, end the block as Ctrl-C does; ignored signals (nohup) stay ignored."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -57,7 +57,7 @@ def heeded() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        # Tasks of Jupyter that end with the process would each be logged.
+        # Otherwise each of Jupyter's tasks that end with the process would be logged.
         logging.getLogger("asyncio").setLevel(logging.CRITICAL)
         raise
     finally:

@@ -20,7 +20,7 @@ _RANDOM = "random"
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds the command to the parser."""
+    """Add the command to the parser."""
     parser = subparsers.add_parser("simulate", help="simulate a host and write its raw files", description=_DESCRIPTION)
     parser.add_argument("scenario", nargs="?", metavar="SCENARIO", help="a name (see --list) or a path ending in .toml")
     parser.add_argument("-o", "--output", metavar="DIR", help="directory to write to")
@@ -75,7 +75,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes the files of a scenario.
+    """Write the files of a scenario.
 
     Raises EsxparseError: The simulator is not installed.
     """
@@ -124,7 +124,7 @@ def _capture(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Rejects invalid options before anything is read."""
+    """Reject invalid options before anything is read."""
     if not options.output or not (options.scenario or options.columns is not None):
         msg = "give a scenario and a directory: esxparse simulate busy-host -o DIR (--list shows the scenarios)"
         raise EsxparseError(msg)

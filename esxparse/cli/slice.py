@@ -16,7 +16,7 @@ Perfmon and spreadsheets read. A column is kept if it matches one value of each 
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds the command to the parser."""
+    """Add the command to the parser."""
     parser = subparsers.add_parser(
         "slice",
         help="write part of a capture, by time, table, VM, instance or counter",
@@ -47,7 +47,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes the slice, reports anomalies on stderr, and prints a summary."""
+    """Write the slice, report anomalies on stderr, and print a summary."""
     from esxparse.formats.esxtop.slice import slice_capture  # noqa: PLC0415  numpy and polars are not for --help
 
     to_stdout = options.output == "-"

@@ -29,7 +29,7 @@ _KINDS = (".csv", ".parquet", ".html")
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds the command to the parser."""
+    """Add the command to the parser."""
     parser = subparsers.add_parser("study", help="compare the runs described in a manifest", description=_DESCRIPTION)
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, help="study command")
 
@@ -115,7 +115,7 @@ def _say(notes: Iterable[Note], path: Path, *, quiet: bool) -> int:
 
 
 def run_check(options: argparse.Namespace) -> int:
-    """Reports the problems in a manifest; returns 0 if there are none."""
+    """Report the problems in a manifest; return 0 if it has none."""
     from esxparse.studies.checked import check  # noqa: PLC0415  polars is not for --help
 
     with Progress("check", quiet=options.quiet) as progress:
@@ -127,7 +127,7 @@ def run_check(options: argparse.Namespace) -> int:
 
 
 def run_new(options: argparse.Namespace) -> int:
-    """Writes a manifest and says how many runs it finds."""
+    """Write a manifest and print its number of runs."""
     from esxparse.studies.draft import write  # noqa: PLC0415  polars is not for --help
     from esxparse.studies.expand import expand  # noqa: PLC0415
     from esxparse.studies.study_file import load  # noqa: PLC0415
@@ -141,7 +141,7 @@ def run_new(options: argparse.Namespace) -> int:
 
 
 def run_columns(options: argparse.Namespace) -> int:
-    """Lists the columns that the runs of a study can have."""
+    """List the columns that the runs of a study can have."""
     from esxparse.studies.columns import COLUMNS  # noqa: PLC0415  polars is not for --help
     from esxparse.studies.export import heading  # noqa: PLC0415
 
@@ -153,7 +153,7 @@ def run_columns(options: argparse.Namespace) -> int:
 
 
 def run_study(options: argparse.Namespace) -> int:
-    """Computes a study, prints it and writes it."""
+    """Compute a study, print it and write it."""
     unknown = [out for out in options.output if Path(out).suffix.lower() not in _KINDS]
     if unknown:
         print(f"esxparse: {printable(unknown[0])} must end in {', '.join(_KINDS)}", file=sys.stderr)
@@ -167,7 +167,7 @@ def run_study(options: argparse.Namespace) -> int:
         found = study(options.file, outside=options.allow_outside, allow=options.allow, progress=progress, crew=crew)
     _say(found.notes, found.path, quiet=options.quiet)
     table = _asked(found, options, limits).collect().lazy()
-    # Of a table that was asked for, all columns are shown.
+    # A requested table is shown with all its columns.
     columns = table.collect_schema().names() if options.scaling or limits else None
     if not options.quiet:
         print(printable_lines(text_table(table.collect(), found.labels, columns)))
@@ -178,7 +178,7 @@ def run_study(options: argparse.Namespace) -> int:
 
 
 def _check_outputs(options: argparse.Namespace) -> None:
-    """Refuses, before anything is computed, outputs that may not or cannot be written."""
+    """Refuse, before anything is computed, outputs that may not or cannot be written."""
     from esxparse.studies.expand import expand  # noqa: PLC0415  polars is not for --help
     from esxparse.studies.export import inputs, place  # noqa: PLC0415
     from esxparse.studies.study_file import load  # noqa: PLC0415
@@ -191,7 +191,7 @@ def _check_outputs(options: argparse.Namespace) -> None:
 
 
 def printable_lines(text: str) -> str:
-    """Lines without control characters."""
+    """Return lines without control characters."""
     return "\n".join(printable(line).rstrip() for line in text.split("\n"))
 
 

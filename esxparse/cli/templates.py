@@ -1,4 +1,4 @@
-"""`esxparse templates`: the report templates and their parameters, a new one, and copies to change."""
+"""`esxparse templates`: list the report templates and their parameters, begin or copy one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds the command to the parser."""
+    """Add the command to the parser."""
     parser = subparsers.add_parser(
         "templates",
         help="list the report templates and their parameters, or begin or copy one",
@@ -41,7 +41,7 @@ def _described(parameter: Parameter) -> str:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Lists the templates, or writes a new one or a copy."""
+    """List the templates, or write a new one or a copy."""
     if options.action in {"new", "copy"}:
         from esxparse.reports import starter  # noqa: PLC0415  not for --help
         from esxparse.reports.library import read  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""`esxparse timeline`: how long the steps of an operation took, and where it waited."""
+"""`esxparse timeline`: how long the steps of an operation took, and when it waited."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from esxparse.recording import printable
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds the command to the parser."""
+    """Add the command to the parser."""
     parser = subparsers.add_parser(
         "timeline",
         help="turn tasks and log lines into phases: how long each took, and where it waited",
@@ -35,7 +35,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the phases."""
+    """Print the phases."""
     from esxparse.timelines.timeline import timeline  # noqa: PLC0415  polars is not for --help
 
     with Progress("timeline"):

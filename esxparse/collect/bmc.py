@@ -1,7 +1,7 @@
-"""A Redfish service as a client sees it: log in, fetch a document, find those with power readings.
+"""A client of a Redfish service: log in, fetch a document, find documents with power readings.
 
-The transport is sushy's: TLS, sessions that are renewed when the BMC has forgotten them. Its retries are turned off,
-since what fails here is written down and tried again by the caller.
+The transport is sushy's: TLS, sessions that are renewed if the BMC has forgotten them. Its retries are turned off: the
+caller records failures and tries again.
 """
 
 from __future__ import annotations
@@ -55,19 +55,19 @@ class MissingError(EsxparseError):
 
 @dataclass(frozen=True)
 class Answer:
-    """A document, and when it was fetched."""
+    """A document, with the time it was fetched."""
 
     uri: str
     document: dict[str, Any]
     time: datetime
-    """The collector's clock, in the middle between request and answer."""
+    """The collector's clock, halfway between request and answer."""
     round_trip_s: float
     bmc_time: datetime | None
     """The HTTP `Date` of the answer: the BMC's clock, in whole seconds."""
 
 
 class Bmc:
-    """A Redfish service that has been logged in to."""
+    """A connection to a Redfish service; it logs in if there is an account."""
 
     def __init__(self, url: str, account: Account | None, verify: bool | str, auth: Auth, timeout: float) -> None:
         sushy = _sushy()
@@ -82,7 +82,7 @@ class Bmc:
             default_request_timeout=timeout,
             connect_timeout=timeout,
         )
-        # A netrc file is looked into by `credentials` alone; a proxy is for the way out, not to a BMC.
+        # Only `credentials` reads a netrc file; a proxy is for the way out, not to a BMC.
         session = self._connector._session  # noqa: SLF001  sushy has no other way to its transport
         session.trust_env = False
         confine(session, url, timeout)
@@ -107,7 +107,7 @@ class Bmc:
         self._connector.set_http_basic_auth(account.username, account.password)
 
     def _has_sessions(self) -> bool:
-        """Whether the service names a place for sessions; its root needs no account."""
+        """Return whether the service has a path for sessions; its root needs no account."""
         try:
             root = self.get(ROOT).document
         except (RefusedError, ForbiddenError):
@@ -115,7 +115,7 @@ class Bmc:
         return bool(_link(root.get("SessionService")) or _link(mapping(root.get("Links")).get("Sessions")))
 
     def get(self, uri: str) -> Answer:
-        """Fetches a document."""
+        """Fetch a document."""
         where = uri
         for _ in range(_REDIRECTS):
             sent, started = datetime.now(UTC), time.monotonic()
@@ -139,7 +139,7 @@ class Bmc:
         raise NoAnswerError(f"{uri}: too many redirects")
 
     def close(self) -> None:
-        """Logs out of a session; a failure does not matter."""
+        """Log out of a session; a failure does not matter."""
         if self._session is not None:
             with suppress(Exception):
                 self._session.close()
@@ -153,7 +153,7 @@ def _sushy() -> Any:
         import sushy.connector  # noqa: PLC0415
     except ImportError:
         raise EsxparseError('polling a BMC needs sushy: pip install "esxparse[collect]"') from None
-    # What it warns of is said by the caller in words of its own.
+    # The caller reports sushy's warnings in its own words.
     logger = logging.getLogger("sushy")
     if not logger.handlers:
         logger.addHandler(logging.NullHandler())
@@ -162,13 +162,13 @@ def _sushy() -> Any:
 
 @contextmanager
 def _errors_of(sushy: Any, what: str) -> Iterator[None]:
-    """Turns what sushy and requests raise into errors of this module, with one line each."""
+    """Turn exceptions of sushy and requests into errors of this module, with one line each."""
     try:
         yield
     except EsxparseError:
         raise
     except Exception as error:
-        # sushy itself stumbles over answers of odd shape.
+        # sushy itself stumbles over malformed answers.
         raise _translated(sushy, what, error) from error
 
 
@@ -214,7 +214,7 @@ def _date(response: Any) -> datetime | None:
 
 
 def _link(value: Any) -> str:
-    """The address a link leads to, `@odata.id` or the `href` of iLO 4; none if it leads to another host."""
+    """Return the address of a link, `@odata.id` or the `href` of iLO 4; empty if it leads to another host."""
     uri = mapping(value).get("@odata.id") or mapping(value).get("href")
     return uri if isinstance(uri, str) and uri.startswith("/") and not uri.startswith("//") else ""
 
@@ -226,12 +226,12 @@ def _members(document: dict[str, Any], most: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Places:
-    """Where a BMC has its power readings."""
+    """The documents of a BMC with power readings."""
 
     now: tuple[str, ...]
-    """Documents with the readings of now: to be polled."""
+    """Documents with the current readings: to be polled."""
     histories: tuple[str, ...]
-    """Documents with samples of the last minutes and hours: to be fetched at times."""
+    """Documents with samples of the last minutes and hours: to be fetched occasionally."""
     once: tuple[str, ...]
     """Documents that do not change: capacities."""
 
@@ -244,7 +244,7 @@ def _tried(bmc: Bmc, uri: str) -> dict[str, Any]:
 
 
 def find(bmc: Bmc) -> Places:
-    """Follows the links from the root to every document with power readings."""
+    """Follow the links from the root to every document with power readings."""
     root = bmc.get(ROOT).document
     collection = _link(root.get("Chassis")) or _link(mapping(root.get("links")).get("Chassis"))
     now: dict[str, None] = {}
@@ -274,7 +274,7 @@ def find(bmc: Bmc) -> Places:
 
 
 def _supplies(bmc: Bmc, subsystem: dict[str, Any]) -> Iterator[str]:
-    """Where the metrics of each power supply are, for those that have any reading."""
+    """Yield the paths of power supplies' metrics that have any reading."""
     collection = _link(subsystem.get("PowerSupplies"))
     for uri in _members(_tried(bmc, collection), _MOST_SUPPLIES):
         metrics = _link(_tried(bmc, uri).get("Metrics"))

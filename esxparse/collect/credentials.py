@@ -17,14 +17,14 @@ PASSWORD = "ESXPARSE_BMC_PASSWORD"  # noqa: S105  the name of a variable
 
 @dataclass(frozen=True)
 class Account:
-    """A name and its password; the password shows in no repr."""
+    """A name and its password; the repr leaves the password out."""
 
     username: str
     password: str = field(repr=False)
 
 
 def _of_netrc(host: str) -> tuple[str, str] | None:
-    """Login and password of the host in the user's netrc file."""
+    """Return login and password of the host in the user's netrc file."""
     file = Path(os.environ.get("NETRC") or Path.home() / ".netrc")
     if not file.exists():
         return None
@@ -37,10 +37,10 @@ def _of_netrc(host: str) -> tuple[str, str] | None:
 
 
 def account(url: str, username: str | None = None) -> Account | None:
-    """The account to use at this address; None without a user name: some BMCs answer without a login.
+    """Return the account to use at this address; None without a user name: some BMCs answer without a login.
 
-    The name is `username`, or that of the netrc file. The password is that of the environment variable
-    `ESXPARSE_BMC_PASSWORD`, of the netrc file, or what is typed at a prompt, in this order.
+    The name is `username`, or the name in the netrc file. The password comes from the environment variable
+    `ESXPARSE_BMC_PASSWORD`, the netrc file, or a prompt, in this order.
     """
     host = urlsplit(url).hostname or ""
     password = os.environ.get(PASSWORD)

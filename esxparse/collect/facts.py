@@ -1,4 +1,4 @@
-"""What a host is made of and which versions run on it, asked by one connection before a capture begins."""
+"""The hardware and the versions of a host, read over one connection before a capture begins."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ FILES: Final = {"topology.txt": _TOPOLOGY, "versions.txt": _VERSIONS}
 """Files and the commands whose answers they hold; `esxparse.formats.topology.esxcli` reads the first."""
 
 _WORLD: Final = ("command -v esxtop", "date -u +%s")
-# vim-cmd waits for hostd, for ever where that hangs: it comes last.
+# vim-cmd waits for hostd, forever if hostd hangs: it comes last.
 _ASKED: Final = (*_WORLD, *sorted((*_TOPOLOGY, *_VERSIONS), key=lambda command: command.startswith("vim-cmd")))
 _MOST_BYTES: Final = 16 << 20
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What a host said of itself."""
+    """A host's answers about itself."""
 
     files: dict[str, str]
-    """Answers as text, by the name of the file for them; commands that failed are not in it."""
+    """Answers as text, by the name of their file; commands that failed are left out."""
     failed: tuple[str, ...]
-    """Commands that gave no answer."""
+    """Commands without an answer."""
     release: str | None
-    """What `vmware -v -l` says."""
+    """The output of `vmware -v -l`."""
     clock_offset_s: float | None
-    """The host's clock less that of this machine, s; the host tells whole seconds."""
+    """The host's clock less this machine's, s; the host reports whole seconds."""
 
 
 def _script(mark: str) -> str:
-    """A script that answers each command between marks, its exit code at the end."""
+    """Return a script that prints each command's answer between marks, with its exit code at the end."""
     steps = [
         f"echo; echo {mark} {number}; {command} 2>&1; code=$?; echo; echo {mark} = $code"
         for number, command in enumerate(_ASKED)
@@ -62,10 +62,10 @@ def _script(mark: str) -> str:
 
 
 def ask(login: Login, patience: float, stop: threading.Event) -> Facts | None:
-    """Asks a host what it is; None if `stop` was set meanwhile. What it has not answered in time is left out.
+    """Read the facts of a host; None if `stop` was set meanwhile. Answers that come too late are left out.
 
     Raises:
-        EsxparseError: It cannot be reached, refuses the login, or is no ESXi host.
+        EsxparseError: It cannot be reached, refuses the login, or is not an ESXi host.
     """
     mark = f"esxparse-{secrets.token_hex(8)}"
     begun = time.time()
@@ -96,7 +96,7 @@ def ask(login: Login, patience: float, stop: threading.Event) -> Facts | None:
 
 
 def _answers(text: str, mark: str) -> dict[str, tuple[str, int]]:
-    """Answer and exit code by command."""
+    """Return answer and exit code by command."""
     found = re.findall(rf"(?ms)^{mark} (\d+)\n(.*?)\n?^{mark} = (\d+)$", text)
     return {_ASKED[int(number)]: (answer, int(code)) for number, answer, code in found}
 
@@ -107,7 +107,7 @@ def _facts(host: str, answers: dict[str, tuple[str, int]], clock: float | None, 
         raise EsxparseError(f"{host} runs no commands of a shell ({shown[:120]}): is it an ESXi host?")
     if answers.get("command -v esxtop", ("", 1))[1]:
         raise EsxparseError(f"{host} has no esxtop: is it an ESXi host?")
-    # If there is no such program, its shell has said so.
+    # If a program is missing, the answer is the shell's error, with its exit code.
     given = {command: text.strip("\n") for command, (text, code) in answers.items() if not code and text.strip()}
     files = {
         name: "".join(f"[esx:~] {command}\n{given[command]}\n\n" for command in commands if command in given)

@@ -1,4 +1,4 @@
-"""The directory of a capture: claimed by its log, and empty again where no sample came."""
+"""The directory of a capture: claimed by its log, and emptied again if no sample came."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Folder:
         self.capture = Capture(path, name)
 
     def make(self, name: str) -> Path:
-        """Makes an empty file, which must not be there."""
+        """Create an empty file, which must not exist."""
         path = self._path / name
         try:
             path.touch(exist_ok=False)
@@ -38,7 +38,7 @@ class Folder:
         return path
 
     def write(self, name: str, text: str) -> None:
-        """Writes a file that must not be there."""
+        """Write a file, which must not exist."""
         path = self.make(name)
         try:
             path.write_text(text, encoding="utf-8")
@@ -46,14 +46,14 @@ class Folder:
             raise unwritable(path, error) from None
 
     def clear(self) -> None:
-        """Removes what was made."""
+        """Remove the files that were created."""
         for path in self._made:
             path.unlink(missing_ok=True)
 
 
 @contextmanager
 def claimed(path: Path, name: str) -> Iterator[tuple[Folder, Lines]]:
-    """A directory, made if need be, and the log that claims it for the capture `name`; nothing stays without a sample.
+    """Claim a directory for the capture `name` with a log, creating it if need be; without a sample nothing stays.
 
     Raises:
         EsxparseError: Another collection has it, it holds files of these names, or it cannot be written.
@@ -78,6 +78,6 @@ def claimed(path: Path, name: str) -> Iterator[tuple[Folder, Lines]]:
         if not folder.capture.samples:
             folder.clear()
             if new:
-                # Somebody else may have put files there.
+                # Somebody else may have put files in it.
                 with suppress(OSError):
                     path.rmdir()

@@ -2,13 +2,13 @@
 
 Files
 -----
-NAME.csv.gz         the capture; NAME-2.csv.gz and so on where esxtop came back with other columns
+NAME.csv.gz         the capture; NAME-2.csv.gz and so on if esxtop came back with other columns
 topology.txt        processors, NUMA nodes, memory, as esxcli and vim-cmd print them
 versions.txt        release, profile, adapters, VMs, power policy
 power.jsonl         of the BMC (`esxparse collect power`)
 collected.jsonl     what happened: the first line has the target and the interval; then `{"time", "host"}` (release,
                     clock_offset_s), `{"time", "file"}` for each file begun, `{"time", "gap"}` (before, file, from, to,
-                    why) for each connection that was lost, `{"time", "left_out"}` for lines that are no samples,
+                    why) for each connection that was lost, `{"time", "left_out"}` for lines that are not samples,
                     `{"time", "end"}` (samples, gaps, why) at the end; times are this machine's clock, UTC
 """
 
@@ -45,25 +45,25 @@ _LOOK_S: Final = 0.1
 
 @dataclass(frozen=True)
 class Captured:
-    """What was captured."""
+    """The result of a capture."""
 
     files: tuple[Path, ...]
     """The captures."""
     samples: int
     gaps: int
-    """How often samples are missing since the connection was lost."""
+    """How often samples are missing because the connection was lost."""
     seconds: float
     power: str | None = None
-    """Why there are no power readings, or no more, where they were asked for."""
+    """Why power readings are missing or ended early, if they were requested."""
     lost: str | None = None
-    """Why there was no connection at the end, where it was not back by then."""
+    """Why there was no connection at the end."""
     power_gaps: int = 0
-    """How many requests the BMC did not answer with what was asked for."""
+    """Number of requests that the BMC did not answer properly."""
 
 
 @dataclass
 class _Run:
-    """What a run has to know."""
+    """The state of a run."""
 
     login: Login
     capture: Capture
@@ -82,11 +82,11 @@ class _Run:
         self.notes.write({"time": iso(datetime.now(UTC)), **what})
 
     def wanted(self) -> int | None:
-        """Samples that are still wanted; None if there is no end."""
+        """Return the number of samples still to come; None if there is no end."""
         return None if self.until is None else max(round((self.until - time.monotonic()) / self.step), 0)
 
     def take(self, line: bytes) -> bool:
-        """Takes a line of esxtop, with notes on what it begins or ends; whether it was a sample."""
+        """Take a line of esxtop, with notes on files begun and gaps ended; return whether it was a sample."""
         files = list(self.capture.files)
         if not self.capture.take(line):
             return False
@@ -102,14 +102,14 @@ class _Run:
         return True
 
     def gap(self, before: str, after: str, now: datetime) -> float:
-        """Notes that samples are missing since the last one; gives for how many seconds."""
+        """Note that samples are missing since the last one; return for how many seconds."""
         last = self.last or now
         self.note(gap={"before": before, "file": after, "from": iso(last), "to": iso(now), "why": self.lost})
         self.gaps += 1
         return (now - last).total_seconds()
 
     def end(self) -> None:
-        """Notes a connection that was not back at the end."""
+        """Note a connection that was not back at the end."""
         if self.capture.samples and self.lost:
             name = self.capture.path.name
             length = self.gap(name, name, datetime.now(UTC))
@@ -117,7 +117,7 @@ class _Run:
 
 
 def _connection(run: _Run) -> bool:
-    """Takes what one esxtop writes; gives whether the run is over, and else leaves in `run.lost` why it ended.
+    """Take the output of one esxtop; return whether the run is over, or set `run.lost` to the reason it ended.
 
     Raises:
         EsxparseError: Trying again is no use.
@@ -164,7 +164,7 @@ def _note_left_out(run: _Run) -> None:
 
 
 def _capture(run: _Run) -> None:
-    """Runs esxtop until the time is over or somebody stops it, anew after each loss."""
+    """Run esxtop until the time is over or somebody stops it, again after each loss."""
     tries = 0
     while True:
         before = run.capture.samples
@@ -182,7 +182,7 @@ def _whole(interval: str | float | timedelta) -> int:
 
 
 class _Power:
-    """The power readings of the host's BMC, polled meanwhile; without an address none."""
+    """The poller of the host's BMC during a capture; does nothing without an address."""
 
     def __init__(self, redfish: str | None, username: str | None, options: dict[str, Any]) -> None:
         self._redfish = redfish
@@ -192,7 +192,7 @@ class _Power:
         self.failed: str | None = None
         self.gaps = 0
         if redfish is not None:
-            # The password is asked for before anything begins.
+            # Ask for the password before anything begins.
             known = find_account(address(redfish, account=False, insecure=options["insecure"]), username)
             options["account"] = known
 
@@ -243,18 +243,18 @@ def host(
     stop: threading.Event | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Captured:
-    """Captures a host with esxtop over ssh until the duration is over, or `stop` is set.
+    """Capture a host with esxtop over ssh until the duration is over, or `stop` is set.
 
-    The host's key must be known, and a key or an agent must log in: nothing is asked for. A lost connection is tried
+    The host's key must be known, and a key or an agent must log in: there are no prompts. A lost connection is tried
     again, after 1, 2, 4 ... up to 60 s. The capture is readable at any moment, also by `esxparse.follow`.
 
     Args:
         target: `root@esx.example.com`, or a name of the ssh configuration.
-        output: A directory, made if need be, without an earlier capture or other files of these names.
+        output: A directory, created if need be, without an earlier capture or other files of these names.
         interval: Time between samples: whole seconds, 2 at least.
-        duration: How long to go on; for ever without.
+        duration: How long to go on; by default forever.
         port: Port of the SSH server.
-        identity: A private key, instead of those of agent and configuration.
+        identity: A private key, instead of the agent's and the configuration's.
         ssh_config: A configuration of ssh, instead of the user's.
         redfish: The address of its BMC, to poll for power meanwhile.
         username: Account of the BMC; its password comes as in `power`.
@@ -262,16 +262,16 @@ def host(
         insecure: As in `power`.
         auth: As in `power`.
         power_interval: Time between two polls of the BMC.
-        patience: Seconds without a word from the host, and 4 intervals, after which the connection counts as lost.
+        patience: Seconds without output from the host after which the connection counts as lost, 4 intervals at least.
         retry: Seconds before the first new try.
         stop: Ends the capture when it is set.
-        say: Is given one line for each file that is begun, each loss and each return.
+        say: Called with one line for each file begun, each loss and each return.
 
     Returns:
-        The files, and how many samples and gaps they have.
+        The files, with their number of samples and gaps.
 
     Raises EsxparseError: The host cannot be reached at first, refuses the login, has no esxtop, or a file cannot be
-    written. What was captured before stays.
+    written. Earlier samples stay.
     """
     login = Login.of(target, port, identity, ssh_config)
     step = _whole(interval)
@@ -322,5 +322,5 @@ def host(
 
 
 def _name(host: str) -> str:
-    """A file name for a host."""
+    """Return a file name for a host."""
     return re.sub(r"[^\w.-]+", "_", host).strip("._") or "esx"

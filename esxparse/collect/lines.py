@@ -1,4 +1,4 @@
-"""What a collector writes while it runs: JSON objects, one a line, with times in UTC."""
+"""The log of a running collector: JSON objects, one a line, with times in UTC."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ STANDARD_OUTPUT = "-"
 
 
 def unwritable(path: object, error: OSError) -> EsxparseError:
-    """The error of a file that cannot be written."""
+    """Return the error of a file that cannot be written."""
     return EsxparseError(f"{path} cannot be written: {error.strerror or error}")
 
 
 def gone(path: object) -> EsxparseError:
-    """The error of a file that was removed while it was written."""
+    """Return the error of a file that was removed while it was written."""
     return EsxparseError(f"{path} is no longer there: it or its directory was removed or renamed meanwhile")
 
 
 def append(file: int, path: object, content: bytes) -> None:
-    """Appends all of the content to an open file, or leaves it as it was.
+    """Append all of the content to an open file, or leave it as it was.
 
     Raises:
-        EsxparseError: It cannot be written, or was removed: what is written then is lost.
+        EsxparseError: It cannot be written, or was removed, so that the content would be lost.
     """
     before = os.fstat(file)
     if not before.st_nlink and path != STANDARD_OUTPUT:
@@ -46,7 +46,7 @@ def append(file: int, path: object, content: bytes) -> None:
 
 
 class Lines:
-    """Appends JSON objects to a file, one a line."""
+    """A file of JSON objects, one a line, open for writing."""
 
     def __init__(self, path: str | os.PathLike[str], *, append: bool = False, replace: bool = False) -> None:
         self._path = os.fspath(path)
@@ -54,7 +54,7 @@ class Lines:
             sys.stdout.flush()
             self._file = os.dup(sys.stdout.fileno())
             return
-        # Its maker may read and write it, others read it: there is no secret in it.
+        # Its owner may read and write it, others may read it: it has no secrets.
         there = 0 if append else os.O_TRUNC if replace else os.O_EXCL
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | there | getattr(os, "O_BINARY", 0)
         try:
@@ -77,21 +77,21 @@ class Lines:
                 append(self._file, self._path, b"\n")
 
     def write(self, line: dict[str, Any]) -> None:
-        """Writes one object as a line."""
+        """Write one object as a line."""
         text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
         append(self._file, self._path, text.encode("utf-8", "replace") + b"\n")
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         os.close(self._file)
 
 
 def iso(moment: datetime, precision: str = "milliseconds") -> str:
-    """A time in UTC as text: `2026-03-02T08:05:00.250Z`."""
+    """Return a time in UTC as text: `2026-03-02T08:05:00.250Z`."""
     return moment.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
 
 
 def seconds(length: str | float | timedelta, name: str) -> float:
-    """A length of time as `10s`, a number of seconds or a timedelta, in seconds."""
+    """Return a length of time (`10s`, a number of seconds or a timedelta) in seconds."""
     found = period(timedelta(seconds=length) if isinstance(length, (int, float)) else length, name)
     return found.total_seconds() if found else 0.0

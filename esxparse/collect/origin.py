@@ -1,7 +1,7 @@
-"""The transport of a BMC's session: requests go to the BMC that the user named, and nowhere else.
+"""The transport of a BMC's session: requests go only to the BMC that the user gave.
 
-A BMC, or whoever answers in its place, may redirect the login, or name another host for its sessions. sushy would send
-the password or the token there. It would also wait for a login answer that never ends.
+A BMC, or whoever answers in its place, may redirect the login, or give another host for its sessions. sushy would send
+the password or the token to that host. It would also wait for a login answer that never ends.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from esxparse.errors import EsxparseError
 
 LARGEST: Final = 16 << 20
-"""Bytes of an answer."""
+"""Most bytes of an answer."""
 _PIECE: Final = 1 << 16
 _PORTS: Final = {"http": 80, "https": 443}
 
@@ -36,7 +36,7 @@ def confine(session: Any, url: str, seconds: float) -> None:
             until = time.monotonic() + seconds
             response = super().send(request, True, *arguments, **options)
             if not stream:
-                # requests takes this for the body that it would read without a bound.
+                # requests takes this for the body, which it would otherwise read without a bound.
                 response._content = body(response, until, urlsplit(request.url).path)  # noqa: SLF001
             return response
 
@@ -45,7 +45,7 @@ def confine(session: Any, url: str, seconds: float) -> None:
 
 
 def origin(url: str) -> tuple[str, str | None, int | None]:
-    """Scheme, host and port of a URL.
+    """Return scheme, host and port of a URL.
 
     >>> origin("https://BMC.lab/redfish/v1/") == origin("https://bmc.lab:443")
     True
@@ -62,7 +62,7 @@ def body(response: Any, until: float, uri: str) -> bytes:
     """
     pieces: list[bytes] = []
     size = 0
-    # To wait for a full piece would let a BMC that drips go on for ever.
+    # Waiting for a full piece would let a BMC that drips go on forever.
     while piece := response.raw.read1(_PIECE, decode_content=True):
         pieces.append(piece)
         size += len(piece)

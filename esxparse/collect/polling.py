@@ -1,10 +1,10 @@
-"""Polls a BMC for its power readings while a capture runs, into a file of JSON lines.
+"""Poll a BMC for its power readings while a capture runs, into a file of JSON lines.
 
 Lines
 -----
 first       {"time", "collector", "version", "url", "interval_s"}
 documents   {"time", "uri", "round_trip_s", "bmc_time", "document"}; `time` is the collector's clock (UTC), in the
-            middle between request and answer; `bmc_time` the BMC's (the HTTP `Date`), where it sends one
+            middle between request and answer; `bmc_time` the BMC's (the HTTP `Date`), if it sends one
 gaps        {"time", "uri", "error"}: a request that failed
 
 `esxparse.open` reads the file as `redfish`. No line has a user name or a password.
@@ -51,11 +51,11 @@ _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
 @dataclass(frozen=True)
 class Collected:
-    """What was collected."""
+    """The result of a collection."""
 
     documents: int
     gaps: int
-    """Requests that failed."""
+    """Number of failed requests."""
     seconds: float
 
 
@@ -72,7 +72,7 @@ class _Run:
     failed_since: float | None = None
     failures: int = 0
     forbidden: set[str] = field(default_factory=set)
-    """Documents the account may not read: to ask again and again would look like an attack."""
+    """Documents the account may not read: repeated requests would look like an attack."""
 
     def document(self, answer: Answer) -> None:
         line: dict[str, Any] = {
@@ -91,7 +91,7 @@ class _Run:
 
 
 def address(url: str, *, account: bool, insecure: bool) -> str:
-    """The scheme and host of a BMC, `https` where none is named."""
+    """Return the scheme and host of a BMC, by default `https`."""
     text = url if "://" in url else f"https://{url}"
     try:
         parts = urlsplit(text)
@@ -109,7 +109,7 @@ def address(url: str, *, account: bool, insecure: bool) -> str:
 
 
 def _fetch(run: _Run, uri: str) -> bool:
-    """Fetches one document into the file; returns whether the BMC answered."""
+    """Fetch one document into the file; return whether the BMC answered."""
     try:
         run.document(run.bmc.get(uri))
     except (ForbiddenError, MissingError) as error:
@@ -133,12 +133,12 @@ def _fetch(run: _Run, uri: str) -> bool:
 
 
 def _poll(run: _Run, uris: tuple[str, ...]) -> bool:
-    """Fetches documents; stops at the first that gets no answer."""
+    """Fetch documents; stop at the first that gets no answer."""
     return all(run.stop.is_set() or uri in run.forbidden or _fetch(run, uri) for uri in uris)
 
 
 def _pause(run: _Run, interval: float, started: float) -> float:
-    """Seconds to wait: to the next full interval; longer and longer, up to a minute, while nothing answers."""
+    """Return seconds to wait: to the next full interval; longer and longer, up to a minute, while nothing answers."""
     if run.failures:
         first = min(interval, 1.0)
         return float(min(first * 2 ** min(run.failures - 1, 10), max(interval, 1.0), _LONGEST_PAUSE_S))
@@ -193,29 +193,29 @@ def power(
     stop: threading.Event | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Collected:
-    """Polls a BMC for its power readings until the duration is over, or `stop` is set.
+    """Poll a BMC for its power readings until the duration is over, or `stop` is set.
 
     Args:
         redfish: The address of the BMC: `https://bmc.example.com`.
         output: The file to write, JSON lines; `-` is standard output.
         username: The account; its password comes from `ESXPARSE_BMC_PASSWORD`, a netrc file or a prompt.
-        account: The account with its password, where the caller has both.
+        account: The account with its password, if the caller has both.
         interval: Time from poll to poll.
-        duration: How long to go on; for ever without.
-        append: Add to a file that is there.
-        replace: Replace a file that is there.
+        duration: How long to go on; by default forever.
+        append: Add to an existing file.
+        replace: Replace an existing file.
         ca: File with the certificate of the CA (or of the BMC itself) to trust.
         insecure: Do not verify the BMC's certificate.
-        auth: `session`, `basic`, or a session where the BMC has them.
+        auth: `session`, `basic`, or `auto`: a session if the BMC has them.
         timeout: Seconds to wait for a whole answer.
         stop: Ends the collection when it is set.
-        say: Is given one line when the BMC stops answering, and when it answers again.
+        say: Called with one line when the BMC stops answering, and when it answers again.
 
     Returns:
         How many documents were written, and how many requests failed.
 
     Raises EsxparseError: The BMC cannot be reached at first, its certificate cannot be verified, it refuses the
-    account, it has no power readings, or the file cannot be written. What was collected before stays.
+    account, it has no power readings, or the file cannot be written. Earlier readings stay.
     """
     step = seconds(interval, "interval")
     length = None if duration is None else seconds(duration, "duration")

@@ -1,9 +1,8 @@
 """esxtop's output into files: whole samples only, compressed as they come, readable at any moment.
 
 Each write is a gzip member of whole lines, so the file is complete after it: a reader that comes meanwhile, or after a
-crash, finds all samples up to then. A header that comes again with the same columns is written again: the reader then
-knows that the next sample is the first of a new esxtop, whose disks are not measured yet. Other columns begin another
-file.
+crash, finds all samples up to then. A repeated header with the same columns is written again. The reader then knows
+that the next sample is the first of a new esxtop, whose disks are not measured yet. Other columns begin another file.
 """
 
 from __future__ import annotations
@@ -20,23 +19,23 @@ from esxparse.errors import EsxparseError
 from esxparse.formats.esxtop import grammar
 
 _LONGEST: Final = 256 << 20
-"""Bytes of a line; a host of 100,000 columns writes 3 MB."""
+"""Most bytes of a line; a host of 100,000 columns writes 3 MB."""
 _ROW = re.compile(rb'"' + grammar.STAMP.encode() + rb'",')
 _JOINT: Final = b'","'
 _SHOWN: Final = 100
 _LEFT_OUT: Final = 20
-"""Lines that are no samples, of each connection, that are kept; the others are counted."""
+"""Lines that are not samples, kept of each connection; further ones are counted."""
 
 
 class WholeLines:
-    """Whole lines of a stream that comes in pieces; its last one is lost where it has no end."""
+    """Whole lines of a stream that comes in pieces; an unfinished last line is lost."""
 
     def __init__(self) -> None:
         self._open: list[bytes] = []
         self._size = 0
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
-        """The lines that a piece completes, without their ends."""
+        """Yield the lines that a piece completes, without their ends."""
         *whole, rest = piece.split(b"\n")
         for line in whole:
             yield b"".join([*self._open, line]).removesuffix(b"\r")
@@ -59,20 +58,20 @@ class Capture:
         self.files: list[Path] = []
         self.samples = 0
         self.left_out: list[str] = []
-        """The first lines that are neither header nor sample, such as words of a login shell."""
+        """The first lines that are neither header nor sample, such as text of a login shell."""
         self.left_out_lines = 0
 
     @property
     def path(self) -> Path:
-        """The file that is written now."""
+        """The current file."""
         return self.files[-1]
 
     def restart(self) -> None:
-        """Forgets the header: what comes next is a new esxtop's."""
+        """Forget the header: the next lines are a new esxtop's."""
         self._waiting = None
 
     def take(self, line: bytes) -> bool:
-        """Takes a whole line; whether it was a sample."""
+        """Take a whole line; return whether it was a sample."""
         if grammar.MARK in line[: grammar.STAMP_BYTES]:
             self._waiting = line
             return False
@@ -108,7 +107,7 @@ class Capture:
 
 
 def _append(path: Path, member: bytes, *, new: bool = False) -> None:
-    """Appends a member in one piece, or leaves the file as it was: not there, where it is new."""
+    """Append a member in one piece, or leave the file as it was; a new file is removed again."""
     flags = os.O_WRONLY | os.O_APPEND | (os.O_CREAT | os.O_EXCL if new else 0) | getattr(os, "O_BINARY", 0)
     try:
         file = os.open(path, flags, 0o666)

@@ -1,6 +1,6 @@
 """Commands on another machine by the system's own `ssh`, which knows its user's keys, agent, configuration and hosts.
 
-Nothing is asked for: a key or an agent logs in, and a host whose key is not known is refused. What runs over there ends
+There are no prompts: a key or an agent logs in, and a host whose key is not known is refused. The remote command ends
 with the connection: a shell beside it waits for the end of its input.
 """
 
@@ -24,7 +24,7 @@ from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 
 _FAILED: Final = 255
-"""How ssh itself ends where it, and not the command, failed."""
+"""The exit code of ssh if ssh failed, not the command."""
 
 _OPTIONS: Final = {
     "BatchMode": "yes",
@@ -37,16 +37,16 @@ _OPTIONS: Final = {
     "ForwardX11": "no",
     "ClearAllForwardings": "yes",
     "RemoteCommand": "none",
-    # Below it ssh does not say why no algorithm fits.
+    # Below this level ssh does not print why no algorithm fits.
     "LogLevel": "INFO",
 }
 _TARGET = re.compile(r"(?P<user>[^\s@:/-][^\s@:/]*@)?(?:(?P<name>\w[\w.-]*)|\[?(?P<ipv6>[0-9A-Fa-f:.]*:[\w:.%-]*)\]?)")
 _PIECE: Final = 1 << 16
 _WAITING: Final = 64
-"""Pieces that wait to be taken: a slow disk here slows esxtop down, and does not fill the memory."""
+"""Most pieces that wait to be taken: a slow disk here slows esxtop down, instead of filling the memory."""
 _SAID_LINES: Final = 20
 _SAID_BYTES: Final = 1 << 13
-"""Bytes of a line of standard error that are kept together: a host may never end its line."""
+"""Most bytes of a line of standard error: a host may never end its line."""
 _FAREWELL_S: Final = 5.0
 
 _RUN: Final = """exec 3<&0
@@ -61,12 +61,12 @@ kill $watching 2>/dev/null
 exit $ended"""
 """Ends the command when the input ends: with the client, or with the connection.
 
-sshd gives each session a process group: all that the command started ends with it.
+sshd gives each session a process group, so everything that the command started ends with it.
 """
 
 
 class LostError(EsxparseError):
-    """There is no connection, or no longer; the next try may succeed."""
+    """The connection failed or was lost; the next try may succeed."""
 
 
 class RefusedError(EsxparseError):
@@ -82,7 +82,7 @@ _REASONS: Final = tuple(
 
 @dataclass(frozen=True)
 class Login:
-    """Where and how to log in."""
+    """Target, key and configuration of a login."""
 
     target: str
     """`user@host`, or a name of the user's ssh configuration."""
@@ -98,7 +98,7 @@ class Login:
         identity: str | os.PathLike[str] | None = None,
         config: str | os.PathLike[str] | None = None,
     ) -> Login:
-        """A login that has been checked.
+        """Return a login that has been checked.
 
         Raises:
             EsxparseError: The target is not valid, a file does not exist, or there is no ssh here.
@@ -128,7 +128,7 @@ class Login:
         return self.target.rpartition("@")[2]
 
     def command(self, script: str) -> list[str]:
-        """The command line that runs a script of `sh` there."""
+        """Return the command line that runs a script of `sh` on the host."""
         options = [word for name, value in _OPTIONS.items() for word in ("-o", f"{name}={value}")]
         port = ["-p", str(self.port)] if self.port else []
         identity = ["-i", str(self.identity), "-o", "IdentitiesOnly=yes"] if self.identity else []
@@ -147,7 +147,7 @@ class Login:
 
 
 class Remote:
-    """A command that runs on another machine, whose output comes in pieces."""
+    """A command that runs on another machine, and its output in pieces."""
 
     def __init__(self, login: Login, command: str) -> None:
         self._login = login
@@ -157,7 +157,7 @@ class Remote:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                # Ctrl-C is for us: we end it in order.
+                # Ctrl-C is for us: we end it properly.
                 start_new_session=True,
                 # A proxy's command, or SendEnv, could take the BMC's password along.
                 env={name: value for name, value in os.environ.items() if name != PASSWORD} | {"LC_ALL": "C"},
@@ -187,7 +187,7 @@ class Remote:
                 self._said.append(text)
 
     def piece(self, seconds: float) -> bytes | None:
-        """What came next; None if nothing did in this time, no bytes at the end."""
+        """Return the next output; None if nothing comes in this time, no bytes at the end."""
         try:
             return self._pieces.get(timeout=seconds)
         except queue.Empty:
@@ -199,7 +199,7 @@ class Remote:
         return list(self._said)
 
     def end(self) -> int:
-        """Ends it if it runs, there and here; gives its exit code."""
+        """End the command if it runs, on both machines; return its exit code."""
         self._given_up = True
         cast("IO[bytes]", self._process.stdin).close()
         while not self._pieces.empty():
@@ -215,11 +215,11 @@ class Remote:
         return code
 
     def failure(self, code: int) -> EsxparseError | None:
-        """Why ssh itself failed, in words; None if it was the command that ended."""
+        """Return why ssh itself failed, in words; None if the command ended."""
         if code != _FAILED:
             return None
         said = printable(self.said[-1]) if self._said else "the connection was lost"
-        # Once it has run, the login was not refused: the words are its own as well as those of ssh.
+        # After output the login was not refused: the messages are the command's own as well as ssh's.
         text = said if self._heard else "\n".join(self.said)
         for sign, kind, reason in _REASONS:
             if sign.lower() in text.lower() and not (self._heard and kind is RefusedError):

@@ -1,4 +1,4 @@
-"""`ex.compare`: two sides to a `Comparison`."""
+"""`ex.compare`: compare two sides."""
 
 from __future__ import annotations
 
@@ -32,23 +32,22 @@ def compare(
     profile: str = "standard",
     **opening: Unpack[OpeningOptions],
 ) -> Comparison:
-    r"""Tell what got better, worse or stayed the same from one capture, or group of captures, to another.
+    r"""Compare two captures, or groups of captures: which series got better, worse or stayed the same.
 
-    Objects are matched by name, whatever their worlds, groups and ports are numbered. Neighbouring samples of a host
-    are alike, so each series counts as fewer samples than it has (`esxparse.metrics.means`); where these are too few,
-    the table says so.
+    Objects are matched by name; the numbers of worlds, groups and ports do not matter. Neighbouring samples of a host
+    are alike, so each series counts as fewer samples than it has (`esxparse.metrics.means`). The table shows if these
+    are too few.
 
     Args:
         before: A path, a recording, a lake (`ex.lake(...).of(host, since=..., until=...)`), or a list of these.
         after: The same, after the change; by default `before` itself, split by `at`, `windows` or `last`.
-        at: When the change was, in UTC: `before` ends there, and `after` begins.
-        windows: The time of each side: two pairs of times in UTC, such as ("2026-03-11T09:00", "2026-03-11T09:30").
-            If both are of `before`, they may not overlap; a moment where they meet is in the later one.
-        last: Of a lake, how long each side is: "7d" compares the last 7 days of the lake with the 7 days before.
+        at: Time of the change, in UTC: `before` ends at it, and `after` begins.
+        windows: The time of each side: two pairs of times in UTC, such as ("2026-03-11T09:00", "2026-03-11T09:30"). If
+            both are of `before`, they may not overlap; a moment that both have belongs to the later one.
+        last: For a lake, how long each side is: "7d" compares the last 7 days of the lake with the 7 days before.
         vms: Names of VMs: only these and the host are compared.
-        rename: What objects were called before (a regular expression for the whole name), and what they are called
-            after: {"web-(.*)": r"www-\1"}.
-        tables: Tables to compare, of the capture or derived; by default all derived ones, or, of other formats than
+        rename: Names of objects before (a regular expression for the whole name) and after: {"web-(.*)": r"www-\1"}.
+        tables: Tables to compare, of the capture or derived; by default all derived ones, or, for other formats than
             esxtop, all that have times.
         confidence: Of the intervals, and of `differs`.
         profile: Limits of the rules for `findings`.
@@ -62,7 +61,7 @@ def compare(
         after Benjamini and Hochberg; `effective_before`, `effective_after`, independent samples; `samples_needed`, if
         they are too few; `differs` bool; `size`, the change as a share of its level; `load`, table and column of the
         load, with `load_before`, `load_after`, `load_change_pct`; `load_explains` bool, whether the load changed in the
-        same direction. Null stands for what is unknown.
+        same direction. Unknown values are null.
 
     Raises:
         EsxparseError: A capture cannot be read, a window holds no sample, windows overlap, a time or rule is wrong, or

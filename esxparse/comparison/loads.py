@@ -1,8 +1,8 @@
-"""What each column is about: its area, whether it is good to have more, and the load that can explain a change.
+"""The area of each column, whether high or low values are good, and the load that can explain a change.
 
-`loads.csv` lists loads; `io` stands for device, nfs, adapter and path, `host.X` for a column of the host. What is
-weighed by a column (a latency by its commands) has that as its load. `better` replaces what the catalogue of derived
-tables says: less free memory is good or bad for a diagnosis, which has limits, but not by itself.
+`loads.csv` lists loads; `io` means device, nfs, adapter and path, `host.X` a column of the host. The weight of a column
+(a latency's commands) is its load. `better` overrides the catalogue of derived tables: less free memory is good or bad
+for a diagnosis, which has limits, but not by itself.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _AREA_OF: Final = {
     "power": "Power",
     "pcpu_power_state": "Power",
 }
-"""The area of a table of a capture; tables of physical disks begin with one word."""
+"""The area of a table of a capture; all tables of physical disks begin with the same words."""
 _SMALL: Final = {
     "% of one core, per vCPU": 5.0,
     "% of one core": 10.0,
@@ -52,7 +52,7 @@ _LITTLE: Final = 1.0
 
 
 class Effect(NamedTuple):
-    """What a column is about."""
+    """The facts about a column that a comparison needs."""
 
     name: str
     unit: str
@@ -64,14 +64,14 @@ class Effect(NamedTuple):
     small: float
     """Level below which changes are measured against it."""
     weight: str = ""
-    """The column that weighs a mean of it."""
+    """The column that weights its mean."""
     has_limit: bool = False
     """Whether a rule judges it."""
 
 
 @cache
 def _listed() -> dict[tuple[str, str], tuple[tuple[str, str] | None, str]]:
-    """By table and column: table and column of the load, and what is better, empty as in the catalogue."""
+    """Return by table and column: table and column of the load, and the better direction, empty as in the catalogue."""
     found = {}
     for table, column, load, better in listed(__package__, "loads.csv"):
         for each in _IO if table == "io" else (table,):
@@ -86,13 +86,13 @@ def _limits() -> dict[tuple[str, str], float]:
 
 
 def area_of_table(table: str) -> str:
-    """The area of a table of a capture."""
+    """Return the area of a table of a capture."""
     return "Storage" if table.startswith("physical_disk") or table == "nfs" else _AREA_OF.get(table, OTHER)
 
 
 @cache
 def effect(table: str, column: str) -> Effect | None:
-    """What a column is about; None of columns that tell of the clock."""
+    """Return the facts about a column; None for columns about the clock."""
     if table == "host" and column in CLOCK:
         return None
     known = declared().get(table, {}).get(column)

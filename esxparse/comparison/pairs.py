@@ -14,12 +14,12 @@ _NUMBERED: Final = re.compile(r" \(\d+\)$")
 
 
 class Pairs(NamedTuple):
-    """Objects of one kind: places of those that are on both sides, and names of the others."""
+    """Objects of one kind: places of the ones on both sides, and names of the others."""
 
     before: list[int]
     after: list[int]
     names: list[str]
-    """The names after."""
+    """Their names after the change."""
     gone: list[str]
     came: list[str]
 
@@ -46,14 +46,14 @@ def pairs(before: Sequence[str], after: Sequence[str], renamed: Mapping[str, str
 
 
 def _places(names: Sequence[str], renamed: Mapping[str, str]) -> dict[str, int]:
-    """The place of each name that only one object has."""
+    """Return the place of each name that only one object has."""
     new = [new_name(name, renamed) for name in names]
     count = Counter(new)
     return {name: place for place, name in enumerate(new) if count[name] == 1}
 
 
 def new_name(name: str, renamed: Mapping[str, str]) -> str:
-    """The name of an object after, by rules of renaming.
+    """Return the name of an object after the change, by rules of renaming.
 
     Raises EsxparseError: A rule is not a regular expression, or refers to a group that it does not have.
     """

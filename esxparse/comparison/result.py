@@ -1,4 +1,4 @@
-"""What a comparison gives: the table, findings that came and went, and an answer for each area."""
+"""The result of a comparison: the table, findings that came and went, and an answer for each area."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AREAS: Final = ("CPU", "Memory", "Storage", "Network", "Power", "Other")
 MIXED: Final = "better and worse"
 WITH_LOAD: Final = "changed with the load"
 VERSION: Final = 1
-"""Of the JSON."""
+"""Version of the JSON."""
 _MOST: Final = 5
 _AREAS: Final = schema("area answer str, better worse with_load changed small same too_few i64")
 _COUNTED: Final = {
@@ -36,7 +36,7 @@ _COUNTED: Final = {
     "too_few": TOO_FEW,
 }
 _OF_SIDE: Final = {"before": "disappeared", "after": "appeared"}
-"""What an object did that only this side has."""
+"""The word for objects that only this side has."""
 _NAMED: Final = 8
 
 
@@ -65,7 +65,8 @@ class Comparison:
     def areas(self) -> pl.DataFrame:
         """The answer for each area, with the number of series behind it.
 
-        `better` and `worse` are changes of 5 % and more that the load does not explain; `with_load` those that it can.
+        `better` and `worse` are changes of 5 % and more that the load does not explain; `with_load` changes that it
+        can.
         """
         rows = []
         for area in AREAS:
@@ -81,7 +82,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """The answer in a sentence for each kind of answer."""
+        """A sentence for each kind of answer."""
         by_answer: dict[str, list[str]] = {}
         for area, answer in self.areas.select("area", "answer").rows():
             by_answer.setdefault(answer, []).append(area)
@@ -96,15 +97,15 @@ class Comparison:
     def is_worse(self) -> bool:
         """Whether something got worse that the load does not explain.
 
-        Findings do not count: those near a limit come and go by chance.
+        Findings do not count: near a limit they come and go by chance.
         """
         return bool(self.areas["worse"].sum() > 0)
 
     def largest(self, most: int = _MOST, area: str | None = None) -> pl.DataFrame:
-        """Rows of the largest changes for better or worse, one for each object and area.
+        """Return rows of the largest changes for better or worse, one for each object and area.
 
-        The largest of each area comes before the second largest of any. Paths and adapters are left out if they have
-        what their devices have.
+        The largest of each area comes before the second largest of any. Paths and adapters are left out if there are
+        changes of devices.
         """
         found = self.frame.filter(pl.col("verdict").is_in([BETTER, WORSE]))
         if area is not None:
@@ -112,7 +113,7 @@ class Comparison:
         if not found.filter(table="device").is_empty():
             found = found.filter(~pl.col("table").is_in(["path", "adapter"]))
         abouts = [effect(table, column) for table, column in found.select("table", "column").rows()]
-        # Of changes of about one size, those that people know limits of come first.
+        # Among changes of about one size, columns with a known limit come first.
         found = found.with_columns(
             _size=pl.col("size").round(1),
             _known=pl.Series([bool(one and one.has_limit) for one in abouts], dtype=pl.Boolean),
@@ -124,7 +125,7 @@ class Comparison:
         return each.sort("load_explains", first_of_area, maintain_order=True).head(most)
 
     def series(self, table: str, column: str, instance: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """One series before and after: `time`, `value`. `instance` is the name after."""
+        """Return one series before and after: `time`, `value`. `instance` is the name after."""
         names = self.before.panels[table].names, self.after.panels[table].names
         found = pairs(*names, self.renamed)
         place = found.names.index(instance)
@@ -134,11 +135,11 @@ class Comparison:
         )
 
     def changes(self) -> list[str]:
-        """Sentences on the largest changes."""
+        """Return sentences on the largest changes."""
         return [wording.sentence(row) for row in self.largest().iter_rows(named=True)]
 
     def missing(self) -> list[str]:
-        """Sentences on what cannot be compared."""
+        """Return sentences on series that cannot be compared."""
         told = []
         for side, word in _OF_SIDE.items():
             mine = self.unmatched.filter(side=side)
@@ -153,12 +154,12 @@ class Comparison:
         return told
 
     def _lists(self) -> dict[str, list[str]]:
-        """What every form lists below the verdict, by its heading."""
+        """Return the lists below the verdict, by heading, for every form of output."""
         findings = [f"{what}: {verdict}" for what, verdict in self.findings.select("what", "verdict").rows()]
         return {"Largest changes": self.changes(), "Findings": findings, "Not compared": self.missing()}
 
     def text(self) -> str:
-        """Everything for a terminal."""
+        """Return everything as text for a terminal."""
         lines = [f"before: {self._side(self.before)}", f"after:  {self._side(self.after)}", "", self.verdict]
         for name, entries in self._lists().items():
             if entries:
@@ -169,7 +170,7 @@ class Comparison:
         return f"{side.side.label} ({counted(side.samples, 'sample')})"
 
     def as_dict(self) -> dict[str, Any]:
-        """As in the JSON; `series` has those that differ."""
+        """Return everything as in the JSON; `series` has only the ones that differ."""
         return {
             "version": VERSION,
             "before": {"label": self.before.side.label, "samples": self.before.samples},
@@ -183,11 +184,11 @@ class Comparison:
         }
 
     def json(self) -> str:
-        """Everything as JSON."""
+        """Return everything as JSON."""
         return json.dumps(self.as_dict(), ensure_ascii=False, indent=2, allow_nan=False)
 
     def markdown(self) -> str:
-        """Everything as Markdown."""
+        """Return everything as Markdown."""
         parts = [
             f"# {as_markdown(self.before.side.label)} against {as_markdown(self.after.side.label)}",
             as_markdown(self.verdict),
@@ -198,7 +199,7 @@ class Comparison:
         return "\n\n".join(parts)
 
     def html(self) -> str:
-        """A page with everything that `text` has."""
+        """Return a page with everything that `text` has."""
         sides = f"{self._side(self.before)} against {self._side(self.after)}"
         parts = [f"<p>{as_html(sides)}</p><p><b>{as_html(self.verdict)}</b></p>{self._areas_html()}"]
         for name, lines in self._lists().items():
@@ -224,7 +225,7 @@ class Comparison:
 
 
 def _answer(count: Mapping[str, int]) -> str:
-    """The answer for an area, by how many of its series have which verdict."""
+    """Return the answer for an area, from the number of series with each verdict."""
     if count["better"] and count["worse"]:
         return MIXED
     if count["better"] or count["worse"]:

@@ -22,7 +22,7 @@ from esxparse.recording import Recording
 
 Matrix = NDArray[np.float64]
 _SHARED: Final = frozenset({"vm"})
-"""Kinds whose objects keep their names on every host."""
+"""Kinds of objects that have the same name on every host."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Gathered:
     times: Mapping[str, pl.Series]
     """The times of the samples, by table."""
     judged: tuple[Series | None, ...]
-    """What a diagnosis of each capture needs; None if it is not a capture of esxtop."""
+    """The diagnosis series of each capture; None if it is not a capture of esxtop."""
 
     @cached_property
     def samples(self) -> int:
@@ -43,7 +43,7 @@ class Gathered:
         return max((len(times) for times in self.times.values()), default=0)
 
     def frame(self, table: str, column: str, instance: str) -> pl.DataFrame:
-        """One series over time: `time`, `value`."""
+        """Return one series over time: `time`, `value`."""
         found = self.panels[table]
         values = found.values[column][:, found.names.index(instance)]
         return pl.DataFrame({"time": self.times[table], "value": values}).with_columns(pl.col("value").fill_nan(None))
@@ -52,7 +52,7 @@ class Gathered:
 def gather(side: Side, tables: Sequence[str] | None) -> Gathered:
     """Make the series of a side.
 
-    `tables`: names of tables, derived or not; by default all derived ones, and those with times of other formats.
+    `tables`: names of tables, derived or not; by default all derived ones, and for other formats all with times.
 
     Raises MissingTableError: No capture has such a table.
     """
@@ -101,7 +101,7 @@ def _on_host(host: str, found: Panel) -> Panel:
 
 
 def _raw(table: str, frame: pl.LazyFrame) -> tuple[Panel, pl.Series]:
-    """A table of the capture, its objects under names that outlive a restart of the host."""
+    """Return a table of the capture, with names of objects that outlive a restart of the host."""
     schema = frame.collect_schema()
     numbers = [column for column, kind in schema.items() if kind == pl.Float64]
     name = lasting_name(schema)

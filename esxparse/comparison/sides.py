@@ -1,4 +1,4 @@
-"""What is compared: captures, several of them, a part of a lake, or a window of one."""
+"""The sides of a comparison: captures, several of them, a part of a lake, or a window of one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Given = str | os.PathLike[str] | Recording | Lake
 """One thing that can be compared: a path or URL, a recording, or a lake."""
 Edge = str | datetime | None
 Window = tuple[Edge, Edge]
-"""From when to when, both included, in UTC: datetimes, text, or None."""
+"""Start and end of a side, both included, in UTC: datetimes, text, or None."""
 _MOMENT: Final = timedelta(microseconds=1)
 
 
@@ -60,7 +60,7 @@ def side(given: Given | Sequence[Given], window: Window | None = None, opening: 
 
 
 def _label_of_lake(recordings: Sequence[Recording]) -> str:
-    """Hosts, captures, and the times of the first and the last sample."""
+    """Return hosts, captures, and the times of the first and the last sample."""
     hosts = list(dict.fromkeys(str(one.meta["host"]) for one in recordings))
     whose = hosts[0] if len(hosts) == 1 else counted(len(hosts), "host")
     firsts, lasts = ([time for one in recordings if (time := one.meta.get(edge))] for edge in ("start", "end"))
@@ -69,7 +69,7 @@ def _label_of_lake(recordings: Sequence[Recording]) -> str:
 
 
 def edges(window: Window | None) -> tuple[datetime | None, datetime | None]:
-    """The times of a window in UTC; None stands for the beginning or the end of the capture.
+    """Return the times of a window in UTC; None is the beginning or the end of the capture.
 
     Raises EsxparseError: A time cannot be read, or the window ends before it begins.
     """
@@ -80,7 +80,7 @@ def edges(window: Window | None) -> tuple[datetime | None, datetime | None]:
 
 
 def words(start: datetime | None, end: datetime | None) -> str:
-    """A window for people."""
+    """Return a window for people."""
     return f"{_edge(start, 'its start')} to {_edge(end, 'its end')}"
 
 
@@ -93,7 +93,7 @@ def _opened(thing: Given, opening: Opening, start: datetime | None, end: datetim
         return [within(thing, start, end)]
     if isinstance(thing, Lake):
         first = max((one for one in (start, thing.since) if one), default=None)
-        # A lake ends before its last time, a window with it.
+        # A lake ends before its last time; a window includes it.
         until = thing.until - _MOMENT if thing.until else None
         last = min((one for one in (end, until) if one), default=None)
         part = thing.of(since=first, until=last + _MOMENT if last else None)
@@ -106,7 +106,7 @@ def _opened(thing: Given, opening: Opening, start: datetime | None, end: datetim
 
 
 def _nothing_in(lake: Lake, start: datetime | None, end: datetime | None) -> EsxparseError:
-    """A lake without a sample in a window: what it has instead."""
+    """Return the error of a lake without a sample in a window, with the times that it has."""
     of = f" of {', '.join(lake.hosts)}" if lake.hosts else ""
     has = lake.whole.of(*lake.hosts).captures
     firsts, lasts = ([time for one in has if (time := one.span[place])] for place in (0, 1))
@@ -115,7 +115,7 @@ def _nothing_in(lake: Lake, start: datetime | None, end: datetime | None) -> Esx
 
 
 def within(rec: Recording, start: datetime | None, end: datetime | None) -> Recording:
-    """The samples of a recording from `start` to `end`, both included.
+    """Return the samples of a recording from `start` to `end`, both included.
 
     Raises EsxparseError: There is no such sample.
     """
@@ -128,7 +128,7 @@ def within(rec: Recording, start: datetime | None, end: datetime | None) -> Reco
 
 
 def _cut(rec: Recording, start: datetime | None, end: datetime | None) -> Recording | None:
-    """The samples from `start` to `end`; None if there are none."""
+    """Return the samples from `start` to `end`; None without any."""
     if start is None and end is None:
         return rec
     inside = pl.col("time").is_between(start or pl.col("time"), end or pl.col("time"))

@@ -25,7 +25,8 @@ MATERIAL: Final = 0.05
 _LOAD_MOVED: Final = 0.05
 """The share by which a load has to change to explain anything."""
 _PART_OF_EFFECT: Final = 0.25
-"""The part of an effect's share that its load has to change by: latency that fell 90 % is not due to 6 % less load."""
+"""The part of an effect's share that its load has to change by: 6 % less load does not explain a latency that fell 90
+%."""
 _KEYS: Final = ("table", "column", "instance")
 
 BETTER: Final = "better"
@@ -46,7 +47,7 @@ _UNMATCHED: Final = schema("side table instance str")
 
 
 class Options(NamedTuple):
-    """How sides are compared."""
+    """Options of a comparison."""
 
     confidence: float
     renamed: Mapping[str, str]
@@ -55,7 +56,7 @@ class Options(NamedTuple):
 
 
 def compared(before: Gathered, after: Gathered, options: Options) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """All differences, the surest first, and objects that only one side has: side (before, after), table, instance."""
+    """Return all differences, the surest first, and unmatched objects: side (before, after), table, instance."""
     columns: list[_Column] = []
     unmatched: list[tuple[str, str, str]] = []
     for table in dict.fromkeys([*before.panels, *after.panels]):
@@ -75,7 +76,7 @@ def compared(before: Gathered, after: Gathered, options: Options) -> tuple[pl.Da
 
 
 class _Column(NamedTuple):
-    """A column that both sides have, for the objects that both have."""
+    """A column on both sides, for the objects on both sides."""
 
     table: str
     column: str
@@ -91,7 +92,7 @@ def _means(panel: Panel, column: str, places: list[int], about: Effect) -> Means
 
 
 def _numbers(columns: Sequence[_Column], confidence: float) -> pl.DataFrame:
-    """The numbers of all series: one row for each object of each column."""
+    """Return the numbers of all series: one row for each object of each column."""
     sides = [one.before for one in columns], [one.after for one in columns]
     before, after = (Means(*map(np.concatenate, zip(*side, strict=True))) for side in sides)
     counts = [len(one.names) for one in columns]
@@ -107,7 +108,7 @@ def _numbers(columns: Sequence[_Column], confidence: float) -> pl.DataFrame:
             "change_pct": np.where(before.mean != 0, 100 * found.change / np.abs(before.mean), np.nan),
             "change_low": found.low,
             "change_high": found.high,
-            # What cannot differ is no comparison that has to be corrected for.
+            # A series that cannot differ is not a comparison to correct for.
             "p": np.where(found.still, np.nan, found.p_value),
             "effective_before": before.effective,
             "effective_after": after.effective,
@@ -135,7 +136,7 @@ def _numbers(columns: Sequence[_Column], confidence: float) -> pl.DataFrame:
 
 
 def _judged(both: pl.DataFrame, options: Options) -> pl.DataFrame:
-    """The verdict of each series, and its load."""
+    """Return the verdict of each series, and its load."""
     both = both.filter(pl.any_horizontal(pl.col("before", "after").is_not_null()))
     if options.vms:
         # Fewer comparisons need a smaller correction.
@@ -168,7 +169,7 @@ def _judged(both: pl.DataFrame, options: Options) -> pl.DataFrame:
 
 
 def _with_loads(found: pl.DataFrame) -> pl.DataFrame:
-    """Beside each effect the load of its object, or of the host."""
+    """Add to each effect the load of its object, or of the host."""
     loads = found.select(
         load=pl.concat_str("table", pl.lit("."), "column"),
         of="instance",
@@ -180,11 +181,11 @@ def _with_loads(found: pl.DataFrame) -> pl.DataFrame:
     )
     several = found.filter(table="host")["instance"].n_unique() > 1
     of_host = pl.col("load").str.starts_with("host.") & (pl.col("table") != "host")
-    # With several hosts it is not known which of them an object's load is.
+    # With several hosts it is unknown which of them is an object's host.
     host = pl.lit(None if several else "host", pl.String)
     keyed = found.with_columns(of=pl.when(of_host).then(host).otherwise("instance"))
     joined = keyed.join(loads, on=["load", "of"], how="left", maintain_order="left")
-    # More load is what makes good numbers worse.
+    # More load makes good numbers worse.
     sign = pl.when(pl.col("better") == "high").then(-pl.col("change")).otherwise("change")
     moved = pl.col("_load_share") >= pl.max_horizontal(pl.lit(_LOAD_MOVED), _PART_OF_EFFECT * _share())
     explains = moved & ((pl.col("_load_change") > 0) == (sign > 0)) & pl.col("differs")
@@ -192,5 +193,5 @@ def _with_loads(found: pl.DataFrame) -> pl.DataFrame:
 
 
 def _share() -> pl.Expr:
-    """A change as a share of the larger mean."""
+    """Return a change as a share of the larger mean."""
     return pl.col("change").abs() / pl.max_horizontal(pl.col("before", "after").abs())

@@ -1,4 +1,4 @@
-"""Findings before and after: what came, what went, what got worse or milder."""
+"""Findings before and after: which came, went, got worse or milder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COLUMNS: Final = schema("what trouble kind name severity_before severity_after 
 
 
 def troubles(before: Gathered, after: Gathered, renamed: Mapping[str, str], profile: str) -> pl.DataFrame:
-    """Findings of both sides by trouble and object, those that came first; harmless ones are left out."""
+    """Return findings of both sides by trouble and object, the new ones first; harmless ones are left out."""
     old, new = _by_object(before, profile, renamed), _by_object(after, profile, {})
     rows = []
     for key in dict.fromkeys([*old, *new]):
@@ -49,7 +49,7 @@ def _what(before: str | None, after: str | None) -> str:
 
 
 def _by_object(side: Gathered, profile: str, renamed: Mapping[str, str]) -> dict[tuple[str, str, str], Finding]:
-    """The worst finding of each trouble and object."""
+    """Return the worst finding of each trouble and object."""
     found: dict[tuple[str, str, str], Finding] = {}
     for rec, series in zip(side.side.recordings, side.judged, strict=True):
         if series is None:

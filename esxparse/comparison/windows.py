@@ -18,9 +18,9 @@ _ONE_OF: Final = "give either at or windows or last, not several of them"
 def windows_of(
     before: Given | Sequence[Given], at: Edge, windows: Sequence[Window | None], last: str | timedelta | None
 ) -> tuple[Window | None, Window | None]:
-    """The window of each side; None for all of it.
+    """Return the window of each side; None for all of it.
 
-    `last` counts back from the last sample of the lake, whichever host it is from: so all hosts have the same weeks.
+    `last` counts back from the last sample of the lake, of any host, so that all hosts have the same weeks.
 
     Raises EsxparseError: Several of the three are given, a time or length is wrong, or `before` is not a lake.
     """
@@ -41,7 +41,7 @@ def windows_of(
 
 
 def last_window(given: Given | Sequence[Given], length: timedelta) -> tuple[datetime, datetime]:
-    """The last part of a lake, of that length: its first moment and its last.
+    """Return the last part of a lake, of that length: its first moment and its last.
 
     Raises EsxparseError: It is not a lake, or the lake has no capture with times.
     """
@@ -59,7 +59,7 @@ def _end_of_lake(given: Given | Sequence[Given]) -> datetime:
 
 
 def apart(first: Window | None, second: Window | None) -> tuple[Window, Window]:
-    """Two windows of the same captures; a moment that both have is in the later one only.
+    """Return two windows of the same captures; a moment that both have is in the later one only.
 
     Raises EsxparseError: They have more than a moment in common, or one ends before it begins.
     """

@@ -1,4 +1,4 @@
-"""Differences in words: numbers with their units, what rose or fell, and what the load did meanwhile."""
+"""Differences in words: numbers with their units, rise or fall, and the load beside them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOVED_PCT: Final = 5.0
 
 
 def number(value: float | None) -> str:
-    """A number with three digits that count.
+    """Return a number with three significant digits.
 
     >>> number(1234.5), number(12.34), number(0.0123), number(0.0)
     ('1,234', '12.3', '0.012', '0')
@@ -34,13 +34,13 @@ def number(value: float | None) -> str:
 
 
 def unit(of: str) -> str:
-    """A unit as it follows a number; nothing for counts."""
+    """Return a unit as it follows a number; empty for counts."""
     shown = _PLAIN.get(of, of)
     return f" {shown}" if shown else ""
 
 
 def percent(change_pct: float | None) -> str:
-    """A change in percent, without its sign; empty if it is not known."""
+    """Return a change in percent, without its sign; empty if it is not known."""
     if change_pct is None:
         return ""
     size = abs(change_pct)
@@ -48,21 +48,21 @@ def percent(change_pct: float | None) -> str:
 
 
 def who(row: Mapping[str, Any]) -> str:
-    """The object of a row: `VM db-1`, `device naa.1`, `the host`."""
+    """Return the object of a row: `VM db-1`, `device naa.1`, `the host`."""
     name = printable(row["instance"])
     kind = NOUNS.get(row["table"], row["table"])
     return "host" if name == "host" else f"{kind} {name}" if name else kind
 
 
 def step(row: Mapping[str, Any]) -> str:
-    """What a series did: `guest latency fell 30 % (20.0 to 14.0 ms)`."""
+    """Return the change of a series in words: `guest latency fell 30 % (20.0 to 14.0 ms)`."""
     verb = "rose" if row["change"] > 0 else "fell"
     values = f"{number(row['before'])} to {number(row['after'])}{unit(row['unit'])}"
     return f"{row['name']} {verb}{percent(row['change_pct'])} ({values})"
 
 
 def interval(row: Mapping[str, Any]) -> str:
-    """The interval of a change; nothing without one."""
+    """Return the interval of a change; empty without one."""
     if row["change_low"] is None or row["change_high"] is None:
         return ""
     return f"{_signed(row['change_low'])} to {_signed(row['change_high'])}"
@@ -73,7 +73,7 @@ def _signed(value: float) -> str:
 
 
 def load_name(row: Mapping[str, Any]) -> str:
-    """The load of a row in words; nothing if it has none."""
+    """Return the load of a row in words; empty if it has no load."""
     if row["load"] is None:
         return ""
     table, _, column = row["load"].partition(".")
@@ -82,7 +82,7 @@ def load_name(row: Mapping[str, Any]) -> str:
 
 
 def load(row: Mapping[str, Any]) -> str:
-    """What the load of a row did, as the end of a sentence; nothing if its load is unknown."""
+    """Return the change of a row's load, as the end of a sentence; empty if its load is unknown."""
     if row["load"] is None or row["load_before"] is None or row["load_after"] is None:
         return ""
     table, _, column = row["load"].partition(".")
@@ -98,7 +98,7 @@ def load(row: Mapping[str, Any]) -> str:
 
 
 def sentence(row: Mapping[str, Any]) -> str:
-    """A row of the table as a sentence."""
+    """Return a row of the table as a sentence."""
     if row["verdict"] == TOO_FEW:
         needs = f": about {counted(row['samples_needed'], 'sample')} needed" if row["samples_needed"] else ""
         return f"{who(row)}: {row['name']}: too few samples to tell{needs}."

@@ -1,4 +1,4 @@
-"""The counter catalogue: what every counter of esxtop is called, measures and adds up to.
+"""The counter catalogue: names, meaning and sums of every counter of esxtop.
 
 >>> from esxparse.counters import counter
 >>> counter("%RDY")

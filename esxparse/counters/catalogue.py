@@ -1,10 +1,10 @@
-"""Looks up a counter by any of its names.
+"""Look up a counter by any of its names.
 
 A name is first looked up as one of the screen's (`%RDY`), then of the capture's (`% Ready`), then of a column
-(`pct_ready`), then for another spelling from the documents; case and blanks do not matter. Where a name stands under
-several objects, the order of `data/objects.toml` decides: groups before worlds, VMs and host before disks, storage
-devices before adapters, paths and virtual disks. So `%USED` is CPU of a group (the disks' is `%USD`), `MBREAD/s` is of
-a device, `AMIN` is CPU, and `ZERO` is memory. `object=` asks for another.
+(`pct_ready`), then as another spelling from the documents; case and blanks do not matter. If several objects have the
+name, the order of `data/objects.toml` decides: groups before worlds, VMs and host before disks, storage devices before
+adapters, paths and virtual disks. So `%USED` is CPU of a group (the disks' is `%USD`), `MBREAD/s` belongs to a device,
+`AMIN` is CPU, and `ZERO` is memory. `object=` chooses another.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _toml(path: Path) -> dict[str, Any]:
 
 @cache
 def objects() -> dict[str, dict[str, str]]:
-    """Esxtop's objects by name, in order of precedence: `name`, `view`, `row` and `total` of each."""
+    """Return esxtop's objects by name, in order of precedence: `name`, `view`, `row` and `total` of each."""
     return {entry["name"]: entry for entry in _toml(_DATA / _OBJECTS)["object"]}
 
 
@@ -49,7 +49,7 @@ def _entries() -> list[dict[str, Any]]:
 
 
 def _under_each_object(entry: dict[str, Any]) -> list[Counter]:
-    """One `Counter` per object of an entry: that object first, with its screen and its total rows."""
+    """Return one `Counter` per object of an entry: that object first, with its screen and its total rows."""
     fields = entry | {name: tuple(entry.get(name, ())) for name in _LISTS}
     first = fields["objects"][0]
     counter = Counter(**{"view": objects()[first]["view"], **fields})
@@ -66,7 +66,7 @@ def _under_each_object(entry: dict[str, Any]) -> list[Counter]:
 
 @cache
 def placed_counters() -> tuple[tuple[Counter, ...], ...]:
-    """The catalogue, entry by entry, each as one `Counter` per object it appears under."""
+    """Return the catalogue, entry by entry, each as one `Counter` per object it appears under."""
     return tuple(tuple(_under_each_object(entry)) for entry in _entries())
 
 
@@ -74,21 +74,21 @@ _NEAREST = 3
 
 
 class UnknownCounterError(EsxparseError):
-    """No counter or object has that name; the message gives the nearest ones."""
+    """No counter or object has that name; the message has the nearest ones."""
 
 
 def catalogue() -> tuple[Counter, ...]:
-    """Every counter of the catalogue, one entry per batch name and set of objects that share it."""
+    """Return every counter of the catalogue, one entry per batch name and set of objects that share it."""
     return tuple(placed[0] for placed in placed_counters())
 
 
 def counter(name: str, object: str | None = None) -> Counter:  # noqa: A002 (esxtop's own word)
-    """The counter of that name.
+    """Return the counter of that name.
 
     `name`: name on the screen, in a capture or of a column; case and blanks do not matter. `object`: esxtop object or
-    table to look in, when the name stands under several.
+    table to look in, if several have the name.
 
-    Raises UnknownCounterError: no counter has the name, or none of the object has; the nearest three are named.
+    Raises UnknownCounterError: no counter has the name, or none of the object has; the message has the nearest three.
 
     >>> counter("%RDY").column, counter("DAVG/cmd").unit
     ('pct_ready', 'ms')
@@ -107,7 +107,7 @@ def counter(name: str, object: str | None = None) -> Counter:  # noqa: A002 (esx
 
 
 def lookup(table: str, column: str) -> Counter | None:
-    """The counter that a table's column holds, None if the catalogue has none.
+    """Return the counter that a table's column holds, None if the catalogue has none.
 
     A second column of one name (`free_mbytes_2`) without an entry of its own is the same counter.
 
@@ -130,7 +130,7 @@ def lookup(table: str, column: str) -> Counter | None:
 
 
 def plain_name(name: str) -> str:
-    """Return a counter's name as it is looked up: its case and blanks do not matter."""
+    """Return a counter's name as a key: case and blanks do not matter."""
     return "".join(name.split()).casefold()
 
 
@@ -145,7 +145,7 @@ def _by_column() -> dict[tuple[str, str], Counter]:
 
 @cache
 def _by_name() -> dict[str, tuple[Counter, ...]]:
-    """Counters by every name, in the order of precedence that the top of the module gives."""
+    """Return counters by every name, in the module's order of precedence."""
     precedence = {name: rank for rank, name in enumerate(objects())}
     ranked: defaultdict[str, list[tuple[int, int, int, Counter]]] = defaultdict(list)
     for found in _placed():
@@ -212,8 +212,8 @@ def _not_found(name: str, table: str | None, elsewhere: tuple[Counter, ...]) -> 
 
 
 def _nearest(name: str, spellings: Mapping[str, str]) -> list[str]:
-    """The three most similar spellings, one for each value of the mapping."""
-    from difflib import SequenceMatcher  # noqa: PLC0415 (needed only for what is wrong)
+    """Return the three most similar spellings, one for each value of the mapping."""
+    from difflib import SequenceMatcher  # noqa: PLC0415 (only for mistakes)
 
     likeness = SequenceMatcher(b=name.strip().casefold(), autojunk=False)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 FAMILY_MARK = "{n}"
-"""Ends the names of a family of counters: `%C-State C{n}` stands for `%C-State C0`, `%C-State C1` and so on."""
+"""Ends the names of a family of counters: `%C-State C{n}` means `%C-State C0`, `%C-State C1` and so on."""
 
 UNITS: dict[str, str] = {
     "% of one core": "percent of one physical core's time; a group's worlds add up past 100",
@@ -41,11 +41,11 @@ UNITS: dict[str, str] = {
     "text": "words",
     "unknown": "documented nowhere we know of",
 }
-"""Every unit of the catalogue, and what it means.
+"""Every unit of the catalogue, and its meaning.
 
 esxtop's megabits are binary, as a capture of ESXi 6.5 shows: packets x mean size x 8 lies within the rounding of all
 49 cells with 2**20 bits, and of 43 with 10**6. Link speeds are names of links, 10**6 bits. The memory of that capture
-fits 2**20 bytes (see `Kernel MinFree MBytes`). That the megabytes of disks are binary too is general knowledge: no
+fits 2**20 bytes (see `Kernel MinFree MBytes`). The megabytes of disks are binary too, by general knowledge: no
 counter of that capture has the same bytes in another unit.
 """
 
@@ -53,16 +53,16 @@ OVER_TIME = ("mean", "weighted mean", "sum", "max", "last")
 """How the samples of one instance become one number."""
 
 OVER_INSTANCES = ("sum", "mean", "weighted mean", "max", "min", "none")
-"""How the instances of one sample become one number; `none` where no number would mean anything."""
+"""How the instances of one sample become one number; `none` if no number would have a meaning."""
 
 BETTER = ("low", "high", "neither")
-"""Which values are good."""
+"""The good direction of values."""
 
 VIEWS = ("c", "m", "d", "u", "v", "n", "i", "p", "x")
 """Keys of esxtop's screens: cpu, memory, disk adapter, disk device, disk of VMs, network, interrupt, power, vSAN."""
 
 RELEASES = ("4.x", "5.x", "6.0", "6.5", "6.7+")
-"""ESX and ESXi releases, as far as captures and documents tell them apart."""
+"""ESX and ESXi releases, as far as captures and documents distinguish them."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -71,16 +71,16 @@ class Counter:
 
     Attributes:
         batch: name in a batch capture, blanks and all; ends in `{n}` for a family such as `%C-State C{n}`.
-        screen: name on the interactive screen, "" where the screen has none.
+        screen: name on the interactive screen, "" if the screen has none.
         view: key of the screen that shows it (see `VIEWS`).
         unit: one of `UNITS`.
         over_time: how samples combine, one of `OVER_TIME`.
-        over_instances: how instances combine, one of `OVER_INSTANCES`; rows named by `total_rows` stay out.
-        weight: batch name of the counter, in the same table, that weighs a weighted mean; None without one.
+        over_instances: how instances combine, one of `OVER_INSTANCES`; rows in `total_rows` stay out.
+        weight: batch name of the counter, in the same table, that weights a mean; None without one.
         meaning: one sentence.
-        source: who says so; "general knowledge" where nobody citable does.
+        source: the source of these facts; "general knowledge" without a citable one.
         releases: releases whose captures or documents have it; empty if none seen does.
-        objects: esxtop objects that have it, the one asked for first.
+        objects: esxtop objects that have it, the requested one first.
         better: one of `BETTER`.
         aliases: other spellings in documents.
         occurrence: 2 for the second column of one name in one object.
@@ -105,17 +105,17 @@ class Counter:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """Names of the tables that have the counter, the one asked for first."""
+        """Names of the tables that have the counter, the requested one first."""
         return tuple(table_name(name) for name in self.objects)
 
     @property
     def table(self) -> str:
-        """Name of the table asked for, or of the first of those that have the counter."""
+        """Name of the requested table, or of the first table that has the counter."""
         return self.tables[0]
 
     @property
     def is_family(self) -> bool:
-        """Whether the entry stands for numbered counters."""
+        """Whether the entry is a family of numbered counters."""
         return self.batch.endswith(FAMILY_MARK)
 
     @property
@@ -128,7 +128,7 @@ class Counter:
 
     @property
     def weight_column(self) -> str | None:
-        """Name of the column that weighs a weighted mean; None without one."""
+        """Name of the column that weights a mean; None without one."""
         return None if self.weight is None else column_name(self.weight)
 
     @property
@@ -142,7 +142,7 @@ class Counter:
 
     @property
     def name(self) -> str:
-        """The name people know: the screen's, else the capture's."""
+        """The usual name: the screen's, else the capture's."""
         return self.screen or self.batch
 
     def __repr__(self) -> str:

@@ -1,8 +1,8 @@
-"""The one rule that turns esxtop's names into names of tables and columns.
+"""The rule that turns esxtop's names into names of tables and columns.
 
 Lower case; `%` becomes `pct`; `?` goes; `/` becomes `per`; every other run of characters that are neither letters nor
-digits becomes one `_`; none at either end. Letters of every script stay, so a name made of them stays readable.
-No catalogue is needed: a counter never seen before gets its column by the same rule.
+digits becomes one `_`; none at either end. Letters of every script stay, so a name in them stays readable. No catalogue
+is needed: an unknown counter gets its column by the same rule.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 _SEPARATORS = re.compile(r"[\W_]+")
-# The words stand alone: `%C-State C0` is `pct_c_state_c0`, not `pctc_state_c0`.
+# Each is a word of its own: `%C-State C0` is `pct_c_state_c0`, not `pctc_state_c0`.
 _WORDS = str.maketrans({"%": " pct ", "/": " per ", "?": None})
 
 
@@ -19,7 +19,7 @@ def _snake_case(text: str) -> str:
 
 
 def column_name(batch: str) -> str:
-    """Name of the column that holds a counter, from the counter's name in a batch capture.
+    """Return the name of the column that holds a counter, from the counter's name in a batch capture.
 
     Never empty: a name with no letter, digit, `%` or `/` in it becomes `counter`.
 
@@ -32,7 +32,7 @@ def column_name(batch: str) -> str:
 
 
 def table_name(object_name: str) -> str:
-    """Name of the table that holds an esxtop object, by the same rule; `object` where nothing is left.
+    """Return the name of the table that holds an esxtop object, by the same rule; `object` if nothing is left.
 
     >>> table_name("Physical Disk Per-Device-Per-World"), table_name("PCPU Power State")
     ('physical_disk_per_device_per_world', 'pcpu_power_state')

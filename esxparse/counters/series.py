@@ -1,4 +1,4 @@
-"""What tells the rows of one time in a table apart: the names of its series."""
+"""Names of the series in a table, which distinguish the rows of one time."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import polars as pl
 NUMBERED: Final = frozenset({"package", "core", "cpu", "pid", "lun", "job_number", "client_port", "server_port"})
 """Columns whose numbers are names: of a processor, a process, a job."""
 _STATES: Final = frozenset({"status", "running_on_cpu"})
-"""Columns of text that tell how something is at the time, not what it is."""
+"""Columns of text with a passing state, rather than a name."""
 _RENUMBERED: Final = frozenset({"group_id", "world_id", "port_id"})
-"""Numbers that the next start of a host gives anew."""
+"""Numbers that change with the next start of a host."""
 
 
 def series_name(schema: Mapping[str, pl.DataType]) -> pl.Expr:
-    """The name of each row's series; null if the table has only one, or the row names none.
+    """Return the name of each row's series; null if the table has only one, or the row has no name.
 
-    `schema`: of the table. `instance` is the whole name, except in tables that tell by a column `counter` what a value
-    is: there, and without an `instance`, all columns of text (but states) and of `NUMBERED` together are.
+    `schema`: of the table. `instance` is the whole name, except in tables with a column `counter` for the kind of
+    value. In these, and without an `instance`, the name joins all columns of text (but states) and of `NUMBERED`.
 
     >>> table = pl.LazyFrame({"instance": ["", "0"], "counter": ["ready", "ready"], "cpu": [None, 3]})
     >>> table.select(name=series_name(table.collect_schema())).collect()["name"].to_list()
@@ -38,7 +38,7 @@ def series_name(schema: Mapping[str, pl.DataType]) -> pl.Expr:
 
 
 def lasting_name(schema: Mapping[str, pl.DataType]) -> pl.Expr | None:
-    """The name of each row's series that outlives a restart of the host; None if `series_name` does.
+    """Return the name of each row's series that outlives a restart of the host; None if `series_name` does.
 
     `schema`: of the table.
     """

@@ -1,4 +1,4 @@
-"""The areas of a host, and which of them a trouble or a rule is about."""
+"""The areas of a host, and the area of each trouble and rule."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _WORDS: Final = {
     "Power": "power",
     "Capture": "capture clock",
 }
-"""Areas with the names of their troubles and rules, or the first words of those."""
+"""Areas with the names of their troubles and rules, or the first words of these names."""
 AREAS: Final = tuple(_WORDS)
 _AREA_OF: Final = {word: area for area, words in _WORDS.items() for word in words.split()}
 
 
 def area_of(trouble: str) -> str | None:
-    """The area of a trouble; None of what is in none (`harmless.*`).
+    """Return the area of a trouble, None if it has none (`harmless.*`).
 
     >>> area_of("storage.queue_device"), area_of("harmless.turbo")
     ('Storage', None)

@@ -1,4 +1,4 @@
-"""Why a case or a rule was not judged: which counters, objects or samples a capture lacks."""
+"""Why a case or a rule was not judged: the counters, objects or samples that the capture does not have."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from esxparse.diagnosis.series import tables as needed
 _CUT: Final = "; a spreadsheet may have cut columns off (see the notes of the recording)"
 _TABLES: Final = {"vcpu": "CPU", "group_cpu": "CPU", "group_memory": "Memory", "network_port": "Network"}
 _BESIDE: Final = {"nfs": "device"}
-"""Kinds whose objects esxtop lists with those of another kind: if it lists those only, the host has none."""
+"""Kinds whose objects esxtop lists together with another kind: if it lists only the other kind, the host has none."""
 
 
 class Why(StrEnum):
-    """Why something was not judged, the most telling reason first."""
+    """Why something was not judged, the most important reason first."""
 
     OBJECTS = "no such objects on this host"
     FIELDS = "not in this capture's fields"
@@ -33,7 +33,7 @@ class Why(StrEnum):
 
 @dataclass(frozen=True)
 class Reason:
-    """Why something was not judged, and what is missing: counters by their names on the screen, or kinds of objects."""
+    """Why something was not judged, and the missing counters (by their names on the screen) or kinds of objects."""
 
     why: Why
     of: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ def unseen(one: Case | Rule, series: Series) -> Reason | None:
 
 
 def _reason(kind: str, name: str, series: Series) -> Reason | None:
-    """Why a series has no value."""
+    """Return the reason why a series has no value."""
     of, column, _ = origin(kind, name)
     if not column:
         return None
@@ -79,48 +79,48 @@ def _reason(kind: str, name: str, series: Series) -> Reason | None:
 def entry(ident: str, one: Case | Rule, reason: Reason) -> dict[str, str]:
     """Return the entry of a case or a rule in `Findings.not_judged`."""
     what, title = ("rule", one.screen) if isinstance(one, Rule) else ("case", one.title)
-    # What is missing is easier to find area by area.
+    # Missing counters are easier to find area by area.
     why = f"{_area(ident, one)} counters {reason.why}" if reason.why == Why.FIELDS else str(reason.why)
     told = {"what": what, "id": ident, "title": title, "reason": str(reason)}
     return told | {"why": f"{why[:1].upper()}{why[1:]}{reason.more}", "of": "\n".join(reason.of)}
 
 
 def _area(ident: str, one: Case | Rule) -> str:
-    """The area of a case or a rule; of what is harmless, the area of the tables that it reads."""
+    """Return the area of a case or a rule; if it is harmless, the area of the tables that it reads."""
     return area_of(ident) or next((_TABLES[table] for table in sorted(one.tables) if table in _TABLES), "Storage")
 
 
 def _order(why: str) -> int:
-    """The place of a reason among all; unknown words, as of studies, come last."""
+    """Return the place of a reason among all; unknown reasons, such as those from studies, come last."""
     return next((place for place, one in enumerate(Why) if one.casefold() in why.casefold()), len(Why))
 
 
 @dataclass(frozen=True)
 class Group:
-    """What was not judged for one reason."""
+    """Everything that was not judged for one reason."""
 
     why: str
     of: tuple[str, ...]
-    """The counters or kinds of objects that are missing."""
+    """The missing counters or kinds of objects."""
     titles: tuple[str, ...]
-    """Of cases and questions, in words."""
+    """Titles of cases and questions."""
     limits: int
-    """How many rules."""
+    """Number of rules."""
 
     @property
     def reason(self) -> str:
-        """The reason with what is missing."""
+        """The reason with the missing counters or objects."""
         return f"{self.why}: {', '.join(self.of)}" if self.of else self.why
 
     @property
     def items(self) -> str:
-        """What was not judged, in words."""
+        """The cases, questions and limits that were not judged, in words."""
         limits = [f"{self.limits} {'limit' if self.limits == 1 else 'limits'}"] if self.limits else []
         return "; ".join([*self.titles, *limits])
 
 
 def groups(entries: Iterable[Mapping[str, str]]) -> list[Group]:
-    """Return entries of `Findings.not_judged` by their reason, in the order in which they come."""
+    """Return groups of entries of `Findings.not_judged` with the same reason, the most important reason first."""
     return [
         Group(
             why,
@@ -133,7 +133,7 @@ def groups(entries: Iterable[Mapping[str, str]]) -> list[Group]:
 
 
 def by_reason(entries: Iterable[Mapping[str, str]]) -> Iterator[tuple[str, tuple[str, ...], list[Mapping[str, str]]]]:
-    """Give each reason of some entries with all that is missing, and the entries that have it."""
+    """Yield each reason with everything that is missing, and the entries that have this reason."""
     found: dict[str, list[Mapping[str, str]]] = {}
     for one in entries:
         found.setdefault(one.get("why") or one["reason"], []).append(one)

@@ -1,6 +1,6 @@
-"""What changed in a recording, over all its counters: what moved, when, how far, and what was first.
+"""Changes in a recording, over all its counters: which moved, when, how far, and which was first.
 
-No rule is asked: this is for what nobody has a rule for.
+Rules play no part: this finds changes for which nobody has written a rule.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Marks = NDArray[np.bool_]
 _ROWS: Final = 12
 """Rows of a notebook's table."""
 FEWEST: Final = 12
-"""Samples below which nothing is said of changes."""
+"""Below this number of samples, changes are not looked for."""
 SURE: Final = 2.0
 """Kuiper's statistic from which a change of level counts as one."""
 _AT_ONCE: Final = 2_000
@@ -39,32 +39,32 @@ _AT_ONCE: Final = 2_000
 _NEAR: Final = 1
 """Samples by which the beginnings of one event may lie apart."""
 _EDGE: Final = 3
-"""Samples at either end of a capture where no event is looked for."""
+"""Samples at either end of a capture in which no event is looked for."""
 _EVENTS: Final = 5
 _FEWEST_TOGETHER: Final = 2
 _SHARE_TOGETHER: Final = 0.3
-"""The part of the series that changed for which a moment is common."""
+"""The share of the changed series that makes a moment common."""
 _MORE_THAN_NEXT: Final = 1.5
-"""How many times as many series change there as at the next time."""
+"""How many times as many series must change at this moment as at the next best one."""
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What changed in a recording."""
+    """The changes in a recording."""
 
     at: datetime | None
-    """The time the series were compared at: as asked for, or when most of them changed. None if they have no common
-    moment: each is then compared at its own onset."""
+    """The time the series were compared at: the requested one, or when most of them changed. None if they have no
+    common moment: each is then compared at its own onset."""
     series: pl.DataFrame
-    """Every series that moves, what changed most first: table, counter (its column), instance; beyond f64, how far it
+    """Every series that moves, the largest change first: table, counter (its column), instance; beyond f64, how far it
     went from `at` on, 1 as far as ever before or as is usual for its counter; before f64, median; after f64, median,
-    or, of a change that is shorter, the level that a fifth of the samples reaches; onset datetime, when the part that
-    differs most from the rest began, null if noise may explain it."""
+    or, for a shorter change, the level that a fifth of the samples reaches; onset datetime, when the part that differs
+    most from the rest began, null if noise may explain it."""
     events: pl.DataFrame
-    """When several series changed together, the largest first: time, series i64, first_table, first_counter,
-    first_instance: the one of the 20 that changed most that was first."""
+    """Moments when several series changed together, the largest first: time, series i64, and first_table,
+    first_counter, first_instance: the earliest of the 20 largest changes."""
     not_judged: pl.DataFrame
-    """table, reason, series i64: what could not be compared."""
+    """Series that could not be compared: table, reason, series i64."""
 
     def _repr_html_(self) -> str:
         when = "each at its own onset" if self.at is None else f"at {self.at:%Y-%m-%d %H:%M:%S} UTC"
@@ -82,7 +82,7 @@ class Changes:
 
 
 def _screen_name(name: str, column: str) -> str:
-    """What esxtop's screen calls a counter, and its unit; the column if no catalogue has it."""
+    """Return the counter's name on esxtop's screen, and its unit; the column if no catalogue has it."""
     known = described(name, column)
     return f"{known.screen or known.name}, {known.unit}" if known else f"{name}.{column}"
 
@@ -98,7 +98,7 @@ class Every:
 
 
 def every(rec: Recording, derived: Sequence[str] = ()) -> tuple[Every, pl.DataFrame]:
-    """Give all series of a recording that move, and what is left out.
+    """Return all series of a recording that move, and the series left out.
 
     `derived`: names of derived tables to look at as well.
 
@@ -140,19 +140,19 @@ def every(rec: Recording, derived: Sequence[str] = ()) -> tuple[Every, pl.DataFr
 
 
 def changes(rec: Capture, at: str | date | None = None, derived: Sequence[str] = ()) -> Changes:
-    """Tell what changed in a recording: which series, when, how far beyond what they were, and which was first.
+    """Return the changes in a recording: which series, when, how far beyond their past, and which was first.
 
-    Every column of numbers of every table with times is looked at: any format that has them.
+    It compares every column of numbers of every table with times, in any format.
 
     Args:
         rec: A recording, or its path.
-        at: When the trouble began, in UTC: a datetime, a date, or text such as `2026-03-11T09:02`; by itself, when most
-            series changed together, if they did: three in ten of those that changed, and half as many again as at any
+        at: When the trouble began, in UTC: a datetime, a date, or text such as `2026-03-11T09:02`. By default the
+            moment when most series changed together: three in ten of all that changed, and half as many again as at any
             other time.
         derived: Derived tables to look at as well, ["vm", "device"] for instance.
 
     Raises:
-        EsxparseError: There are fewer than 12 samples, `at` is no time or not within them, or a derived table is
+        EsxparseError: There are fewer than 12 samples, `at` is not a time or not within them, or a derived table is
             unknown.
 
     Source: see `esxparse.metrics.change_points`.
@@ -161,7 +161,7 @@ def changes(rec: Capture, at: str | date | None = None, derived: Sequence[str] =
     whole, out = every(rec, derived)
     values, count = whole.values, len(whole.times)
     begin, end, statistic = _pieces(change_points.parts, values)
-    # Where the first of two levels is the shorter one, the change is its end.
+    # If the first of two levels is the shorter one, the change is its end.
     onset = np.where(begin > _EDGE, begin, end)
     sure = (statistic >= SURE) & (onset < count)
     gathered = _gathered(onset[sure], statistic[sure], count)
@@ -186,7 +186,7 @@ _FIRST: Final = ("first_table", "first_counter", "first_instance")
 
 
 def _place(times: pl.Series, at: datetime, source: str) -> int:
-    """The first sample at or after a time."""
+    """Return the first sample at or after a time."""
     place = int((times < at).sum())
     if not _EDGE <= place <= len(times) - _EDGE:
         msg = f"{at:%Y-%m-%d %H:%M:%S} UTC is not within {source}: give a time from {times[_EDGE]} to {times[-_EDGE]}"
@@ -195,7 +195,7 @@ def _place(times: pl.Series, at: datetime, source: str) -> int:
 
 
 def _common(gathered: Sequence[int], onset: Places, sure: Marks) -> int | None:
-    """The sample before most series change; None if no time stands out."""
+    """Return the sample before most series change; None if no moment is common enough."""
     together = [int((sure & (np.abs(onset - place) <= _NEAR)).sum()) for place in gathered[:2]]
     if not together or together[0] < max(_FEWEST_TOGETHER, _SHARE_TOGETHER * sure.sum()):
         return None
@@ -204,7 +204,7 @@ def _common(gathered: Sequence[int], onset: Places, sure: Marks) -> int | None:
 
 
 def _went(values: Matrix, place: int | None, own: Places) -> change_points.Beyond:
-    """How far each series went from a sample on, the same for all, or its own."""
+    """Return how far each series went from a sample on: the same sample for all, or each series' own."""
     if place is not None:
         return change_points.Beyond(*_pieces(lambda rows: change_points.beyond(rows, place), values))
     parts = [
@@ -215,7 +215,7 @@ def _went(values: Matrix, place: int | None, own: Places) -> change_points.Beyon
 
 
 def _gathered(onset: Places, weight: Numbers, count: int) -> list[int]:
-    """Samples at which series change together, the heaviest first; each counts for one event."""
+    """Return samples at which series change together, the heaviest first; each counts for one event."""
     by_sample = np.bincount(onset, weights=weight, minlength=count)[:count]
     by_sample[:_EDGE] = by_sample[count - _EDGE :] = 0
     found = []
@@ -238,6 +238,6 @@ def _event(place: int, onset: Places, sure: Marks, largest: Places, whole: Every
 
 
 def _pieces(function: Callable[[Matrix], tuple[NDArray[Any], ...]], values: Matrix) -> list[NDArray[Any]]:
-    """What a function gives of all series, worked on some at a time."""
+    """Apply a function to all series, some at a time, and join its results."""
     done = [function(values[one : one + _AT_ONCE]) for one in range(0, max(len(values), 1), _AT_ONCE)]
     return [np.concatenate(parts) for parts in zip(*done, strict=True)]

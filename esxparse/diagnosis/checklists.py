@@ -20,11 +20,11 @@ COLUMNS: Final = schema("id question answer evidence str")
 
 
 def answered(name: str, runs: pl.DataFrame, answers: Mapping[str, str] | None = None) -> pl.DataFrame:
-    """Answer the questions of a check list by the runs of a study and by what a person answers.
+    """Answer the questions of a check list from the runs of a study and from a person's answers.
 
     Args:
         name: vaio, storage, nfs or iscsi.
-        runs: The runs of a study, one row each; columns that they lack leave a question unknown.
+        runs: The runs of a study, one row each; a question whose columns are missing stays unknown.
         answers: yes, no or unknown by the id of a question; they count more than the runs.
 
     Returns:

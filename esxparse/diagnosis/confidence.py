@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 WORDS: Final = (("likely", 0.8), ("possible", 0.5), ("weak", 0.3), ("unlikely", 0.0))
-"""Each word with the least confidence that it stands for."""
+"""Each word with the lowest confidence for which it is used."""
 WARNS_FROM: Final = 0.3
-"""With less confidence a finding is information, never a warning or critical."""
+"""Below this confidence a finding is information, never a warning or critical."""
 SIMULATED: Final = {"likely": 95, "possible": 35, "weak": 30}
 EDITED: Final = {"likely": 100, "possible": 95, "weak": 65}
 """Warnings of each word that were right, %, to the nearest 5: on the unseen simulated hosts of benchmarks/SCORE.md, and
@@ -27,12 +27,12 @@ def word(confidence: float) -> str:
 
 
 def rank(confidence: float) -> int:
-    """Return the place of its word: 0 for likely, 1 for possible and so on."""
+    """Return the place of the word for a confidence: 0 for likely, 1 for possible and so on."""
     return next(place for place, (_, least) in enumerate(WORDS) if confidence >= least)
 
 
 def basis(confidence: float, *, of_study: bool = False) -> str:
-    """Return the number in a sentence on what it was calibrated on, for tooltips; empty for 0.
+    """Return a sentence for tooltips with the number and its calibration; empty for 0.
 
     >>> basis(0.12)
     'Confidence 0.12, fitted on simulated hosts: too low to warn.'

@@ -37,24 +37,24 @@ from esxparse.reading import Capture, as_recording
 from esxparse.recording import Recording
 
 LEAST: Final = 0.1
-"""A reading with less confidence than this is not told."""
+"""Readings with less confidence are not reported."""
 
 
 def diagnose(rec: Capture | Study, profile: str | Path = "standard", series: Series | None = None) -> Findings:
-    """Diagnose a capture of esxtop, or a study: what troubles whom, when, why, and what speaks against it.
+    """Diagnose a capture of esxtop, or a study: each trouble, its object, time and cause, and the evidence against it.
 
     Args:
         rec: A recording of esxtop, or its path; or a study, whose runs are compared as experiments
             (`experiments.verdicts`).
         profile: Limits of the rules: "standard", "strict", or the path of a .toml file.
-        series: What `series_of` gives for the recording, where it is at hand already.
+        series: The result of `series_of` for the recording, if you already have it.
 
     Returns:
-        Findings, critical ones first. Among equals, those that began or ended within the recording come before those
-        that lasted all of it, then the likely and harmful ones. `not_judged` lists what was skipped.
+        Findings, critical ones first. Among equals, findings that began or ended within the recording come before those
+        that lasted all of it, then the likely and harmful ones. `not_judged` lists everything that was skipped.
 
     Raises:
-        EsxparseError: The recording is of another format than esxtop, or the profile is invalid.
+        EsxparseError: The recording is not an esxtop capture, or the profile is invalid.
     """
     if isinstance(rec, (str, os.PathLike)):
         rec = as_recording(rec)
@@ -88,7 +88,7 @@ def diagnose(rec: Capture | Study, profile: str | Path = "standard", series: Ser
 
 
 def series_of(rec: Recording, times: Sequence[datetime] | None = None) -> Series:
-    """The series of a capture of esxtop, by which rules and cases judge it; `times`: what `sample_times` gives."""
+    """Return the series of a capture of esxtop, for rules and cases; `times`: the result of `sample_times`."""
     times = times or sample_times(rec)
     covered = over_time.weights(times)
     return Series(
@@ -102,9 +102,10 @@ def series_of(rec: Recording, times: Sequence[datetime] | None = None) -> Series
 
 
 def _place(one: Finding, times: Sequence[datetime]) -> tuple[int, int, bool]:
-    """Return what decides the order of findings: severity, likelihood, and whether it lasts the whole recording.
+    """Return the sort key of a finding: severity, likelihood, and whether it lasts the whole recording.
 
-    Such a finding may be how the host always is. But a weak one that began meanwhile explains less than a likely one.
+    A finding that lasts the whole recording may be the host's normal state. But a weak finding that began later
+    explains less than a likely one.
     """
     standing = one.start is not None and one.end is not None and clock.always(one.start, one.end, times)
     return SEVERITIES.index(one.severity), confidence.rank(one.confidence), standing
@@ -113,7 +114,7 @@ def _place(one: Finding, times: Sequence[datetime]) -> tuple[int, int, bool]:
 def _findings(
     story: Story, times: Sequence[datetime], source: str, passed: Levels
 ) -> Iterator[tuple[Finding, list[Used]]]:
-    """What is told of a story: the finding, and the likeliest other reading of the same; each with what it rests on."""
+    """Yield the finding of a story, then its likeliest other reading; each with the counters that it rests on."""
     yield _finding(story, times, source, passed), _used(story)
     others = [
         one
@@ -129,9 +130,9 @@ def _findings(
 def _severity(story: Story, passed: Levels) -> str:
     """Raise a warning to critical if its object is critical by a rule of the same area; information if hardly likely.
 
-    The confidence covers a doubtful cause; what the object suffers is measured. Symptoms on other objects do not
-    count: a host that reclaims memory from its VMs may have enough for all of them. A finding that depends on
-    counters which the capture lacks is raised only if its own case calls it critical as well.
+    The confidence covers a doubtful cause; the object's suffering is measured. Symptoms on other objects do not count:
+    a host that reclaims memory from its VMs may have enough for all of them. A finding that depends on missing counters
+    is raised only if its own case calls it critical as well.
     """
     own = passed.get((story.kind, story.name, area_of(story.case.trouble)))
     raised = story.severity == "warning" and own == "critical" and not (story.depends and story.impact < 1)
@@ -143,7 +144,7 @@ def _finding(story: Story, times: Sequence[datetime], source: str, passed: Level
     first, last = int(at[0]), int(at[-1])
     # A clock that jumps is right before its first jump, and after its last.
     since = max(first - 1, 0) if story.case.area in {"clock", "capture"} else first
-    # Where it was set back inside of the spell, neither end of it is the first or the last in time.
+    # If the clock was set back inside the spell, its first and last samples are not its earliest and latest.
     spell = times[since : last + 1]
     also: list[dict[str, str]] = []
     for one in _under(story):
@@ -170,9 +171,9 @@ def _finding(story: Story, times: Sequence[datetime], source: str, passed: Level
 
 
 def _used(story: Story) -> list[Used]:
-    """The counters on which the evidence of a story rests: those of its objects and of the host.
+    """Return the counters on which the evidence of a story rests: its own objects' and the host's.
 
-    Sums and maxima over other objects are evidence of the host's stories only: there each object counts.
+    Sums and maxima over other objects are evidence only for the host's stories, in which each object counts.
     """
     case = story.case
     same = [one.name for one in _under(story) if one.case.trouble == case.trouble]

@@ -1,4 +1,4 @@
-"""From series to stories: where triggers of cases hold, how well the evidence fits, and what is a symptom of what."""
+"""From series to stories: when cases trigger, how well the evidence fits, and which stories are symptoms of others."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ _BURST_SHARE: Final = 0.06
 """A spell shorter than both is a burst: untidy hosts without a trouble have them."""
 _SCATTERED: Final = -1.5
 _DENSE: Final = 0.5
-"""Where the trigger holds in less of a spell than this, it is the habit of a restless host rather than a trouble."""
+"""If the trigger holds in less of a spell than this, it is the habit of a restless host rather than a trouble."""
 SLOPE: Final = 2.2
 SHIFT: Final = -1.5
 """Log odds to confidence, fitted with `rare` of the cases on findings of hosts drawn at random (docs/diagnosis.md)."""
 _SURE: Final = 0.1
-"""From this confidence on a cause takes its symptoms under it,"""
+"""From this confidence on symptoms are listed under a cause,"""
 _BEHIND: Final = 1.5
-"""unless it is by so many log odds less likely than they are."""
+"""unless it is less likely than they are by this many log odds."""
 _CERTAIN: Final = 0.75
-"""From this confidence on a finding may be critical, but not if what the capture lacks could bring it below this:"""
+"""From this confidence on a finding may be critical, unless missing counters could bring it below this:"""
 _EVEN: Final = 0.5
 _EVEN_ODDS: Final = -SHIFT / SLOPE
-"""Log odds of that: a capture of few counters does not make a finding more likely."""
+"""Log odds of this confidence: a capture of few counters does not make a finding more likely."""
 _THROUGHOUT: Final = 0.95
-"""What lasts for this share of the capture weighs less by this factor beside what began within it."""
+"""A story that lasts for this share of the capture weighs less, by `_STANDING`, than one that began within it."""
 _STANDING: Final = 0.5
 _OVERLAP: Final = 0.5
 _SHARE: Final = 0.25
-"""What is there for much longer than a trouble did not bring it about."""
+"""A story that lasts much longer than a trouble is not its symptom."""
 _APART: Final = frozenset({"device", "nfs", "vsan"})
-"""Kinds of objects that have no trouble by one another: two LUNs, two volumes."""
+"""Kinds whose objects cannot cause each other's trouble: two LUNs, two volumes."""
 
 
 @dataclass(frozen=True)
@@ -64,37 +64,37 @@ class Story:
     against: tuple[str, ...]
     missing: tuple[str, ...]
     doubt: float = 0.0
-    """Log odds that the counters which the capture lacks could take away."""
+    """Log odds that the missing counters could take away."""
     symptoms: tuple[Story, ...] = ()
 
     @property
     def kind(self) -> str:
-        """The kind of object that it is told of."""
+        """The kind of the object that the story is about."""
         return self.case.entity.get("kind", self.case.kind)
 
     @property
     def confidence(self) -> float:
-        """The share of findings with such evidence that is right, between 0 and 1."""
+        """The share of findings with such evidence that are right, between 0 and 1."""
         return _confidence(self.odds)
 
     @property
     def depends(self) -> bool:
-        """Whether counters that the capture lacks could make it less likely than not."""
+        """Whether missing counters could make it less likely than not."""
         return self.doubt < 0 and _confidence(self.odds + self.doubt) < _EVEN
 
     @property
     def severity(self) -> str:
-        """critical, warning or info."""
+        """One of critical, warning, info."""
         if self.case.severity:
             return self.case.severity
         return "critical" if self.impact >= 1 and self.confidence >= _CERTAIN and not self.depends else "warning"
 
     @property
     def rank(self) -> tuple[int, float]:
-        """Most important least: what is told for information last, else how likely it is and how much it hurts.
+        """The sort key, lowest first: information comes last; the rest is by likelihood and impact.
 
-        What is there from the first sample to the last and is not critical may be how the host is: what began meanwhile
-        comes first.
+        A story that lasts from the first sample to the last and is not critical may be the host's normal state. Stories
+        that began later come first.
         """
         weight = self.confidence**2 * (1 + min(self.impact, 1.0))
         if self.impact < 1 and self.inside.mean() >= _THROUGHOUT:
@@ -103,7 +103,7 @@ class Story:
 
     @property
     def text(self) -> str:
-        """The sentence of the verdict; the title of the case leads it if its own first clause cannot be said."""
+        """The sentence of the verdict, led by the case's title if values for its first clause are missing."""
         known = said(self.case.verdict, self.values)
         if whole(self.case.verdict, self.values):
             return known
@@ -115,14 +115,14 @@ def _confidence(odds: float) -> float:
 
 
 def stories(cases: Iterable[Case], series: Series) -> list[Story]:
-    """Judge every spell that calls for a case; causes take their symptoms under them, most important first."""
+    """Judge every spell that triggers a case; group symptoms under their causes, most important first."""
     there = [case for case in cases if case.kind in series.panels]
     found = [story for case, held in _triggered(there, series) for story in _candidates(case, series, held)]
     return sorted(_arranged(found), key=lambda one: one.rank)
 
 
 def _triggered(cases: Sequence[Case], series: Series) -> Iterator[tuple[Case, NDArray[np.bool_]]]:
-    """The samples x objects that call for each case; all cases of a kind in one pass."""
+    """Yield each case with the samples x objects that trigger it; all cases of a kind in one pass."""
     for kind in dict.fromkeys(case.kind for case in cases):
         mine = [case for case in cases if case.kind == kind]
         frame = series.frame(kind, {name for case in mine for name in roots(case.trigger)})
@@ -154,7 +154,7 @@ def _judged(
     found: Sequence[tuple[int, NDArray[np.bool_], NDArray[np.bool_]]],
     names: Sequence[str],
 ) -> list[Story]:
-    """What a case makes of its spells, by place: of the samples in which its trigger holds, where there are any."""
+    """Judge the spells of a case, by place, from the samples in which its trigger holds, if any do."""
     read = sorted(case.per_spell)
     rows = [{one: series.spell(case.kind, place, inside, one, core) for one in read} for place, inside, core in found]
     frame = pl.DataFrame(rows or [{}], schema={**dict.fromkeys(read, pl.Float64), "_": pl.Float64})
@@ -211,14 +211,14 @@ def _story(
 
 
 def _known(case: Case, answers: Sequence[object]) -> float:
-    """The share of the evidence that the capture has: who looks at a few counters has seen something already."""
+    """Return the share of the evidence that the capture has: a capture of few counters was made on suspicion."""
     weights = [max(abs(one.weight), abs(one.fails)) for one in case.evidence]
     told = sum(weight for weight, held in zip(weights, answers, strict=False) if held is not None)
     return told / max(sum(weights), 1.0)
 
 
 def unanswered(case: Case, one: Evidence, values: Values) -> str:
-    """What a capture cannot tell: the words for it, or the counters that it lacks if the words hold numbers."""
+    """Return the words for unanswered evidence, or the missing counters if the words contain numbers."""
     if "{" not in one.say:
         return one.say
     lacking = sorted(name for name in roots(one.holds) if values.get(name) is None)
@@ -227,13 +227,13 @@ def unanswered(case: Case, one: Evidence, values: Values) -> str:
 
 
 def _lacking(kind: str, name: str, values: Values) -> str:
-    """What people call a value that is missing; a trouble that is there all the time lacks only what was before it."""
+    """Return the usual name of a missing value; a constant trouble misses only the values before it."""
     counter, is_known = spoken(kind, name), values.get(compared(kind, name)) is not None
     return f"{counter} at other times" if counter and is_known else counter
 
 
 def _who(series: Series, inside: NDArray[np.bool_], kind: str, by: str, not_this: str) -> str | None:
-    """The object of a kind for which a series is highest in the spell; None if the capture does not tell."""
+    """Return the object of a kind for which a series is highest in the spell; None if the capture does not show it."""
     if kind not in series.panels:
         return None
     names = series.panels[kind].names
@@ -246,7 +246,7 @@ def _who(series: Series, inside: NDArray[np.bool_], kind: str, by: str, not_this
 
 
 def _shared(found: list[Story]) -> list[Story]:
-    """One story of those that have it at one time: the worst, with the others as its symptoms."""
+    """Merge the stories of one time into one: the worst, with the others as its symptoms."""
     kept: list[Story] = []
     for one in sorted(found, key=lambda story: (-story.odds, -story.impact, story.place)):
         for number, other in enumerate(kept):
@@ -259,18 +259,18 @@ def _shared(found: list[Story]) -> list[Story]:
 
 
 def together(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> bool:
-    """Whether two spells are one story: most of the shorter in the other, and neither much longer."""
+    """Return whether two spells are one story: they share most of the shorter one, and neither is much longer."""
     shared = float((one & other).sum() / max(1, (one | other).sum()))
     return overlap(one, other) >= _OVERLAP and shared >= _SHARE
 
 
 def overlap(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
-    """The share of the shorter spell that lies in the other."""
+    """Return the share of the shorter spell that lies in the other."""
     return float((one & other).sum() / max(1, min(one.sum(), other.sum())))
 
 
 def _explains(cause: Story, symptom: Story) -> bool:
-    """Whether a case names the other's trouble, and the object can be the reason for what the other suffers."""
+    """Return whether a case explains the other's trouble, and its object can be the reason for the other's."""
     apart = cause.case.kind == symptom.case.kind and cause.case.kind in _APART and cause.name != symptom.name
     return not apart and _named(symptom.case.trouble, cause.case.explains)
 
@@ -281,7 +281,7 @@ def _named(trouble: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _arranged(found: list[Story]) -> list[Story]:
-    """Put symptoms under their causes, and of readings of one thing the likeliest first."""
+    """Put symptoms under their causes; if one thing has several readings, put the likeliest first."""
     ranked = sorted(found, key=lambda one: (-one.odds, one.rank))
     under: dict[int, int] = {}
     for place, one in enumerate(ranked):
@@ -292,7 +292,7 @@ def _arranged(found: list[Story]) -> list[Story]:
             likely = other.confidence >= _SURE and other.odds >= one.odds - _BEHIND
             cause = _explains(other, one) and likely and (not mutual or above < place)
             reading = one.case.area == other.case.area and one.case.kind == other.case.kind and one.name == other.name
-            # Whether spells are one takes longest to tell.
+            # Comparing spells takes longest.
             if (cause or (reading and above < place and not mutual)) and together(one.inside, other.inside):
                 under[place] = above
                 break

@@ -1,4 +1,4 @@
-"""The series that tell of a finding, as the charts of findings take them: driven by its case, and by rules' limits."""
+"""The series behind a finding, for charts of findings: chosen by its case and by the limits of rules."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _SETTINGS: Final = re.compile(
 
 
 def of(finding: Finding, series: Series, times: Sequence[datetime], profile: str, most: int = 1) -> list[Evidence]:
-    """The series of a finding: the one that bounds its spell first, then those that its evidence rests on most."""
+    """Return the series of a finding: first the one that bounds its spell, then the strongest evidence."""
     case = _case(finding)
     if case is None or finding.start is None or finding.end is None:
         return []
     limits = rules.load(profile)
-    # A trouble that is there all the time moves nothing.
+    # A constant trouble moves nothing.
     always = clock.always(finding.start, finding.end, times)
     moving: list[Evidence] = []
     still: list[Evidence] = []
@@ -42,7 +42,7 @@ def of(finding: Finding, series: Series, times: Sequence[datetime], profile: str
         shown = {(one.words, one.noun) for one in (*moving, *still)}
         if matrix is None or (declared()[kind][own].name, _noun(kind)) in shown:
             continue
-        # One story has the same objects in all its charts, but where others are spoken of.
+        # All charts of a story show the same objects, except for evidence about others.
         fault = next((one.fault for one in moving if one.noun == _noun(kind) and not how.startswith("others")), ())
         fault = fault or _fault(finding, kind, how, matrix, series, times)
         seen = _evidence(finding, kind, own, series, fault, times, limits)
@@ -55,14 +55,14 @@ def of(finding: Finding, series: Series, times: Sequence[datetime], profile: str
 
 
 def columns(finding: Finding) -> list[tuple[str, str]]:
-    """Table and column of the series that a finding rests on: the one that bounds its spell first."""
+    """Return table and column of the series that a finding rests on: the one that bounds its spell first."""
     case = _case(finding)
     origins = [origin(case.kind, name)[:2] for name in case.named] if case else []
     return list(dict.fromkeys((kind, own) for kind, own in origins if own and not _SETTINGS.fullmatch(own)))
 
 
 def _case(finding: Finding) -> cases.Case | None:
-    """The case of a finding: of several with its trouble, the one that judges such objects."""
+    """Return the case of a finding: if several have its trouble, the one for this kind of object."""
     found = [one for one in cases.load() if one.trouble == finding.trouble]
     return next((one for one in found if one.kind == finding.entity["kind"]), next(iter(found), None))
 
@@ -70,7 +70,7 @@ def _case(finding: Finding) -> cases.Case | None:
 def _fault(
     finding: Finding, kind: str, how: str, matrix: Matrix, series: Series, times: Sequence[datetime]
 ) -> tuple[str, ...]:
-    """The objects that a finding is about; of another kind those that are highest in its spell."""
+    """Return the objects that a finding is about; for another kind, the objects that are highest in its spell."""
     names = series.panels[kind].names
     if finding.entity["kind"] == kind and not how.startswith("others"):
         same = [one["name"] for one in finding.also if one["kind"] == kind and one["trouble"] == finding.trouble]
@@ -117,7 +117,7 @@ def _evidence(
 
 
 def level_of(rule: Rule, series: Series, fault: tuple[str, ...]) -> str:
-    """Return how bad some objects are by a rule; empty if none of them was active enough to be judged."""
+    """Return how bad some objects are by a rule; empty if all of them were too idle to be judged."""
     matrix = values([rule], series).get(rule.id)
     if matrix is None:
         return ""

@@ -1,4 +1,4 @@
-"""One trouble that a diagnosis names."""
+"""One trouble that a diagnosis reports."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ NOUNS: Final = {
     "node": "NUMA node",
     "vsan": "vSAN datastore",
 }
-"""What people call kinds of objects; the others as they are."""
+"""Usual names of kinds of objects; other kinds keep their own names."""
 _COLOURS: Final = {"critical": "#b3261e", "warning": "#9a6700", "info": "#57606a"}
 _SHOWN: Final = 3
-"""Lines of evidence in a table."""
+"""Most lines of evidence in a table."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Finding:
     entity: dict[str, str]
     """`kind` and `name`."""
     start: datetime | None
-    """None if runs of a study tell no time."""
+    """None if the runs of a study have no times."""
     end: datetime | None
     verdict: str
     evidence: tuple[str, ...]
@@ -45,14 +45,14 @@ class Finding:
     next: str
     source: str
     also: tuple[dict[str, str], ...] = ()
-    """Symptoms and other objects that stand under it: `trouble`, `kind`, `name`."""
+    """Symptoms and other objects listed under it: `trouble`, `kind`, `name`."""
     recording: str = ""
     title: str = ""
-    """The trouble in words, from its case: for people, as the id in `trouble` is for programs."""
+    """The trouble in words, from its case: for people; `trouble` is for programs."""
 
     @property
     def id(self) -> str:
-        """The same for the same trouble, object and time of the same capture."""
+        """An id that is the same for the same trouble, object and time of the same capture."""
         parts = (self.recording, self.trouble, *self.entity.values(), stamp(self.start) or "")
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
@@ -74,7 +74,7 @@ class Finding:
 
     @property
     def heading(self) -> str:
-        """The trouble and its object in words; without the object where that is the host."""
+        """The trouble and its object in words; the object is left out if it is the host."""
         return self.title if self.entity["kind"] == "host" else f"{self.title} ({self.subject})"
 
     @property
@@ -84,11 +84,11 @@ class Finding:
 
     @property
     def basis(self) -> str:
-        """The confidence as a number, and what it was calibrated on, in a sentence or two for tooltips."""
+        """The confidence as a number with its calibration, in a sentence or two for tooltips."""
         return confidence.basis(self.confidence, of_study=self.entity["kind"] == "runs")
 
     def as_dict(self) -> dict[str, Any]:
-        """As in the JSON."""
+        """Return the finding as in the JSON."""
         told = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
         told |= {"confidence": round(self.confidence, 3), "start": stamp(self.start), "end": stamp(self.end)}
         del told["recording"]
@@ -96,12 +96,12 @@ class Finding:
 
 
 def stamp(time: datetime | None) -> str | None:
-    """A time as in the JSON."""
+    """Return a time as in the JSON."""
     return None if time is None else time.isoformat()
 
 
 def as_table(findings: Iterable[Finding]) -> str:
-    """Findings as a table in HTML; empty without any."""
+    """Return findings as a table in HTML; empty without any."""
     rows = [
         (
             f'<b style="color:{_COLOURS[one.severity]}">{one.severity}</b>',

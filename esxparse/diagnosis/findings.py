@@ -1,4 +1,4 @@
-"""What a diagnosis says: findings, most important first, and all that could not be judged."""
+"""The result of a diagnosis: findings, most important first, and everything that could not be judged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SEVERITIES: Final = ("critical", "warning", "info")
 VERSION: Final = 1
-"""Of the JSON; docs/diagnosis.schema.json describes it."""
+"""Version of the JSON; docs/diagnosis.schema.json describes it."""
 _FEW_SAMPLES: Final = 12
 """A minute of esxtop's usual 5 s: rules ask for 3 samples in a row, and bursts may come once in some minutes."""
 
@@ -31,9 +31,9 @@ _FEW_SAMPLES: Final = 12
 class Findings(Sequence[Finding]):
     """The findings of one capture, or of the runs of a study.
 
-    `findings`: most important first. `not_judged`: what was not looked at: `what` (case, rule or experiment), `id`,
-    `title`, `reason`, and of a capture the reason's parts: `why`, and `of`, the counters or kinds of objects that are
-    missing, one a line. `symptoms`: limits of rules that were passed, whether a finding explains them or not.
+    `findings`: most important first. `not_judged`: everything that was skipped: `what` (case, rule or experiment),
+    `id`, `title`, `reason`, and for a capture the reason's parts: `why`, and `of`, the missing counters or kinds of
+    objects, one a line. `symptoms`: violations of rules, whether a finding explains them or not.
     """
 
     findings: tuple[Finding, ...]
@@ -42,10 +42,10 @@ class Findings(Sequence[Finding]):
     source: str = ""
     profile: str = "standard"
     judged: int = 0
-    """How many rules and cases were judged."""
+    """Number of rules and cases that were judged."""
     of: int = field(default=0)
     series: Series | None = field(default=None, compare=False)
-    """The series of the capture, for charts; None if there is none."""
+    """The series of the capture, for charts; None for a study."""
     times: Sequence[datetime] = field(default=(), compare=False)
     """The time of each sample."""
 
@@ -69,7 +69,7 @@ class Findings(Sequence[Finding]):
 
     @property
     def caution(self) -> str:
-        """What to know before the verdict: that the recording is short; empty if it is not, or of a study."""
+        """A warning to read before the verdict if the recording is short; otherwise, or for a study, empty."""
         if not 0 < len(self.times) < _FEW_SAMPLES:
             return ""
         span = clock.spoken_span((self.times[-1] - self.times[0]).total_seconds())
@@ -81,7 +81,7 @@ class Findings(Sequence[Finding]):
         return " ".join(filter(None, (self.caution, self.verdict)))
 
     def charts(self, place: int = 0, most: int = 1) -> list[alt.LayerChart]:
-        """The series of a finding over time, its object in colour and its spell shaded; none if nothing tells it.
+        """Chart the series of a finding over time, its object in colour and its spell shaded; empty without a series.
 
         `place`: which finding, from 0. `most`: how many series; the one that bounds the spell comes first.
         """
@@ -94,15 +94,15 @@ class Findings(Sequence[Finding]):
         return [chart for one in seen if (chart := spell(one)) is not None]
 
     def chart(self, place: int = 0) -> alt.LayerChart | None:
-        """The first of `charts`."""
+        """Return the first of `charts`."""
         return next(iter(self.charts(place)), None)
 
     def unseen(self) -> list[Group]:
-        """Return what was not judged, a group for each reason."""
+        """Return everything that was not judged, a group for each reason."""
         return groups(self.not_judged)
 
     def frame(self) -> pl.DataFrame:
-        """One row per finding: the fields of a finding, its entity as kind and name, lists as text."""
+        """Return one row per finding: the fields of a finding, its entity as kind and name, lists as text."""
         columns = schema(
             "id trouble severity str, confidence f64, kind name str, start end time, verdict evidence against next str"
         )
@@ -119,7 +119,7 @@ class Findings(Sequence[Finding]):
         return pl.DataFrame([{name: row[name] for name in columns} for row in rows], schema=columns)
 
     def as_dict(self) -> dict[str, Any]:
-        """As in the JSON."""
+        """Return everything as in the JSON."""
         return {
             "version": VERSION,
             "source": self.source,
@@ -133,11 +133,11 @@ class Findings(Sequence[Finding]):
         }
 
     def json(self) -> str:
-        """Everything as JSON; the schema is docs/diagnosis.schema.json."""
+        """Return everything as JSON; the schema is docs/diagnosis.schema.json."""
         return json.dumps(self.as_dict(), ensure_ascii=False, indent=2)
 
     def markdown(self) -> str:
-        """Everything as Markdown."""
+        """Return everything as Markdown."""
         lines = [f"# {as_markdown(self.source)}", "", as_markdown(self.summary), ""]
         for one in self.findings:
             lines += [
@@ -161,7 +161,7 @@ class Findings(Sequence[Finding]):
         return "\n".join(lines)
 
     def text(self) -> str:
-        """Everything for a terminal."""
+        """Return everything as text for a terminal."""
         lines = [printable(self.summary)]
         for one in self.findings:
             lines += [

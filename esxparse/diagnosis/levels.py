@@ -1,6 +1,6 @@
 """How bad a series is by a rule: "critical", "warning" or "ok", decided here and nowhere else.
 
-A limit counts when the samples past it last: as many as the rule's `persist`, joined over gaps of up to 2 samples
+A limit counts if enough samples are past it: as many as the rule's `persist`, joined over gaps of up to 2 samples
 within the limit. So a rare peak does not decide, and a worse series is never judged better. If the interval changes, a
 sample counts for the time that it covers. Findings, symptoms, the table of thresholds, the captions of charts and the
 fleet all show this level.
@@ -20,7 +20,7 @@ from esxparse.diagnosis.series import Matrix, Series
 from esxparse.metrics import over_time
 
 Levels = dict[tuple[str, str, str | None], str]
-"""(kind, name, area) of an object -> critical or warning; objects within all limits are not in it."""
+"""(kind, name, area) of an object -> critical or warning; objects within all limits are left out."""
 
 GAP: Final = 2
 """Samples within a limit that do not end an episode."""
@@ -31,7 +31,7 @@ class Episode(NamedTuple):
     """A time in which a series was past a limit for long enough."""
 
     place: int
-    """Of the object."""
+    """Place of the object."""
     start: int
     stop: int
     """The sample after the last."""
@@ -62,7 +62,7 @@ def _holds(critical: list[tuple[int, int, int]], place: int, start: int, stop: i
 
 
 def of_objects(rule: Rule, matrix: Matrix, covered: Matrix | None) -> list[Verdict]:
-    """Return the level of each object: of its worst episode, "ok" if it has none."""
+    """Return the level of each object's worst episode, "ok" without any."""
     found: list[Verdict] = ["ok"] * matrix.shape[1]
     for one in episodes(rule, matrix, covered):
         found[one.place] = min(found[one.place], one.level, key=RANK.__getitem__)
@@ -70,9 +70,9 @@ def of_objects(rule: Rule, matrix: Matrix, covered: Matrix | None) -> list[Verdi
 
 
 def end(rule: Rule, column: Matrix, covered: Matrix | None) -> float | None:
-    """Return the 95th percentile of an object's time, the 5th where small values are bad; None without a value.
+    """Return the 95th percentile of an object's time, the 5th if small values are bad; None without a value.
 
-    It ranks objects and is shown beside their level; it does not decide it.
+    It ranks objects and is shown beside their level; it does not decide the level.
     """
     values, seconds = over_time.known(column, covered)
     return over_time.percentile(values, 0.05 if rule.direction == "below" else 0.95, seconds) if values.size else None

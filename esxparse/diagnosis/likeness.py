@@ -1,4 +1,4 @@
-"""What moved like a series, over all counters."""
+"""Series that moved like another one, over all counters."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _FEWEST: Final = 8
 def similar(
     rec: Capture, series: tuple[str, str, str], window: tuple[datetime, datetime] | None = None
 ) -> pl.DataFrame:
-    """Tell what else moved like a series.
+    """Return all series by how much they moved like a given one.
 
     `series`: table, column and instance, as a row of `changes(rec).series` has them; the table may be a derived one,
-    which is then looked at as well. `window`: the time looked at.
+    which is then looked at as well. `window`: the time to look at.
 
     Returns: every other series that moves, the most alike first: table, counter, instance; correlation f64, Pearson's,
-    at the lag where it is largest, of at most 6 samples; lag_s f64, above 0 where it follows the series.
+    at the lag with the largest, of at most 6 samples; lag_s f64, above 0 if it follows the series.
 
     Raises EsxparseError: There is no such series or it never moves, or the window has fewer than 20 samples.
     """
@@ -59,7 +59,7 @@ def similar(
 
 
 def _standard(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Each row less its mean, over its standard deviation; NaN where it never moves."""
+    """Return each row less its mean, over its standard deviation; NaN if it never moves."""
     with np.errstate(invalid="ignore", divide="ignore"):
         middle = np.nanmean(values, axis=1, keepdims=True)
         spread = np.nanstd(values, axis=1, keepdims=True)

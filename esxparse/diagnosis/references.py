@@ -1,9 +1,9 @@
 """Limits of rules in the expressions of cases: `warn('disk.davg')`, `critical('disk.davg')`, `floor('disk.davg')`.
 
-A reference stands for the number that the profile gives the rule, so an expression may multiply it or take a share of
-it: `davg_ms >= 0.5 * warn('disk.davg')`. A limit of 0 is passed by anything over 0 (`Rule.passes`); its reference is
-the smallest number above 0, so `>=` and `<` mean the same here as in the rule. A limit that the rule does not have is
-NULL: what is compared with it is unknown.
+A reference is the number that the profile sets for the rule, so an expression may use a multiple or a share of it:
+`davg_ms >= 0.5 * warn('disk.davg')`. Anything over 0 passes a limit of 0 (`Rule.passes`); its reference is the
+smallest number above 0, so `>=` and `<` mean the same here as in the rule. A limit that the rule does not have is
+NULL: comparisons with it are unknown.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Reference(NamedTuple):
 
 
 def found(text: str) -> list[Reference]:
-    """The references of an expression, in order.
+    """Return the references of an expression, in order.
 
     >>> [str(one) for one in found("davg_ms >= 0.5 * warn('disk.davg')")]
     ["warn('disk.davg')"]
@@ -42,7 +42,7 @@ def found(text: str) -> list[Reference]:
 
 
 def filled(text: str, rules: Mapping[str, Rule]) -> str:
-    """Put the limits of a profile in place of the references.
+    """Replace the references by the limits of a profile.
 
     >>> from esxparse.diagnosis.rules import load
     >>> filled("davg_ms >= 0.5 * warn('disk.davg')", load("standard"))
@@ -52,12 +52,12 @@ def filled(text: str, rules: Mapping[str, Rule]) -> str:
 
 
 def blank(text: str) -> str:
-    """Put a number in place of each reference, for those who read the names in an expression only."""
+    """Put a number in place of each reference, for callers that read only the names in an expression."""
     return _REFERENCE.sub("1", text)
 
 
 def mistakes(text: str, rules: Mapping[str, Rule]) -> Iterator[str]:
-    """References to limits that do not exist, and what is not written as a reference."""
+    """Yield references to limits that do not exist, and calls that are not written as references."""
     if wrong := _CALL.search(_REFERENCE.sub("", text)):
         yield f"has {wrong[1]}(...), which takes a rule in single quotes; write {wrong[1]}('cpu.ready')"
     for one in found(text):

@@ -1,21 +1,21 @@
-"""Names of series in expressions of rules and cases, and what they stand for.
+"""Names of series in expressions of rules and cases, and their meanings.
 
-An expression speaks of one kind of object. A name in it is a column of that kind (a derived table), or one of these:
+An expression is about one kind of object. A name in it is a column of that kind (a derived table), or one of these:
 
     others_X, othersmax_X          mean or highest of X over the other objects of the kind
     share_X                        X of the object / sum of X over all objects of the kind
     host_X                         X of the host
     KINDs_X, KINDsmax_X, KINDsmin_X, KINDssum_X   of all objects of a kind: vms_used_pct, portsmax_tx_mbits
-    X_low, X_high                  what X usually is at its lowest and highest: its 20th and 80th percentile
+    X_low, X_high                  the usual low and high of X: its 20th and 80th percentile
 
-and in what is said of a spell also
+and about a spell also
 
-    X             mean over the spell, where its trigger holds; X_peak, X_least   highest and lowest sample
+    X             mean over the spell, while its trigger holds; X_peak, X_least   highest and lowest sample
     X_before      median outside of it, null if the spell is nearly all of the capture
-    X_rise        X - X_before, and X itself if there is no before
+    X_rise        X - X_before, or X itself without an X_before
     X_spreads     X - X_before in spreads (median absolute deviations x 1.48) outside, each 2 % of X_before or more
     spell_pct, spell_samples   the samples in which the trigger holds, in % of the capture, and how many
-    spell_density              these / samples from its first to its last: low where it is here and there
+    spell_density              these / samples from its first to its last: low if it comes and goes
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _SPELL: Final = re.compile(r"(.+)_(before|rise|peak|least|spreads)")
 _OF_SPELLS: Final = frozenset({"spell_pct", "spell_samples", "spell_density"})
 _FEWEST_OUTSIDE: Final = 3
 _PRINTED: Final = 0.01
-"""What counters are printed to."""
+"""The precision to which counters are printed."""
 _OVER: Final[Mapping[str, Callable[..., Matrix]]] = {
     "all": np.nanmean,
     "allmax": np.nanmax,
@@ -63,12 +63,12 @@ _OVER: Final[Mapping[str, Callable[..., Matrix]]] = {
 
 @cache
 def known(kind: str) -> frozenset[str]:
-    """The columns of a kind."""
+    """Return the columns of a kind."""
     return frozenset(declared()[kind])
 
 
 def _meaning(kind: str, name: str) -> tuple[str, str, str]:
-    """How a name is made of another series: how, of what kind, of what name; "own" for a column of the kind."""
+    """Split a name into how, kind and name of the series that it is derived from; "own" for a column of the kind."""
     if name in known(kind):
         return "own", kind, name
     if found := _USUAL.fullmatch(name):
@@ -83,30 +83,30 @@ def _meaning(kind: str, name: str) -> tuple[str, str, str]:
 
 
 def _of_spell(kind: str, name: str) -> tuple[str, str]:
-    """The series that a name is made of in a spell, and how: `kavg_ms_before` of `kavg_ms` by "before"."""
+    """Return the series that a name is derived from in a spell, and how: `kavg_ms_before` is `kavg_ms`, "before"."""
     found = None if name in known(kind) else _SPELL.fullmatch(name)
     return (found[1], found[2]) if found else (name, "")
 
 
 def origin(kind: str, name: str) -> tuple[str, str, str]:
-    """Kind and column that a name in an expression is made of, and how; no column if there is none."""
+    """Return kind and column that a name in an expression is derived from, and how; an empty column if none."""
     how, of, inner = _meaning(kind, name)
     return of, inner if inner in known(of) else "", how
 
 
 def source(kind: str, name: str) -> tuple[str, str, str]:
-    """The same of a name that is read of a spell: `kavg_ms_before` is made of `kavg_ms`."""
+    """Return the same for a name that is read from a spell: `kavg_ms_before` is derived from `kavg_ms`."""
     return origin(kind, _of_spell(kind, name)[0])
 
 
 def compared(kind: str, name: str) -> str:
-    """The series whose values outside of a spell a name is made of: `kavg_ms` of `kavg_ms_before`; else empty."""
+    """Return the series whose values outside a spell a name needs: `kavg_ms` for `kavg_ms_before`; else empty."""
     series, in_spell = _of_spell(kind, name)
     return series if in_spell in {"before", "rise", "spreads"} else ""
 
 
 def spoken(kind: str, name: str) -> str:
-    """What people call the column that a name in an expression is made of: "%RDY"; empty for the spell itself."""
+    """Return the usual name of the column behind a name in an expression: "%RDY"; empty for the spell itself."""
     series, in_spell = _of_spell(kind, name)
     if in_spell:
         return spoken(kind, series)
@@ -115,7 +115,7 @@ def spoken(kind: str, name: str) -> str:
 
 
 def tables(kind: str, name: str, *, also: bool = True) -> frozenset[str] | None:
-    """The tables that a series is made of, with `also` those that it reads where a capture has them.
+    """Return the tables that a series needs; with `also` the tables that it reads if a capture has them.
 
     Returns None if there is no such series.
     """
@@ -146,8 +146,7 @@ class Series:
     ) -> None:
         """`panels`: by kind. `samples`, `times`: of the capture. `covered`: from `over_time.weights`.
 
-        `columns`: those of each table of the capture.
-
+        `columns`: the columns of each table of the capture.
         `cut`: whether a spreadsheet may have cut columns off.
         """
         self.panels, self.samples, self.covered, self.cut = panels, samples, covered, cut
@@ -156,7 +155,7 @@ class Series:
         self._made: dict[tuple[str, str], Matrix | None] = {}
 
     def matrix(self, kind: str, name: str) -> Matrix | None:
-        """Samples x objects; None if the capture tells nothing of it."""
+        """Return samples x objects; None if the capture does not have the series."""
         if (kind, name) not in self._made:
             with warnings.catch_warnings():
                 # Samples in which no object has a value are NaN, as they should be.
@@ -186,9 +185,9 @@ class Series:
         return np.broadcast_to(made, wide)
 
     def table(self, kind: str) -> pl.LazyFrame | None:
-        """The derived table of a kind, as `rec["vm"]` gives it, without a second look at the capture.
+        """Return the derived table of a kind, as `rec["vm"]` gives it, without a second look at the capture.
 
-        What the capture lacks is null. Returns None if it has no such objects.
+        Missing values are null. Returns None if the capture has no such objects.
         """
         if kind not in self.panels:
             return None
@@ -207,7 +206,7 @@ class Series:
         return register_io_source(read, schema=schema, is_pure=True)
 
     def frame(self, kind: str, names: Iterable[str]) -> pl.LazyFrame:
-        """One row per sample and object, sample after sample; null if nothing is told."""
+        """Return one row per sample and object, sample after sample; missing values are null."""
         size = self.samples * len(self.panels[kind].names)
         made = {}
         for name in names:
@@ -216,7 +215,7 @@ class Series:
         return pl.LazyFrame(made, schema=dict.fromkeys(made, pl.Float64)).fill_nan(None)
 
     def spell(self, kind: str, place: int, inside: Mask, name: str, core: Mask | None = None) -> float | None:
-        """What a name stands for in a spell of an object; None if nothing is told.
+        """Return the value of a name in a spell of an object; None if it is missing.
 
         `core`: the samples that belong to the spell, if others lie between them.
         """
@@ -235,17 +234,17 @@ class Series:
         return before if what == "before" else _reduced(what, here, outside, before) if here[0].size else None
 
     def _known(self, column: Matrix, samples: Mask) -> Known:
-        """The values of a series in some samples, and the seconds that each covers."""
+        """Return the values of a series in some samples, and the seconds that each covers."""
         return over_time.known(column[samples], None if self.covered is None else self.covered[samples])
 
     def _percentile(self, column: Matrix, share: float) -> float:
-        """A percentile of a series over time; NaN without a value."""
+        """Return a percentile of a series over time; NaN without a value."""
         values, seconds = over_time.known(column, self.covered)
         return over_time.percentile(values, share, seconds) if values.size else np.nan
 
 
 def _reduced(what: str, here: Known, outside: Known, before: float | None) -> float | None:
-    """One number of what a series is in a spell, and outside of it."""
+    """Reduce a series in a spell, and outside it, to one number."""
     values, _ = here
     if what in {"peak", "least"}:
         return float(values.max() if what == "peak" else values.min())
@@ -261,7 +260,7 @@ def _reduced(what: str, here: Known, outside: Known, before: float | None) -> fl
 
 
 def _others(how: str, inner: Matrix) -> Matrix:
-    """The same of the other objects of the kind."""
+    """Return the same for the other objects of the kind."""
     total = np.nansum(inner, axis=1, keepdims=True)
     if how == "share":
         return inner / np.where(total > 0, total, np.nan)
@@ -277,7 +276,7 @@ def _others(how: str, inner: Matrix) -> Matrix:
 
 
 def roots(expression: str) -> frozenset[str]:
-    """The names in an expression of SQL.
+    """Return the names in an expression of SQL.
 
     Raises polars' errors if it is not an expression.
     """
@@ -285,7 +284,7 @@ def roots(expression: str) -> frozenset[str]:
 
 
 def mistakes(kind: str, expression: str) -> Iterator[str]:
-    """What is wrong with an expression over the series of a kind."""
+    """Yield the mistakes in an expression over the series of a kind."""
     try:
         names = roots(expression)
     except PolarsError as error:
@@ -295,7 +294,7 @@ def mistakes(kind: str, expression: str) -> Iterator[str]:
 
 
 def unknown(kind: str, names: Iterable[str]) -> Iterator[str]:
-    """Names of series that no capture can have."""
+    """Yield a message for each series that no capture can have."""
     for name in sorted(names):
         if tables(kind, name) is None:
             yield f'reads "{name}", which no {kind} has; write {choose(name, sorted(known(kind)))}'

@@ -1,4 +1,4 @@
-"""When something lasted: runs of samples, joined over short gaps, and edges where the level leaves what is usual."""
+"""Spells: runs of samples, joined over short gaps, with edges at which the level leaves its usual value."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ Mask = NDArray[np.bool_]
 Values = NDArray[np.float64]
 
 _OUTSIDE: Final = 5
-"""Gaps up to so many samples are not outside of a trouble; as many outside tell what is usual."""
+"""Gaps up to this many samples belong to a trouble; as many samples outside define the usual level."""
 _AFTER: Final = 30
-"""Samples after a trouble that tell where it ended: what it leaves behind may take long to go."""
+"""Samples after a trouble that show its end: its aftermath may take long to go."""
 _EDGE: Final = 0.03
-"""An edge is where the level is this part of the way from outside to inside, or more where it is noisy:"""
+"""At an edge the level has come this part of the way from outside to inside, or further if it is noisy:"""
 _SPREADS: Final = 3.0
-"""so many spreads outside."""
+"""this many spreads outside."""
 _NOISIEST: Final = 0.5
 _MINOR: Final = 0.25
 _LOST: Final = 0.4
 _FAINT: Final = 0.4
-"""An end of a run goes where it has less than this part of the weight of samples inside and outside together."""
+"""An end of a run is dropped if it has less than this part of the weight of samples inside and outside together."""
 _EXACT: Final = 1e-9
 
 
 def runs(held: Mask) -> list[tuple[int, int]]:
-    """First sample and the one after the last, of each run of samples that hold.
+    """Return the first sample and the one after the last, of each run of samples that hold.
 
     >>> runs(np.array([False, True, True, False, True]))
     [(1, 3), (4, 5)]
@@ -39,7 +39,7 @@ def runs(held: Mask) -> list[tuple[int, int]]:
 
 
 def joined(held: Mask, gap: int) -> Mask:
-    """The same with gaps of at most so many samples filled.
+    """Fill gaps of at most so many samples.
 
     >>> joined(np.array([True, False, True, False, False, True]), 1).tolist()
     [True, True, True, False, False, True]
@@ -53,14 +53,14 @@ def joined(held: Mask, gap: int) -> Mask:
 
 
 def episodes(held: Mask, gap: int, persist: float, weight: Values | None = None) -> list[tuple[int, int, int]]:
-    """Column, first sample and the one after the last of runs with so many samples, joined over gaps; of all columns.
+    """Return column, first sample and the one after the last of all runs that are long enough, joined over gaps.
 
-    `weight`: for how many samples each counts; 1 unless given.
+    `weight`: for how many samples each counts; 1 by default.
 
     >>> episodes(np.array([[True, False], [False, False], [True, True]]), 1, 2)
     [(0, 0, 3)]
     """
-    # One column after the other, further apart than what is joined.
+    # One column after the other, further apart than the gaps that are joined.
     wide = held.shape[0] + gap + 1
     line = np.zeros((held.shape[1], wide), dtype=np.int8)
     line[:, : held.shape[0]] = held.T
@@ -85,12 +85,12 @@ def spell(
     since: Values | None = None,
     until: Values | None = None,
 ) -> Mask | None:
-    """The samples of a trouble: what holds long enough, with its edges; None if nothing does.
+    """Return the samples of a trouble, with its edges; None if the trigger never holds long enough.
 
     `held`: samples in which the trigger holds. `persist`: samples that a run has at least, gaps of up to `gap` samples
     filled; shorter ones count beside it. Runs much lighter than the heaviest are left out. `level`: the series whose
-    rise or fall bounds it; `since`: the one that shows it first; `until`: the one that tells its end alone, where what
-    a cause leaves behind lasts longer than it does, or not as long.
+    rise or fall bounds it; `since`: the series that shows it first; `until`: the series that alone shows its end, if
+    the aftermath lasts longer than the cause, or less long.
     """
     core = joined(held, gap)
     found = runs(core)
@@ -99,7 +99,7 @@ def spell(
     weight = held.astype(np.float64) if level is None else held * _rise(level, held)
     kept = _of(_dense(found, weight), held.size)
     if level is not None:
-        # Twice each: what the first takes off, or adds, counts for the other side in the second.
+        # Twice each: samples that the first step removes or adds count for the other side in the second.
         kept = _trimmed(_trimmed(kept, weight), weight)
         kept = _begun(_begun(_ended(kept, level), level), level)
     kept = kept if since is None else _begun(_begun(kept, since), since)
@@ -114,7 +114,7 @@ def _of(found: Iterable[tuple[int, int]], size: int) -> Mask:
 
 
 def _rise(level: Values, held: Mask) -> Values:
-    """How far a level has come, from what it is outside (0) to the usual where the trigger holds (1); 2 at most."""
+    """Return how far a level has come, from its value outside (0) to the usual one while triggered (1); 2 at most."""
     then, outside = _known(level[held]), _known(level[~joined(held, _OUTSIDE)])
     usual = _median(outside) if outside.size >= _OUTSIDE else 0.0
     way = _median(then) - usual if then.size else 0.0
@@ -128,17 +128,17 @@ def _known(level: Values) -> Values:
 
 
 def _median(known: Values) -> float:
-    """The same as `np.median` of numbers that are all there: of a few hundred, that takes more than twice as long."""
+    """Return the same as `np.median`, for numbers without gaps: twice as fast for a few hundred."""
     half = known.size // 2
     places = [half] if known.size % 2 else [half - 1, half]
     return float(np.partition(known, places)[places].sum()) / len(places)
 
 
 def _dense(found: list[tuple[int, int]], weight: Values) -> list[tuple[int, int]]:
-    """Where runs lie close together they are one; what is little beside the largest is left out.
+    """Join runs that lie close together, and leave out the ones that are small beside the largest.
 
-    A sample counts with its weight, and as `_LOST` against if there is no run: the parts of a sequence with the
-    largest sums, after Ruzzo and Tompa 1999.
+    A sample counts with its weight, and as `_LOST` against if there is no run: the parts of a sequence with the largest
+    sums, after Ruzzo and Tompa 1999.
     """
     parts: list[tuple[int, int, float]] = []
     for start, stop in found:
@@ -154,7 +154,7 @@ def _dense(found: list[tuple[int, int]], weight: Values) -> list[tuple[int, int]
 
 
 def _trimmed(core: Mask, weight: Values) -> Mask:
-    """Take off ends of runs that are hardly more than what is outside: within a trouble its trigger holds oftener."""
+    """Remove ends of runs that hardly differ from outside: within a trouble its trigger holds more often."""
     if core.all():
         return core
     faint = _FAINT * (weight[core].mean() + weight[~core].mean())
@@ -167,7 +167,7 @@ def _trimmed(core: Mask, weight: Values) -> Mask:
 
 
 def _begun(core: Mask, level: Values) -> Mask:
-    """Move the start of each run to where the level leaves what it was before it."""
+    """Move the start of each run to the sample at which the level leaves its earlier value."""
     outside, made = ~joined(core, _OUTSIDE), []
     for start, stop in runs(core):
         before = level[:start][outside[:start]]
@@ -177,7 +177,7 @@ def _begun(core: Mask, level: Values) -> Mask:
 
 
 def _ended(core: Mask, level: Values) -> Mask:
-    """Move the end of each run to where the level is back at what it is after it."""
+    """Move the end of each run to the sample at which the level is back at its later value."""
     outside, made = ~joined(core, _OUTSIDE), []
     for start, stop in runs(core):
         after = _known(level[stop:][outside[stop:]])[:_AFTER]
@@ -190,9 +190,9 @@ def _ended(core: Mask, level: Values) -> Mask:
 
 
 def _beyond(level: Values, core: Mask, outside: Iterable[Values], spread: Callable[[Values], float]) -> Mask | None:
-    """Samples in which the level has left what it is outside for what it is inside; None if it tells nothing.
+    """Return samples in which the level has left its value outside for its value inside; None if they hardly differ.
 
-    `outside`: what is asked first, and what is asked where that tells nothing.
+    `outside`: the samples to compare with; the second is used if the first does not decide.
     """
     inside = _known(level[core])
     for usual in map(_known, outside):
@@ -207,17 +207,17 @@ def _beyond(level: Values, core: Mask, outside: Iterable[Values], spread: Callab
 
 
 def _spread(level: Values) -> float:
-    """The median deviation from the median, as of a normal distribution."""
+    """Return the median deviation from the median, scaled to a normal distribution."""
     return 1.4826 * _median(np.abs(level - _median(level)))
 
 
 def _steps(level: Values) -> float:
-    """The spread, or that of its steps: what drifts slowly back to what it was hides no knee."""
+    """Return the smaller of the spread and the spread of steps, so that a slow drift back does not hide an edge."""
     return min(_spread(level), _spread(np.diff(level)) / 2**0.5)
 
 
 def _first(beyond: Mask, start: int, stop: int) -> int:
-    """Where the samples beyond begin of which a run is part, or begin within it."""
+    """Move a start back to the beginning of the samples beyond, or forward to the next of them."""
     first = start
     while first > 0 and beyond[first - 1]:
         first -= 1

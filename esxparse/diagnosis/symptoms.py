@@ -1,4 +1,4 @@
-"""Which rules a capture passes, whose values they are, and when."""
+"""Rules that a capture violates, with their objects and times."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from esxparse.metrics import over_time
 
 
 def values(rules: Iterable[Rule], series: Series) -> dict[str, Matrix]:
-    """What rules judge, by id: samples x objects, NaN where nothing is told or a floor is not reached.
+    """Return the values that rules judge, by id: samples x objects, NaN if missing or below a floor.
 
-    All rules of a kind are computed in one pass. A rule of whose series none has a value is left out.
+    All rules of a kind are computed in one pass. A rule is left out if all its series are empty.
     """
     by_kind: dict[str, list[Rule]] = {}
     for rule in rules:
@@ -44,7 +44,7 @@ def values(rules: Iterable[Rule], series: Series) -> dict[str, Matrix]:
 
 
 def _floored(rule: Rule, value: Matrix, activity: Matrix) -> Matrix:
-    """Leave out samples with less activity than the floor, but long runs of bad ones."""
+    """Leave out samples with less activity than the floor, except for long runs of bad ones."""
     out = activity < (rule.floor or 0.0)
     if rule.below_floor is not None and out.any():
         bad = rule.passes(value, rule.warn)
@@ -58,9 +58,9 @@ def _floored(rule: Rule, value: Matrix, activity: Matrix) -> Matrix:
 def symptoms(
     rules: Mapping[str, Rule], series: Series, judged: Mapping[str, Matrix], times: Sequence[datetime]
 ) -> list[dict[str, Any]]:
-    """The episodes of all rules: rule, kind, name, severity, start, end, samples, share of the capture, peak, mean.
+    """Return the episodes of all rules: rule, kind, name, severity, start, end, samples, share, peak, mean.
 
-    `judged`: what `values` gives for the rules.
+    `judged`: the result of `values` for the rules.
     """
     found = [
         (rules[key], matrix, one)
@@ -90,7 +90,7 @@ def _symptom(rule: Rule, matrix: Matrix, one: levels.Episode, series: Series, st
 
 
 def _share_pct(series: Series, start: int, stop: int) -> float:
-    """The share of an episode in the time of the capture, %."""
+    """Return the share of an episode in the time of the capture, %."""
     inside = np.zeros(series.samples)
     inside[start:stop] = 100.0
     return over_time.average(inside, series.covered)

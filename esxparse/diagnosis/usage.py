@@ -1,4 +1,4 @@
-"""Where the limits of a rule are used: cases that refer to them, tables that judge by them, charts that draw them."""
+"""Uses of a rule's limits: cases that refer to them, tables that judge by them, charts that draw them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ FLEET: Final = "cpu.ready"
 _TABLES: Final = ("host_health", "troubleshooting")
 """Templates with a table of all rules."""
 _FINDINGS: Final = "findings"
-"""The charts of findings, in whatever report."""
+"""The charts of findings, in any report."""
 
 
 class Usage(NamedTuple):
-    """Who uses the limits of a rule.
+    """The uses of a rule's limits.
 
-    cases: troubles whose cases refer to the rule; "study: X" for a question asked of slow runs of a study
+    cases: troubles whose cases refer to the rule; "study: X" for a question about slow runs of a study
     tables, charts: templates of the reports that have them; "findings": the charts of findings
     """
 
@@ -33,7 +33,7 @@ class Usage(NamedTuple):
 
 
 def usage(rule: Rule) -> Usage:
-    """Find who uses the limits of a rule.
+    """Return the uses of a rule's limits.
 
     >>> from esxparse.diagnosis.rules import load
     >>> usage(load("standard")["cpu.max_limited"]).charts
@@ -52,13 +52,13 @@ def _referred(*expressions: str) -> set[str]:
 
 @cache
 def _drawn() -> frozenset[tuple[str, str]]:
-    """Kind and name of the series that charts of findings may draw."""
+    """Return kind and name of the series that charts of findings may draw."""
     return frozenset(origin(case.kind, name)[:2] for case in cases.load() for name in case.named)
 
 
 @cache
 def _templates() -> dict[str, str]:
-    """The code of each template."""
+    """Return the code of each template."""
     found = {}
     for path in sorted(shipped.templates_dir().glob("*.ipynb")):
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]

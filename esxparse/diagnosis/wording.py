@@ -1,7 +1,7 @@
-"""Sentences of cases, filled with the values of a spell. What is not known is left out, never shown as a question mark.
+"""Sentences of cases, filled with the values of a spell. Unknown values are left out, never shown as a question mark.
 
-A text is made of clauses that end with `;` or `.`, and a clause of parts between commas. A part that names a missing
-value is left out, with the rest of its clause if it is the first part, or if a conclusion follows it (`: `).
+A text consists of clauses that end with `;` or `.`, and a clause of parts between commas. A part with a missing value
+is left out. The rest of its clause goes too if it is the first part, or if a conclusion follows it (`: `).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CONCLUSION: Final = ": "
 
 
 def said(text: str, values: Values) -> str:
-    """Fill a text with values, without what names a missing one.
+    """Fill a text with values, without the parts whose values are missing.
 
     Args:
         text: A sentence or several, with {names} and formats: `{kavg_ms:.2f}`.
@@ -44,12 +44,12 @@ def said(text: str, values: Values) -> str:
 
 
 def whole(text: str, values: Values) -> bool:
-    """Whether the first clause of a text can be said."""
+    """Return whether the first clause of a text has all its values."""
     return bool(_known_part(_CLAUSE.split(text.strip())[0], values))
 
 
 def _known_part(clause: str, values: Values) -> str:
-    """What is left of a clause, with its full stop or semicolon."""
+    """Return the known part of a clause, with its full stop or semicolon."""
     if not _is_missing(clause, values):
         return clause
     clause = _BRACKET.sub(lambda found: _known_bracket(found, values), clause)
@@ -68,12 +68,12 @@ def _known_bracket(found: re.Match[str], values: Values) -> str:
 
 
 def _is_missing(text: str, values: Values) -> bool:
-    """Whether it names a value that is missing."""
+    """Return whether a value in the text is missing."""
     return any(values.get(name, "") is None for _, name, _, _ in string.Formatter().parse(text) if name)
 
 
 class _Words(string.Formatter):
-    """Numbers without a format have three digits."""
+    """A formatter with three digits for numbers without a format."""
 
     def format_field(self, value: object, format_spec: str) -> str:
         return f"{value:.3g}" if isinstance(value, float) and not format_spec else format(value, format_spec)

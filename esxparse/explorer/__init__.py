@@ -1,7 +1,7 @@
-"""Exploring a recording: what it holds, who stands out, how it looks over time.
+"""Exploring a recording: its counters, the highest instances, and their course over time.
 
-`held`: its counters by any name, and search; `rows`: one counter as rows of time, name and value, and who stands out in
-it; `plots`: a chart of it; `app`: the widget, of which `panel` and `heat` do the numbers, `objects` the pages of VMs,
-devices and uplinks, `guest` a guest beside its host, `drawer` and `judged` what is beside the charts, and `code` the
-copy as code.
+`held`: counters by any name, and search; `rows`: one counter as rows of time, name and value, and the highest
+instances; `plots`: a chart of it; `app`: the widget. `panel` and `heat` compute its numbers, `objects` the pages of
+VMs, devices and uplinks, `guest` a guest beside its host. `drawer` and `judged` fill the drawer beside the charts,
+`code` writes the copy as code.
 """

@@ -1,7 +1,7 @@
-"""The explorer: a widget that shows counters of a recording over time, and what the people at it ask of them.
+"""The explorer: a widget that shows counters of a recording over time, and answers questions about them.
 
-The page holds the controls and draws; whatever has to do with the numbers is done here, for the pixels on screen. Its
-runtime is Vega's bundle from this machine, so it needs no network.
+The page holds the controls and draws; all arithmetic is done here, for the pixels on screen. Its runtime is Vega's
+bundle from this machine, so it needs no network.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ _SCRIPTS: Final = tuple(
 """The page's scripts, which make one module in this order."""
 _DARK: Final = '[data-jp-theme-light="false"] {0}'
 _CLOCKS: Final = frozenset({"interval_s", "elapsed_s", "start_s", "seconds"})
-"""Numbers that tell of the clock: nobody looks at them first."""
+"""Columns about the clock: nobody looks at them first."""
 _HOST: Final = "host"
 
 
 class Explorer(anywidget.AnyWidget):
     """The widget; `ex.explore` makes one.
 
-    `view` is what is on the screen (panels, range of time, options, notes), as plain values that can be kept and given
-    back. `code()` is the same as a cell of polars and altair.
+    `view` is the state of the screen (panels, range of time, options, notes), as plain values that can be saved and
+    restored. `code()` is the same as a cell of polars and altair.
     """
 
     _esm = traitlets.Unicode("").tag(sync=True)
@@ -69,7 +69,7 @@ class Explorer(anywidget.AnyWidget):
     presets: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
     view = traitlets.Dict().tag(sync=True)
     every = traitlets.Float(0.0).tag(sync=True)
-    """Seconds between two looks at a file that is still written; 0 for none."""
+    """Seconds between two looks at a file that is still written; 0 if the file is not followed."""
 
     def __init__(
         self,
@@ -85,14 +85,14 @@ class Explorer(anywidget.AnyWidget):
         super().__init__(_esm=f"{vega_runtime()}\n{script}", _css=style + theme.palette(_DARK, ".ex-explorer"))
         self.align, self.guest = align, guest
         self.seen: tuple[int, int] | None = None
-        """The state of the file that is followed, from before it was read: it may grow meanwhile."""
+        """The state of the followed file before it was read: it may grow meanwhile."""
         self.load(recordings)
         first = self.presets[0]["panels"] if self.presets else self._first()
         self.view = {"panels": first, "range": None, "notes": []} | plain(recordings[0], view or {})
         self.on_msg(self._answer)
 
     def __repr__(self) -> str:
-        """What is left where the widget cannot be shown: without its kernel, or in a notebook that is not trusted."""
+        """Return the text shown if the widget cannot be: without its kernel, or in a notebook that is not trusted."""
         start, end = (None if at is None else moment(at) for at in (self.about["start"], self.about["end"]))
         times = f" from {start:%F %T} to {end:%F %T} UTC" if start and end else ""
         files = " and ".join([self.about["file"], *self.about["others"]])
@@ -101,26 +101,26 @@ class Explorer(anywidget.AnyWidget):
     def _ipython_display_(self) -> None:
         from IPython.display import HTML, display  # noqa: PLC0415  (only a kernel asks)
 
-        # Our styles show the one or the other.
+        # Our styles show one of the two.
         display(HTML(f'<p class="esxparse-explorer">{html.escape(repr(self))}</p>'))  # type: ignore[no-untyped-call]
         bundle, metadata = self._repr_mimebundle_()  # type: ignore[misc]
         display(bundle | {"text/plain": "Explorer"}, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
 
     def load(self, recordings: list[Recording]) -> None:
-        """Shows other recordings, or the same ones read again, in the same view."""
+        """Show other recordings, or the same ones read again, in the same view."""
         self.recordings = recordings
         drawn = [self.guest.recording, *recordings[1:]] if self.guest else recordings
         self.values = Values(drawn, self.align)
         self.objects = Objects(recordings[0])
         rec = recordings[0]
-        # What is derived comes first: people ask for VMs and devices before worlds and paths.
+        # Derived tables come first: people look for VMs and devices before worlds and paths.
         every, timed = sorted(held(drawn[0]), key=lambda one: one.derived is None), frozenset(_timed(drawn[0]))
         self.counters = [
             {"table": one.table, "column": one.column, "name": one.name, "names": list(one.names)}
             | {"unit": one.unit, "meaning": one.meaning, "noun": about(one.table, "noun", "instances")}
             | {"words": words_for(one)}
             for one in every
-            # A counter of groups is drawn as that of their VMs.
+            # A counter of groups is drawn as the counter of their VMs.
             if one.table in timed and of_vms(one, every) is one
         ]
         self.presets = presets(rec)
@@ -132,7 +132,7 @@ class Explorer(anywidget.AnyWidget):
             "others": [printable(Path(other.source).name) for other in recordings[1:]],
             "start": min(starts).timestamp() * 1000 if starts else None,
             "end": max(ends).timestamp() * 1000 if ends else None,
-            # Of a benchmark they are its runs.
+            # For a benchmark it is the number of its runs.
             "samples": None if "benchmark_results" in rec else rec.meta.get("samples"),
             "notes": [str(note) for one in recordings for note in one.notes if note.severity != "info"],
             "judged": rec.format == "esxtop",
@@ -150,14 +150,14 @@ class Explorer(anywidget.AnyWidget):
         return [{"counter": one["column"], "table": one["table"]} for one in (floats or self.counters)[:1]]
 
     def asked(self, buckets: int = Asked.buckets) -> list[Asked]:
-        """What each panel of the view shows, in at most so many points of a line."""
+        """Return the content of each panel of the view, with at most so many points in a line."""
         start, end = self.view.get("range") or (None, None)
         shared = {key: self.view.get(key) for key in ("smooth", "normalise", "difference") if self.view.get(key)}
         shared |= {"start": start, "end": end, "buckets": buckets}
         return [Asked.of({**one, **shared}) for one in self.view.get("panels", [])]
 
     def code(self, buckets: int = Asked.buckets) -> str:
-        """The view as code: a cell of polars and altair that makes the same charts, as fine as `buckets`."""
+        """Return the view as code: a cell of polars and altair that makes the same charts, as fine as `buckets`."""
         if not self.view["panels"]:
             raise EsxparseError("the view has no panel: search for a counter first")
         captures = [(one.source, self.values.shift(one)) for one in self.recordings]
@@ -196,7 +196,7 @@ class Explorer(anywidget.AnyWidget):
         return heat(self.values, asked)
 
     def _grown(self) -> bool:
-        """Reads the file again if it has another size, or is another one of its name."""
+        """Read the file again if its size changed, or if another file has its name."""
         path = Path(self.recordings[0].source)
         state = _state(path)
         if state == self.seen:
@@ -208,13 +208,13 @@ class Explorer(anywidget.AnyWidget):
         return True
 
     def _findings(self) -> list[dict[str, Any]]:
-        # Half of what the explorer would import: nobody should wait for it before the first chart.
+        # Half of the explorer's imports: nobody should wait for them before the first chart.
         from esxparse.explorer.judged import findings  # noqa: PLC0415
 
         return findings(self.recordings[0])
 
     def _similar(self, said: dict[str, Any]) -> list[dict[str, Any]]:
-        """What moved most like a series of a panel in a range of time."""
+        """Return the series that moved most like a series of a panel in a range of time."""
         rec, table, instance = self.recordings[said.get("capture", 1) - 1], str(said["table"]), str(said["instance"])
         # `rows` gives a name to the host's own row.
         name = "" if table in rec and instance in {_HOST, table} else instance
@@ -235,7 +235,7 @@ def explore(
     guest: Recording | str | os.PathLike[str] | None = None,
     events: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
 ) -> Explorer | Overview:
-    """The explorer on a recording, for a notebook: counters by search and rank, in panels on one axis of time.
+    """Return the explorer on a recording, for a notebook: counters by search and rank, in panels on one axis of time.
 
     A study, and a recording without times (a benchmark's results), are shown as facts, charts and tables instead.
 
@@ -243,16 +243,15 @@ def explore(
         rec: A recording or a study, or the path of one.
         other: A second recording, drawn dashed over the first.
         align: The second one by the "clock", or by "offset": both begin at once.
-        view: What to show, as `Explorer.view` of another gave it, or written by hand: a panel needs its `counter`, and
-            `range` is two times.
+        view: The view to show, from another explorer's `Explorer.view`, or written by hand: a panel needs its
+            `counter`, and `range` is two times.
         vm: Open on the page of this VM: its counters, disks, devices and uplinks on one axis of time.
         device: The same for a device.
         uplink: The same for a physical NIC.
         guest: Readings that a guest took of itself (sar, mpstat, iostat, vmstat or perfmon), to be drawn beside its VM;
-            `vm` is its name, if the readings do not tell. Its clock is shifted to where its CPU goes together with that
-            of the VM.
-        events: Tables of tasks or steps, or logs of ESXi (`ex.timeline` has their forms): what begins during the
-            recording is a note at its time in every panel.
+            `vm` is its name, if the readings do not have it. Its clock is shifted until its CPU use matches the VM's.
+        events: Tables of tasks or steps, or logs of ESXi (`ex.timeline` has their forms): each event that begins during
+            the recording is a note at its time in every panel.
 
     Raises:
         EsxparseError: It cannot be read, another recording is to be drawn over one without times, `align` or something
@@ -293,7 +292,7 @@ def _timed(rec: Recording) -> list[str]:
 
 
 def _span(rec: Recording) -> tuple[datetime, datetime] | None:
-    """The first and the last time; None if no row has one."""
+    """Return the first and the last time; None if no row has a time."""
     if rec.meta.get("start") and rec.meta.get("end"):
         return rec.meta["start"], rec.meta["end"]
     timed = [rec.tables[table].select("time") for table in _timed(rec) if table in rec]
@@ -302,13 +301,13 @@ def _span(rec: Recording) -> tuple[datetime, datetime] | None:
 
 
 def _latest(path: str | os.PathLike[str]) -> Recording:
-    """The last capture in a file that has samples: one with other columns begins where esxtop was started anew."""
+    """Return the last capture in a file that has samples: a new one begins if esxtop restarts with other columns."""
     rec = as_recording(path)
     while number := rec.meta.get("next_segment"):
         try:
             following = open_recording(path, Opening.of({"segment": number}))
         except DamagedError:
-            # Its header is written and no sample yet.
+            # Its header is written but no sample yet.
             return rec
         message = f"the columns changed: only samples since {following.meta['start']:%F %T} UTC are here"
         more = f"read earlier ones with segment={number - 1}"
@@ -318,9 +317,10 @@ def _latest(path: str | os.PathLike[str]) -> Recording:
 
 
 def follow(path: str | os.PathLike[str], every: float = 5.0) -> Explorer:
-    """The explorer on a capture that is still written: it reads the file again whenever it has grown.
+    """Return the explorer on a capture that is still written: it reads the file again whenever it has grown.
 
-    If esxtop is started again with other columns, the explorer goes on with those, and a note says since when.
+    If esxtop is restarted with other columns, the explorer goes on with the new ones, and a note has the time of the
+    change.
 
     `path`: of the capture. `every`: seconds between two looks at the file.
 
@@ -335,7 +335,7 @@ def follow(path: str | os.PathLike[str], every: float = 5.0) -> Explorer:
 
 
 def _state(path: str | os.PathLike[str]) -> tuple[int, int]:
-    """What tells a file from itself later, and from another one of its name."""
+    """Return values that change when the file grows, or when another file takes its name."""
     try:
         found = Path(path).stat()
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""What the explorer shows as code: a short cell of polars and altair, which `cell.py.j2` words."""
+"""The view of the explorer as code: a short cell of polars and altair, with the words in `cell.py.j2`."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def cell(
     panels: Sequence[tuple[Asked, Mapping[str, Any]]],
     guest: tuple[str, str] | None = None,
 ) -> str:
-    """The code that makes the charts of these panels.
+    """Return the code that makes the charts of these panels.
 
-    `captures`: path of each recording, and what is added to its times. `panels`: what each shows, and the answer it
-    got (`panel.panel`). `guest`: path of a guest's readings, and its VM.
+    `captures`: path of each recording, and the shift of its times. `panels`: the content of each panel, and its answer
+    (`panel.panel`). `guest`: path of a guest's readings, and its VM.
     """
     shifts = [shift // timedelta(microseconds=1) for _, shift in captures]
     drawn = [
@@ -41,7 +41,7 @@ def cell(
         }
         for asked, answer in panels
     ]
-    # What it writes is Python, in which nothing is escaped for HTML.
+    # The output is Python, which needs no escaping for HTML.
     words = Environment(  # noqa: S701
         loader=FileSystemLoader(Path(__file__).parent), trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )

@@ -1,4 +1,4 @@
-"""What the drawer of the explorer lists: what changed, and what moved alike, with names, units and a small line."""
+"""Lists in the drawer of the explorer: largest changes and similar series, with names, units and a small line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _POINTS: Final = 48
 
 
 def changed(rec: Recording, at: datetime | None) -> dict[str, Any]:
-    """What changed most from before a time, or from when most changed together.
+    """Return the largest changes at a time, by default when most series changed together.
 
     Returns `at` (milliseconds; None without a common moment) and `rows`: `table`, `counter`, `instance`, `name`,
     `title` and `unit` (of the counter), `before`, `after`, `beyond`, `spark` (the series in at most 48 means), `at`
@@ -38,7 +38,7 @@ def changed(rec: Recording, at: datetime | None) -> dict[str, Any]:
 
 
 def alike(rec: Recording, series: tuple[str, str, str], window: tuple[datetime, datetime]) -> list[dict[str, Any]]:
-    """What moved most like a series in a range of time: as `diagnosis.likeness.similar`, with names and units.
+    """Return the series most like another one in a range of time: `diagnosis.likeness.similar` with names and units.
 
     Raises EsxparseError: As `similar`.
     """
@@ -46,7 +46,7 @@ def alike(rec: Recording, series: tuple[str, str, str], window: tuple[datetime, 
 
 
 def named(rows: pl.DataFrame) -> list[dict[str, Any]]:
-    """Rows for the page, each with `name`, the text that it shows for its instance, and `title` and `unit`."""
+    """Return rows for the page, each with `name` (the text for its instance), and `title` and `unit`."""
     made = []
     for row in rows.to_dicts():
         known = described(row["table"], row["counter"])
@@ -63,7 +63,7 @@ def _series(rec: Recording, row: dict[str, Any]) -> pl.LazyFrame:
 
 
 def _thinned(values: pl.Series) -> list[float | None]:
-    """Means of stretches of equal length."""
+    """Return means of stretches of equal length."""
     each = -(-len(values) // _POINTS)
     groups = values.to_frame("value").with_row_index("place").group_by(pl.col("place") // each, maintain_order=True)
     return groups.agg(pl.col("value").mean().round_sig_figs(4))["value"].to_list()

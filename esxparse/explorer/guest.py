@@ -25,9 +25,9 @@ from esxparse.recording import Recording, printable
 _PANELS: Final = toml.beside(__file__)["panel"]
 TABLE: Final = "guest"
 _WAITED: Final = 5.0
-"""% of one core per vCPU from which on time was stolen: the limit of the rule cpu.ready."""
+"""% of one core per vCPU from which on time counts as stolen: the limit of the rule cpu.ready."""
 _CLOSE: Final = 0.1
-"""Correlations this close do not tell two VMs apart."""
+"""Correlations this close do not separate two VMs."""
 _NEED: Final = ("run_pct", "ready_pct")
 
 
@@ -35,8 +35,8 @@ _NEED: Final = ("run_pct", "ready_pct")
 class Guest:
     """The readings of a guest, laid beside its VM.
 
-    recording: that of the host with a table `guest` more. vm: its name. path: of the readings. found: the shift of the
-    clock.
+    recording: the host's recording with an additional table `guest`. vm: its name. path: of the readings. found: the
+    shift of the clock.
     """
 
     recording: Recording
@@ -60,7 +60,7 @@ class Guest:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What the page says: `alignment`, `verdict`, and whether time was `stolen`."""
+        """The text of the page: `alignment`, `verdict`, and whether time was `stolen`."""
         name = printable(Path(self.path).name)
         shift = self.found.shift
         way = "later" if shift > timedelta(0) else "earlier"
@@ -98,16 +98,16 @@ class Guest:
 def with_guest(rec: Recording, guest: Recording | str | os.PathLike[str], vm: str | None = None) -> Guest:
     """Lay the readings of a guest beside its VM: sar, mpstat, iostat, vmstat or perfmon.
 
-    The guest's clock is shifted to where its CPU goes together best with that of its VM.
+    The guest's clock is shifted until its CPU use best matches the VM's.
 
     Args:
         rec: An esxtop capture.
         guest: The readings, or their path.
-        vm: Its name; by default the VM with the guest's host name, or else the one whose CPU goes together best.
+        vm: Its name; by default the VM with the guest's host name, or else the VM whose CPU use matches best.
 
     Raises:
-        EsxparseError: The readings are of another format or have no times or CPU, there is no such VM, or no VM goes
-            together with them well enough (a correlation of 0.6) or clearly better than others.
+        EsxparseError: The readings are of another format or have no times or CPU, there is no such VM, or no VM matches
+            them well enough (a correlation of 0.6) or clearly better than others.
     """
     read = as_recording(guest)
     name = printable(Path(read.source).name)
@@ -136,7 +136,7 @@ def _candidates(rec: Recording, read: Recording, vm: str | None) -> list[str]:
 
 
 def _matched(rec: Recording, table: pl.DataFrame, vms: list[str], name: str) -> tuple[str, Shift]:
-    """The VM whose CPU goes together best with that of the guest, and the shift of the clock."""
+    """Return the VM whose CPU use best matches the guest's, and the shift of the clock."""
     busy = table.select("time", value=BUSY).drop_nulls().sort("time")
     every = {one: metrics.clock_shift(_of_vm(rec, one).select("time", value="run"), busy) for one in vms}
     ranked = sorted(((one, found) for one, found in every.items() if found), key=lambda pair: -pair[1].correlation)
@@ -155,7 +155,7 @@ def _matched(rec: Recording, table: pl.DataFrame, vms: list[str], name: str) -> 
 
 
 def _of_vm(rec: Recording, vm: str) -> pl.DataFrame:
-    """`time`, `run`, `ready`, `costop`, `waited` of a VM, % of one core per vCPU."""
+    """Return `time`, `run`, `ready`, `costop`, `waited` of a VM, % of one core per vCPU."""
     lacks = lacking(rec, "vm")
     wanted = [one for one in ("run_pct", "ready_pct", "costop_pct") if one not in lacks]
     frame = derived_table(rec, "vm", wanted).filter(instance=vm)

@@ -18,19 +18,19 @@ _CELLS: Final = 3000
 
 
 def heat(values: Values, asked: Asked, profile: str = "standard") -> dict[str, Any]:
-    """What a page draws as a heat map.
+    """Return a panel as a heat map for the page.
 
     Returns `kind` "heat", `name`, `table`, `counter`, `unit`, `meaning`, `noun`, `total` (objects with a value),
     `step_s` (of a cell), `gathered` (whether a cell is the highest of several samples), `edges` and `classes` of the
-    colours, and lists: `rows` (`label`, `full`, `instance`, the worst first), `cells` (`label`, `time` in
-    milliseconds, `high`), `gaps` (`label`, `time`, `end`: no value); `missing`, `levels` and `series` are empty.
+    colours, and lists: `rows` (`label`, `full`, `instance`, the worst first), `cells` (`label`, `time` in milliseconds,
+    `high`), `gaps` (`label`, `time`, `end`: no value); `missing`, `levels` and `series` are empty.
 
     Raises EsxparseError: As `panel.panel`.
     """
     found, whole = values.of(asked.counter, asked.table)
     data = chosen_rows(found, whole, asked).filter(capture=asked.worst_of)
     value = pl.col("value")
-    # 0 ms is no latency: there was no command.
+    # A latency of 0 ms means that there was no command.
     frame = data.lazy().select("time", "label", value=pl.when(value > 0).then(value) if found.unit == "ms" else value)
     levels = rules.load(profile).get(asked.limits) or rule_of(found, profile)
     # "% of one core, per vCPU" would be too long for the name of a class.

@@ -1,4 +1,4 @@
-"""The counters that a recording holds, and what is derived from them: found by any of their names, or searched."""
+"""The counters of a recording and of its derived tables: found by any of their names, or searched."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _NO_COUNTERS: Final = frozenset({"members"})
 _TABLES: Final = toml.beside(__file__, "tables.toml")
 _SEARCHES: Final = toml.beside(__file__, "words.toml")["search"]
 _SHORTEST: Final = 3
-"""Letters that a word begun has at least: `lat` is latency."""
+"""Fewest letters of the beginning of a word: `lat` finds latency."""
 _NAMED: Final = max(len(each["columns"]) for each in _SEARCHES)
-"""The rank of a counter that is found by its name: behind those that people mean by the word."""
+"""The rank of a counter found by its name: behind the counters that people mean by the word."""
 
 
 def about(table: str, what: str, otherwise: str = "") -> str:
-    """What `tables.toml` says of a table: its `noun`, the column with the `name` of a row, and so on."""
+    """Return an entry of `tables.toml` for a table: its `noun`, the column with the `name` of a row, and so on."""
     return str(_TABLES.get(table, {}).get(what, otherwise))
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A column of numbers in a table of a recording, and what a catalogue says of it."""
+    """A column of numbers in a table of a recording, with its entry in a catalogue."""
 
     table: str
     column: str
@@ -49,14 +49,14 @@ class Held:
 
     @property
     def name(self) -> str:
-        """What the screen calls it, or the capture; the column's name where no catalogue has one."""
+        """Its name on the screen, or in the capture; the column's name if no catalogue has it."""
         if self.derived:
             return f"{self.derived.name} ({self.derived.screen})" if self.derived.screen else self.derived.name
         return self.counter.name if self.counter else self.column
 
     @property
     def unit(self) -> str:
-        """Its unit; empty if only the column's name tells."""
+        """Its unit; empty if no catalogue has it."""
         known = self.counter or self.derived
         return known.unit if known else ""
 
@@ -68,7 +68,7 @@ class Held:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All its names."""
+        """Every name of the counter."""
         one = self.counter
         named = (one.screen, one.batch, *one.aliases) if one else ()
         more = (self.derived.screen, self.derived.name) if self.derived else ()
@@ -76,12 +76,12 @@ class Held:
 
     @property
     def weight(self) -> str | None:
-        """The column of the table that weighs a mean of it, if any."""
+        """The column of the table that weights its mean, if any."""
         return self.derived.weight or None if self.derived else self.counter.weight_column if self.counter else None
 
 
 def held(rec: Recording) -> tuple[Held, ...]:
-    """Every column of numbers, table by table, and then those of derived tables that the recording can give."""
+    """Return every column of numbers, table by table, and then the derived columns that the recording can give."""
     raw = (
         Held(table, column, found)
         for table in rec
@@ -101,14 +101,14 @@ def held(rec: Recording) -> tuple[Held, ...]:
 
 
 def find(rec: Recording, name: str, table: str | None = None) -> Held:
-    """The counter of that name, where several tables have it the one that `ex.counter` would take first.
+    """Return the counter of that name; if several tables have it, from the one that `ex.counter` prefers.
 
-    A counter of groups stands for their VMs: `%RDY` is `ready_pct` of the derived table `vm`, per vCPU, unless `table`
-    is "group_cpu". Columns of derived tables come after counters of the same name.
+    A counter of groups finds the column of their VMs: `%RDY` is `ready_pct` of the derived table `vm`, per vCPU, unless
+    `table` is "group_cpu". Columns of derived tables come after counters of the same name.
 
     `name`: its name on the screen (`%RDY`), in the capture, or of the column. `table`: the table to look in.
 
-    Raises EsxparseError: The recording has no such table or counter; the nearest names are given, or what it lacks.
+    Raises EsxparseError: The recording has no such table or counter; the message has the nearest names, or the reason.
     """
     said("the name of a counter", name)
     if table is not None and table not in (*rec, *rec.derived):
@@ -128,24 +128,24 @@ def find(rec: Recording, name: str, table: str | None = None) -> Held:
 
 
 def of_vms(found: Held, there: Iterable[Held]) -> Held:
-    """The column of VMs that a counter of groups stands for, among all that are held; else the counter itself."""
+    """Return the column of VMs for a counter of groups, if the recording has it; else the counter itself."""
     return next((one for one in there if (one.table, found.table) == (_VM, _GROUPS) and _stands(one, found)), found)
 
 
 def _kinds(one: Held) -> tuple[str, ...]:
-    """The names by which it is found, the most telling first."""
+    """Return the names by which it is found, the most important first."""
     if one.derived:
         return ("", "", one.column, one.derived.screen, one.derived.name)
     return (one.counter.screen, one.counter.batch, one.column) if one.counter else ("", "", one.column)
 
 
 def _stands(one: Held, group: Held) -> bool:
-    """Whether a column of VMs is that counter of their groups."""
+    """Return whether a column of VMs is that counter of their groups."""
     return one.derived is not None and one.derived.counters == ((group.column,),) and one.derived.screen == group.name
 
 
 def said(what: str, given: object) -> None:
-    """Refuses what is not text: `what`, for instance the name of a counter.
+    """Refuse anything but text: `what`, for instance the name of a counter.
 
     Raises EsxparseError: It is something else.
     """
@@ -154,9 +154,9 @@ def said(what: str, given: object) -> None:
 
 
 def expression(pattern: str) -> re.Pattern[str]:
-    """The regular expression, for which case does not matter.
+    """Return the regular expression, ignoring case.
 
-    Raises EsxparseError: The pattern is not one.
+    Raises EsxparseError: The pattern is not valid.
     """
     said("a regular expression", pattern)
     try:
@@ -181,21 +181,21 @@ def _missing(rec: Recording, name: str, table: str | None, there: Iterable[Held]
 
 
 def words_for(one: Held) -> dict[str, int]:
-    """The words by which people mean a counter, each with the counter's place among those of the word."""
+    """Return the words by which people mean a counter, each with the counter's rank for the word."""
     name = f"{one.table}.{one.column}"
     lists = [each for each in _SEARCHES if one.derived and name in each["columns"]]
     return {word: each["columns"].index(name) for each in lists for word in each["words"]}
 
 
 def search(rec: Recording, pattern: str = "") -> pl.DataFrame:
-    """The counters and instances that a pattern finds.
+    """Return the counters and instances that a pattern finds.
 
     `pattern`: regular expression, case does not matter; sought in the names and meanings of counters, and in the names
     of VMs, devices, ports and so on. Without one: all counters.
 
     Returns a table with `kind` (counter or instance), `table`, `name` (on the screen, or of the instance), `column`,
-    `unit`, `meaning`; counters first: those that people mean by the word (`words.toml`: GAVG for latency), then those
-    whose name has it, then those whose meaning has it.
+    `unit`, `meaning`; counters first: the ones that people mean by the word (`words.toml`: GAVG for latency), then
+    matches in the name, then matches in the meaning.
 
     Raises EsxparseError: The pattern is not a regular expression.
     """
@@ -220,7 +220,7 @@ def search(rec: Recording, pattern: str = "") -> pl.DataFrame:
 
 
 def instances_of(rec: Recording, table: str, wanted: re.Pattern[str]) -> list[str]:
-    """The instances of a table whose name has the pattern, in the order of the table."""
+    """Return the instances of a table with names that match the pattern, in the order of the table."""
     frame = rec.tables[table]
     name = series_name(frame.collect_schema())
     names = frame.select(name.drop_nulls().unique(maintain_order=True)).collect()

@@ -14,11 +14,11 @@ _PANELS: Final = 3
 
 
 def findings(rec: Recording) -> list[dict[str, Any]]:
-    """Findings above info, most important first.
+    """Return findings above info, most important first.
 
-    Each has `severity`, `title`, `verdict`, `likelihood` and `basis` (of the confidence), `panels` (at most 3 of those
-    that it rests on), `kind` and `name` of its object, `names` (its own and those of the symptoms under it), `start`
-    and `end` (milliseconds; None if it has no time).
+    Each has `severity`, `title`, `verdict`, `likelihood` and `basis` (of the confidence), `panels` (at most 3 of its
+    counters), `kind` and `name` of its object, `names` (of its object and of the symptoms under it), `start` and `end`
+    (milliseconds; None if it has no time).
     """
     return [
         {

@@ -26,7 +26,7 @@ from esxparse.target import target
 _MOST: Final = 2
 _NOTEBOOK: Final = ".ipynb"
 _SPECIAL: Final = re.compile(r"([\\`*_\[\]<>#|$&~])")
-"""What Markdown would take for its own."""
+"""Characters with a meaning in Markdown."""
 _CELLS: Final = (
     "# {title}\n\nRun the cells from the top (Shift+Enter). The explorer's *Copy code* gives what it shows as a cell.",
     "import esxparse as ex\n\nrec = ex.open({first!r})\nrec",
@@ -45,13 +45,13 @@ _OF_STUDY: Final = (
 def prepare(
     files: Sequence[str | os.PathLike[str]], notebook: Path | None = None, events: Sequence[str] = ()
 ) -> tuple[Path, bool]:
-    """Write the notebook; gives its path, and whether it was made: one that is there already stays as it is.
+    """Write the notebook; return its path, and whether it was made: an existing one stays as it is.
 
-    `files`: a recording, two that are drawn over each other, or a study's manifest; none for the bundled recording.
-    `notebook`: where to. `events`: tables of tasks or logs, whose events are notes in the charts.
+    `files`: a recording, two that are drawn over each other, or a study's manifest; by default the bundled recording.
+    `notebook`: the path to write. `events`: tables of tasks or logs, whose events are notes in the charts.
 
     Raises EsxparseError: There are more, one cannot be read or is not on this machine, the notebook cannot be written,
-    or the one that is there is of other recordings.
+    or the existing one belongs to other recordings.
     """
     if len(files) > _MOST:
         raise EsxparseError(f"the explorer shows one recording or two over each other, not {len(files)}")
@@ -85,7 +85,7 @@ def prepare(
 
 
 def _sources(files: Sequence[Path]) -> Sequence[str]:
-    """The cells of a notebook on these files, which are read to see that they can be."""
+    """Return the cells of a notebook on these files; reads the files to check them."""
     if manifests := [one for one in files if one.suffix == SUFFIX]:
         if len(files) > 1:
             raise EsxparseError(f"{printable(str(manifests[0]))} is a study: explore it alone")
@@ -96,7 +96,7 @@ def _sources(files: Sequence[Path]) -> Sequence[str]:
 
 
 def _recordings(notebook: Path) -> list[str] | None:
-    """The recordings that a notebook was made for; None if it is not one of ours, or does not say."""
+    """Return the recordings that a notebook was made for; None if it is not ours, or does not list them."""
     try:
         made: list[str] = json.loads(notebook.read_bytes())["metadata"]["esxparse"]["recordings"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -118,7 +118,7 @@ def _notebook(sources: Sequence[str], recordings: Sequence[str]) -> dict[str, An
 
 def present(path: str) -> None:
     """Show a file that was opened in JupyterLab: progress, then the explorer, or the error."""
-    from IPython.display import Pretty, clear_output, display  # noqa: PLC0415  (only where a kernel asks)
+    from IPython.display import Pretty, clear_output, display  # noqa: PLC0415  (only in a kernel)
 
     name = printable(Path(path).name)
     # None outside a notebook.

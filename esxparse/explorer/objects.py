@@ -1,4 +1,4 @@
-"""The page of one object: everything about a VM, a device or an uplink on one axis of time, and what is around it."""
+"""The page of one object: everything about a VM, a device or an uplink on one axis of time, and its neighbours."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KINDS: Final = tuple(_PAGES)
 
 
 class Objects:
-    """The VMs, devices and uplinks of a recording, and how they hang together."""
+    """The VMs, devices and uplinks of a recording, and their connections."""
 
     def __init__(self, rec: Recording) -> None:
         self.rec = rec
@@ -65,9 +65,9 @@ class Objects:
         return found.select("device", "instance", "vm", "iops").sort("iops", descending=True, maintain_order=True)
 
     def page(self, kind: str, name: str) -> dict[str, Any]:
-        """The page of an object.
+        """Return the page of an object.
 
-        Returns `kind`, `name`, `title`, `panels` (as those of a view), `related` (its neighbours: `kind`, `name`).
+        Returns `kind`, `name`, `title`, `panels` (as in a view), `related` (its neighbours: `kind`, `name`).
 
         Raises EsxparseError: There is no such object.
         """
@@ -84,7 +84,10 @@ class Objects:
         }
 
     def check(self, kind: str, name: str) -> None:
-        """Raises EsxparseError: The recording has no object of that kind and name."""
+        """Check that the recording has an object of that kind and name.
+
+        Raises EsxparseError: It has none.
+        """
         there = sorted(one for one, what in self.known.items() if what == kind)
         if name not in there:
             noun = _PAGES[kind]["noun"]
@@ -92,7 +95,7 @@ class Objects:
             raise EsxparseError(f"{self.rec.source} has no {noun} {printable(str(name))!r}: {have}")
 
     def _around(self, kind: str, name: str) -> dict[str, dict[str, str]]:
-        """The objects that a page shows, by the word for them: the name or instance of each, and what it is called."""
+        """Return the objects of a page, by the word for them: the name or instance of each, and its title."""
         found: dict[str, dict[str, str]] = {"itself": {name: name}}
         if kind == "vm":
             mine = self.users.filter(vm=name)
@@ -114,7 +117,7 @@ class Objects:
         return dict(disks.select("instance", "disk").rows())
 
     def _of_switches(self, client: str, kind: str) -> pl.Series:
-        """The clients of a kind at the switches of another one."""
+        """Return the clients of a kind at the switches of another client."""
         switches = self.ports.filter(client=client)["switch"]
         return self.ports.filter(pl.col("switch").is_in(switches.to_list()), kind=kind)["client"]
 
@@ -122,7 +125,7 @@ class Objects:
         return self.rec.tables[table].select(columns).unique(maintain_order=True).drop_nulls(columns[0]).collect()
 
     def _panel(self, one: Mapping[str, Any], of: Mapping[str, str]) -> dict[str, Any] | None:
-        """A panel of a view; None if the recording lacks its objects or its counters."""
+        """Return a panel of a view; None if the recording has none of its objects or counters."""
         table = one["table"]
         if table in self.rec.derived:
             lacks = lacking(self.rec, table)
@@ -148,7 +151,7 @@ def _themselves(names: pl.Series) -> dict[str, str]:
 
 
 def _told_apart(users: pl.DataFrame) -> dict[str, str]:
-    """The instance of each world, and its VM; with the world where a VM has several."""
+    """Return the instance of each world, and its VM; with the world if a VM has several."""
     world = pl.col("instance").str.extract(r"([^-:]+)$", 1)
     label = pl.when(pl.col("vm").is_duplicated()).then(pl.format("{} ({})", "vm", world)).otherwise("vm")
     return dict(users.select("instance", label=label).rows())

@@ -1,4 +1,4 @@
-"""What has no time to be explored: results of a benchmark, or a study, as facts, charts and tables."""
+"""Recordings without times, such as results of a benchmark, and studies, as facts, charts and tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _WIDTH: Final = 720
 _MOST: Final = 2
-"""Charts of a study that nobody chose."""
+"""Charts of a study by default."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Overview:
 
 
 def of_recording(rec: Recording) -> Overview:
-    """The results of a benchmark, or whatever tables there are."""
+    """Return the results of a benchmark, or all tables of the recording."""
     theme.use()
     drawn = [chart.properties(width=_WIDTH) for chart in _charts(rec) if chart is not None]
     tables = [
@@ -62,7 +62,7 @@ def _charts(rec: Recording) -> Iterator[alt.LayerChart | None]:
 
 
 def of_study(study: Study) -> Overview:
-    """The values that the study asks for, or the first that can be drawn."""
+    """Return the values that the study asks for, or the first that can be drawn."""
     theme.use()
     drawn: list[alt.LayerChart | alt.VConcatChart] = []
     for name in study.asked.values or HEADLINES:

@@ -1,4 +1,4 @@
-"""One panel of the explorer: the instances that stand out in a counter, brought to the pixels that show them."""
+"""One panel of the explorer: the highest instances of a counter, reduced to the pixels that show them."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ _MOST_BUCKETS: Final = 600
 
 @dataclass(frozen=True)
 class Asked:
-    """What a panel shows, and how.
+    """The content of a panel, and its look.
 
-    counter, table: of the recording. order, n: which instances. pattern: that their names have. start, end: the times
-    shown. smooth: samples of a rolling mean. normalise: every series by its own highest value. difference: from one
+    counter, table: of the recording. order, n: which instances. pattern: for their names. start, end: the range of
+    time.
+    smooth: samples of a rolling mean. normalise: divide every series by its own highest value. difference: from one
     sample to the next. buckets: most points of a line. worst_of: the capture whose instances are ranked, 1 or 2.
-    kind: lines, or a heat map. limits: the rule whose limits colour a heat map; by default the one on the counter.
-    only: the objects shown, by name or instance, each with what it is called here; empty for all. more: counters of the
+    kind: lines, or a heat map. limits: the rule whose limits colour a heat map; by default the rule on the counter.
+    only: the objects shown, by name or instance, each with its title here; empty for all. more: counters of the
     table that are drawn in the same panel. title: of a panel of several counters.
     """
 
@@ -69,7 +70,7 @@ class Asked:
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> Asked:
-        """What a page asks for, within bounds.
+        """Return the request of a page, within bounds.
 
         Raises EsxparseError: There is no such order, or a value is not a number.
         """
@@ -100,7 +101,7 @@ class Asked:
 
 
 def _whole(said: Mapping[str, Any], key: str, otherwise: int) -> int:
-    """The whole number of that name."""
+    """Return the whole number of that name."""
     try:
         return int(said.get(key, otherwise))
     except (TypeError, ValueError):
@@ -108,7 +109,7 @@ def _whole(said: Mapping[str, Any], key: str, otherwise: int) -> int:
 
 
 def moment(milliseconds: float) -> datetime:
-    """The time that a page gives as milliseconds since 1970 (UTC)."""
+    """Return the time that a page gives as milliseconds since 1970 (UTC)."""
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
@@ -125,9 +126,9 @@ class Values:
     _kept: dict[tuple[str, str], tuple[Rows, pl.DataFrame]] = field(default_factory=dict)
 
     def of(self, counter: str, table: str) -> tuple[Rows, pl.DataFrame]:
-        """The counter: `time`, `instance`, `full`, `label`, `capture` (1 or 2), `value`, `covered_s`, perhaps `weight`.
+        """Return the counter: `time, instance, full, label, capture` (1 or 2), `value, covered_s`, perhaps `weight`.
 
-        What both recordings have bears one label, whatever the second one numbers it.
+        An object in both recordings has one label, even if its number differs in the second.
         """
         key = counter, table
         if key not in self._kept:
@@ -147,7 +148,7 @@ class Values:
         return self._kept[key]
 
     def missing(self, found: Rows, data: pl.DataFrame, labels: Sequence[str]) -> list[str]:
-        """Why the second recording is not drawn, or which of the series with these labels it lacks."""
+        """Return why the second recording is not drawn, or which of the series with these labels it does not have."""
         if len(self.recordings) == 1:
             return []
         second = f"the second capture ({printable(Path(self.recordings[1].source).name)})"
@@ -158,7 +159,7 @@ class Values:
         return [f"{second} has no {found.held.name} of {', '.join(lacking)}"] if lacking else []
 
     def shift(self, other: Recording) -> timedelta:
-        """What is added to the times of a recording."""
+        """Return the shift of the times of a recording."""
         first, second = (rec.meta.get("start") for rec in (self.recordings[0], other))
         if self.align == "clock" or first is None or second is None:
             return timedelta()
@@ -167,7 +168,7 @@ class Values:
 
 
 def lines(values: Values, asked: Asked, profile: str = "standard") -> dict[str, Any]:
-    """What a page draws as lines: `panel`, with the series of all counters of the panel; each is called by its counter.
+    """Return `panel` as lines for the page, with the series of all its counters; each label has its counter.
 
     Raises EsxparseError: As `panel`; a counter that has no value is left out if another one has.
     """
@@ -195,26 +196,26 @@ def lines(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
 
 
 def _short(answer: Mapping[str, Any]) -> str:
-    """The name of a counter without the screen's one in brackets."""
+    """Return the name of a counter without the screen's name in brackets."""
     return str(answer["name"]).partition(" (")[0]
 
 
 def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, Any]:
-    """What a page draws of one counter.
+    """Return one counter as lines for the page.
 
     Returns `name`, `table`, `counter` (its column), `unit`, `meaning`, `noun`, `total` (instances with a value),
-    `step_s` (of a bucket; None if each time is drawn), `gap` (`reduce.Reduced`), `gathered` (whether means of
-    several samples are drawn), `weighted` (means by commands), `by_time` (whether samples cover different times),
-    `levels` (limits of the rules on the counter), `missing` (what is not drawn of the second recording, and why) and
-    `series`, each with `label`, `full`, `instance`, `capture`, what it is ranked by, and lists: `time` (milliseconds),
-    `mean`, `low`, `high`, and where lines must end `piece` and `alone` (`reduce.pieces`).
+    `step_s` (of a bucket; None if each time is drawn), `gap` (`reduce.Reduced`), `gathered` (whether means of several
+    samples are drawn), `weighted` (means by commands), `by_time` (whether samples cover different times), `levels`
+    (limits of the rules on the counter), `missing` (series of the second recording that are not drawn, and why) and
+    `series`, each with `label`, `full`, `instance`, `capture`, the value it is ranked by, and lists: `time`
+    (milliseconds), `mean`, `low`, `high`, and if lines must end `piece` and `alone` (`reduce.pieces`).
 
     Raises EsxparseError: There is no such counter, no sample in the range of time, or no instance has the pattern.
     """
     found, whole = values.of(asked.counter, asked.table)
     data = chosen_rows(found, whole, asked)
     there = data["capture"].unique()
-    # Of a range of time that one capture alone covers, there is one ranking.
+    # If only one capture covers the range of time, rank that one.
     chosen = asked.worst_of if asked.worst_of in there else there.min()
     ranked = _ranked(data.filter(capture=chosen), asked, found.weight, asked.n)
     # Each line has the figure of its own capture.
@@ -225,7 +226,7 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
         )
         for capture in there
     }
-    # A normalised value is no average of commands any more.
+    # A normalised value is no longer an average of commands.
     weight = found.weight if not asked.normalise else None
     kept = _changed(mine, asked)
     reduced = reduce.over_time(
@@ -276,7 +277,7 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
 
 
 def chosen_rows(found: Rows, data: pl.DataFrame, asked: Asked) -> pl.DataFrame:
-    """The rows of a counter in the time and of the objects that are asked for.
+    """Return the rows of a counter in the requested time and of the requested objects.
 
     Raises EsxparseError: No row matches.
     """
@@ -291,7 +292,7 @@ def chosen_rows(found: Rows, data: pl.DataFrame, asked: Asked) -> pl.DataFrame:
 
 
 def _named_objects(found: Rows, data: pl.DataFrame, only: Mapping[str, str]) -> pl.DataFrame:
-    """The rows of these objects under the names given here."""
+    """Return the rows of these objects under the names given here."""
     for name in ("full", "instance"):
         kept = data.filter(pl.col(name).is_in(list(only)))
         if not kept.is_empty():
@@ -300,7 +301,7 @@ def _named_objects(found: Rows, data: pl.DataFrame, only: Mapping[str, str]) -> 
 
 
 def _ranked(data: pl.DataFrame, asked: Asked, weight: str | None, most: int) -> pl.DataFrame:
-    """The instances of one capture, highest first."""
+    """Return the instances of one capture, highest first."""
     return ranking.top(data.lazy(), ["label", "full"], "value", most, asked.order, weight).collect()
 
 
@@ -311,9 +312,9 @@ def _drawn(frame: pl.DataFrame) -> dict[str, list[float | None]]:
 
 
 def _same(table: str, first: Recording, second: Recording) -> pl.DataFrame:
-    """Each `instance` of the second one's table, and as `same` that of the first one's which has its name.
+    """Match each `instance` of the second recording's table to the one of the same name in the first (`same`).
 
-    Names that a table has twice say nothing: there the instances must be the same.
+    Names that a table has twice identify nothing: for these the instances must be equal.
     """
     named = []
     for rec in (first, second):
@@ -352,7 +353,7 @@ def _changed(data: pl.DataFrame, asked: Asked) -> pl.DataFrame:
 
 
 def rule_of(found: Rows, profile: str) -> rules.Rule | None:
-    """The rule that judges this quantity of this kind of object."""
+    """Return the rule that judges this quantity of this kind of object."""
     held = found.held
     if not held.derived:
         return None
@@ -361,7 +362,7 @@ def rule_of(found: Rows, profile: str) -> rules.Rule | None:
 
 
 def _levels(found: Rows, profile: str) -> list[dict[str, Any]]:
-    """The limits of that rule."""
+    """Return the limits of that rule."""
     rule = rule_of(found, profile)
     limits = {"warn": rule.warn, "critical": rule.critical} if rule else {}
     return [{"level": level, "value": value} for level, value in limits.items() if value]

@@ -1,4 +1,4 @@
-"""One counter over time, the instances that stand out in colour."""
+"""A chart of one counter over time, with the highest instances in colour."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def plot(
     device: str | Sequence[str] | None = None,
     instance: str | None = None,
 ) -> alt.LayerChart:
-    """A counter over time, a line for each of the instances where it is highest.
+    """Draw a counter over time, a line for each of the highest instances.
 
     Arguments as for `top`. Long captures are drawn as means of buckets over a band from lowest to highest sample.
 

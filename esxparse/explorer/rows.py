@@ -1,7 +1,7 @@
 """One counter of a recording as rows of time, name and value, without the rows that repeat others.
 
-What a VM waited is per vCPU, from the derived table `vm`: `%RDY` of a group adds up its worlds, so a VM with many
-vCPUs would lead every ranking. Name the table (`table="group_cpu"`) for the group's own number.
+Waiting times of a VM are per vCPU, from the derived table `vm`: `%RDY` of a group adds up its worlds, so a VM with many
+vCPUs would lead every ranking. Set the table (`table="group_cpu"`) for the group's own number.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _TOTAL: Final = "_Total"
 class Rows(NamedTuple):
     """The values of one counter.
 
-    frame: `time`, `instance`, `name`, `value`, and `weight` where a mean has to be weighted; there a sample of weight 0
-        whose number is 0, as a latency without a command, has no value
+    frame: `time`, `instance`, `name`, `value`, and `weight` if a mean needs weights; then a value of 0 with weight 0
+        becomes null, such as a latency without a command
     held: the counter
     unit: of the value
-    noun: what an instance is, in the plural
+    noun: the kind of instance, in the plural
     """
 
     frame: pl.LazyFrame
@@ -44,7 +44,7 @@ class Rows(NamedTuple):
 
     @property
     def weight(self) -> str | None:
-        """The column that weighs a mean, if any."""
+        """The column that weights a mean, if any."""
         return "weight" if "weight" in self.frame.collect_schema() else None
 
 
@@ -58,18 +58,18 @@ def rows(
     instance: str | None = None,
     raw: bool | None = None,
 ) -> Rows:
-    """The values of a counter, or of a column of a derived table.
+    """Return the values of a counter, or of a column of a derived table.
 
     `name`: any of its names. `table`: the table to look in. `vm`, `device`: name of one, or several. `instance`:
-    regular expression that an instance's name has; case does not matter. `raw`: all rows as the capture has them, not
-    those of VMs alone; where the table is named, unless it says otherwise.
+    regular expression for an instance's name; case does not matter. `raw`: all rows as the capture has them, not only
+    VMs; by default true if `table` is set.
 
     Raises EsxparseError: There is no such counter, table, VM, device or instance.
     """
     rec = as_recording(rec)
     found = find(rec, name, table)
     raw = table is not None if raw is None else raw
-    # Without a table `find` has done so.
+    # Without a table, `find` has already done this.
     if table is not None and not raw:
         found = of_vms(found, held(rec))
     frame = _values(rec, found, raw=raw)
@@ -103,7 +103,7 @@ def rows(
 
 
 def _values(rec: Recording, found: Held, *, raw: bool) -> pl.LazyFrame:
-    """The table's rows, of worlds and groups those of VMs unless the table was named."""
+    """Return the table's rows; of worlds and groups only VMs, unless `raw`."""
     if found.derived:
         weight = found.weight
         wanted = [one for one in (found.column, weight) if one and one not in lacking(rec, found.table)]
@@ -116,7 +116,7 @@ def _values(rec: Recording, found: Held, *, raw: bool) -> pl.LazyFrame:
 
 
 def _of(frame: pl.LazyFrame, found: Held, what: str, wanted: list[str]) -> pl.LazyFrame:
-    """The rows of these VMs or devices."""
+    """Return the rows of these VMs or devices."""
     column = about(found.table, what.lower())
     if not column:
         raise EsxparseError(f"{found.name} of {found.table} is not given by {what}; choose with instance=")
@@ -146,7 +146,7 @@ def _weight(found: Held, there: Sequence[str]) -> pl.Expr | None:
     by = found.weight
     if by is None or by not in there:
         return None
-    # Those that passed are not all of which a share was dropped.
+    # Passed packets are not the base of the dropped share: offered packets are.
     weight = offered(by, found.column) if found.column in _DROPPED else pl.col(by)
     return weight.cast(pl.Float64)
 
@@ -162,13 +162,13 @@ def top(
     device: str | Sequence[str] | None = None,
     instance: str | None = None,
 ) -> pl.DataFrame:
-    """The instances whose counter is highest.
+    """Return the instances with the highest values of a counter.
 
     `name`: the counter, by any of its names. `n`: most rows. `order`: mean, p95, max or variability. `table`, `vm`,
     `device`, `instance`: as for `rows`.
 
-    Of worlds and groups those of VMs are ranked, and what a VM waited is per vCPU; with `table` all rows are, as the
-    capture has them. Rows that add up others (a VM's row among its disks) stay out. Average latencies are
+    Of worlds and groups only VMs are ranked, and waiting times of a VM are per vCPU; with `table` all rows are ranked,
+    as the capture has them. Rows that add up others (a VM's row among its disks) stay out. Average latencies are
     weighted by commands.
 
     Returns a table with `name`, `mean`, `p95`, `max` (in `unit`), `variability` (standard deviation / mean), `samples`,

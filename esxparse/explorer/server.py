@@ -1,6 +1,6 @@
-"""What a Jupyter server is asked before a file is opened: is it one of ours?
+"""An endpoint of a Jupyter server, called before a file is opened: can esxparse read it?
 
-The extension of JupyterLab (`labextension/`) asks it. A file is told by its beginning, and nothing of it is sent.
+The extension of JupyterLab (`labextension/`) calls it. The beginning of the file decides, and no content is sent.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 def kind(path: Path) -> Literal["recording", "study"] | None:
-    """What a file is to us: a recording, a study, or nothing that we read."""
-    # polars, and whatever else reads: not when the server starts.
+    """Return the kind of a file: a recording, a study, or None if esxparse does not read it."""
+    # Imports polars and the readers: not when the server starts.
     from esxparse.formats.registry import recognised  # noqa: PLC0415
     from esxparse.studies.study_file import SUFFIX, is_manifest  # noqa: PLC0415
 
@@ -46,12 +46,12 @@ class Kind(APIHandler):
     @web.authenticated
     @authorized
     async def get(self) -> None:
-        """Answers for a file that the contents API shows: inside the server's root, and not hidden."""
+        """Answer for a file that the contents API shows: inside the server's root, and not hidden."""
         path, manager = self.get_query_argument("path"), self.contents_manager
         found = None
         if isinstance(manager, FileManagerMixin):
             hidden = not manager.allow_hidden and await ensure_async(manager.is_hidden(path))  # type: ignore[no-untyped-call]
-            # Raises 404 for what is outside the root.
+            # Raises 404 for paths outside the root.
             place = Path(manager._get_os_path(path))  # type: ignore[no-untyped-call]  # noqa: SLF001
             found = None if hidden else await asyncio.to_thread(kind, place)
         self.finish({"kind": found})

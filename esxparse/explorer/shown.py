@@ -17,13 +17,13 @@ _ROWS: Final = 8
 
 
 def shown(name: str, frame: pl.LazyFrame) -> pl.LazyFrame:
-    """The table of that name, which a notebook shows as rows instead of a query plan."""
+    """Return the table of that name, which a notebook shows as rows instead of a query plan."""
     return shown_as(frame, partial(page, name))
 
 
 def page(name: str, frame: pl.LazyFrame) -> str:
-    """The first rows; above them the columns, what the screen calls them, and their units."""
-    # The idle loops of physical CPUs are the first worlds of a capture, and the last that somebody asks for.
+    """Return the first rows, with the columns, their names on the screen and their units above them."""
+    # The idle loops of physical CPUs are the first worlds of a capture, and the least interesting.
     head, of = _of_vcpus(frame) if name == "vcpu" else None, " of vCPUs"
     if head is None or head.is_empty():
         head, of = frame.head(_ROWS).collect(), ""
@@ -41,7 +41,7 @@ def page(name: str, frame: pl.LazyFrame) -> str:
 
 
 def _of_vcpus(frame: pl.LazyFrame) -> pl.DataFrame | None:
-    """The first rows of vCPUs; None if the table does not tell worlds apart."""
+    """Return the first rows of vCPUs; None if the table does not identify worlds."""
     if not {"group_id", "group", "world"} <= set(frame.collect_schema().names()):
         return None
     return only_kinds(frame, "vcpu").drop("kind").head(_ROWS).collect()

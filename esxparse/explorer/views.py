@@ -1,4 +1,4 @@
-"""Views of the explorer as plain values: what they may hold, the presets, and the page of an object."""
+"""Views of the explorer as plain values: their checks, the presets, and the page of an object."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _VIEW: Final = ("panels", "range", "notes", "smooth", "normalise", "difference",
 
 
 def check(align: str, view: dict[str, Any]) -> None:
-    """Raises EsxparseError: `align` or a key of the view is unknown."""
+    """Check a view.
+
+    Raises EsxparseError: `align` or a key of the view is unknown.
+    """
     check_known("align", align, get_args(Align))
     for key in view:
         if key not in _VIEW:
@@ -25,7 +28,7 @@ def check(align: str, view: dict[str, Any]) -> None:
 
 
 def plain(rec: Recording, view: dict[str, Any]) -> dict[str, Any]:
-    """The view as the page has it: the table of each panel is named, and times are milliseconds."""
+    """Return the view as the page has it: each panel has its table, and times are milliseconds."""
     made = dict(view)
     if view.get("panels"):
         made["panels"] = [_named_panel(rec, one) for one in view["panels"]]
@@ -45,11 +48,11 @@ def _named_panel(rec: Recording, one: Any) -> dict[str, Any]:
 
 
 def of_object(objects: Objects, wanted: Mapping[str, str | None]) -> dict[str, Any]:
-    """The view on the page of an object; empty if none is asked for.
+    """Return the view on the page of an object; empty if no object is set.
 
     `wanted`: by kind ("vm", "device", "uplink") the name of the object.
 
-    Raises EsxparseError: More than one is asked for, or there is no such object.
+    Raises EsxparseError: More than one is set, or there is no such object.
     """
     named = {kind: name for kind, name in wanted.items() if name is not None}
     if not named:
@@ -61,7 +64,7 @@ def of_object(objects: Objects, wanted: Mapping[str, str | None]) -> dict[str, A
 
 
 def presets(rec: Recording) -> list[dict[str, Any]]:
-    """The presets as far as the recording has their counters."""
+    """Return the presets, without the panels whose counters the recording does not have."""
     made = []
     for one in toml.beside(__file__, "presets.toml")["preset"]:
         panels = [each for each in one["panels"] if has(rec, each)]
@@ -71,7 +74,7 @@ def presets(rec: Recording) -> list[dict[str, Any]]:
 
 
 def has(rec: Recording, one: dict[str, str]) -> bool:
-    """Whether the recording has the counter of a panel."""
+    """Return whether the recording has the counter of a panel."""
     if one["table"] not in (*rec, *rec.derived):
         return False
     try:

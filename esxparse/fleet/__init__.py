@@ -1,11 +1,11 @@
-"""Work on many items: here, in processes beside this one, or as tasks of a Dask cluster. The work is the same code.
+"""Work on many items: in this process, in processes beside it, or as tasks of a Dask cluster, with the same code.
 
     for done in fleet.run(work, items, on="dask://scheduler:8786"):
         done.place, done.result, done.why
 
-`work` is a function of a module, takes one item, and gives something small; both travel to the workers as pickles. What
-it raises is the item's own matter: the others go on. A worker that dies costs a repetition of what it had in hand, so
-`work` must be such that doing it twice is doing it once.
+`work` is a function of a module, takes one item, and returns something small; both travel to the workers as pickles. An
+error in `work` affects only its item: the others go on. If a worker dies, its items are repeated, so running `work`
+twice must have the same effect as running it once.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ __all__ = ["Crew", "Done", "in_order", "run"]
 T = TypeVar("T")
 
 _SCHEMES: Final = {"dask": "tcp", "tls": "tls"}
-"""What Dask calls them."""
+"""Dask's names of these schemes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Crew:
-    """Who does the work: processes on this machine, or a Dask cluster."""
+    """The workers: processes on this machine, or a Dask cluster."""
 
     jobs: int = 1
     """Items at a time on this machine; 1 is this process itself."""
@@ -47,14 +47,14 @@ class Crew:
 
     @property
     def elsewhere(self) -> bool:
-        """Whether the work is done in other processes."""
+        """Whether the work runs in other processes."""
         return self.on is not None or self.jobs > 1
 
 
 def run(work: Callable[[T], Any], items: Sequence[T], crew: Crew | None = None) -> Generator[Done]:
-    """What came of each item, in the order in which they end.
+    """Return the result for each item, in the order in which they end.
 
-    Ending the iteration cancels what has not begun.
+    Ending the iteration cancels items that have not begun.
 
     Raises:
         EsxparseError: The cluster cannot be reached, is lost, or has another version of esxparse.
@@ -74,7 +74,7 @@ def run(work: Callable[[T], Any], items: Sequence[T], crew: Crew | None = None) 
 
 
 def in_order(found: Generator[Done]) -> Generator[Done]:
-    """What came of items, in their own order, each as soon as those before it are there."""
+    """Yield the results in the order of the items, each as soon as the earlier ones have come."""
     waiting: dict[int, Done] = {}
     place = 0
     with closing(found):

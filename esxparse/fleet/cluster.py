@@ -1,4 +1,4 @@
-"""Work on many items as tasks of a Dask cluster: a few for each thread in flight, tried again where a worker dies."""
+"""Work on many items as tasks of a Dask cluster: a few for each thread in flight, tried again if a worker dies."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from esxparse.version import __version__
 
 _PATIENCE_S: Final = 10
 _ALONE: Final = 3
-"""How often in a row, that long apart, a cluster may be without workers: a nanny starts others in place of the dead."""
+"""How many times in a row a cluster may be without workers, at this interval: a nanny replaces dead ones."""
 _AHEAD: Final = 2
-"""Tasks in flight for each thread of the workers: one in work, and one to go on with."""
+"""Tasks in flight for each thread of the workers: one running, and one to follow."""
 
 
 def _client(address: str) -> Any:
@@ -26,14 +26,14 @@ def _client(address: str) -> Any:
         from distributed import Client  # noqa: PLC0415  an extra
     except ImportError:
         raise EsxparseError('a cluster needs dask and distributed: pip install "esxparse[fleet]"') from None
-    # That a scheduler is gone is said here, in one line; the client has a level of its own.
+    # We report a missing scheduler, in one line; the client has a level of its own.
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         _reached(address)
         return Client(address, timeout=_PATIENCE_S, set_as_default=False)  # type: ignore[no-untyped-call]
     except TypeError:
-        # What Dask raises where it has no certificates for `tls://`.
+        # Dask raises this without certificates for `tls://`.
         keys = "distributed.comm.tls.ca-file, client.cert and client.key"
         raise EsxparseError(f"{address} asks for certificates: name them in the settings of Dask ({keys})") from None
     except (OSError, ValueError, TimeoutError) as error:
@@ -41,30 +41,30 @@ def _client(address: str) -> Any:
 
 
 def _reached(address: str) -> None:
-    """Asks a scheduler who it is, once.
+    """Ask a scheduler for its identity, once.
 
-    The client's own patience has an end only where nobody listens: a port that takes the call and says nothing it
-    asks for ever.
+    The client's own patience ends only if nobody listens: it waits forever for a port that accepts the connection but
+    never answers.
     """
     from distributed import Security, rpc  # noqa: PLC0415
 
     async def asked() -> None:
-        # For `tls://` the certificates of Dask's settings.
+        # For `tls://`, the certificates in Dask's settings.
         known = Security().get_connection_args("client")  # type: ignore[no-untyped-call]
         async with rpc(address, timeout=_PATIENCE_S, connection_args=known) as scheduler:  # type: ignore[no-untyped-call]
             await asyncio.wait_for(scheduler.identity(), _PATIENCE_S)
 
-    # A notebook's own thread has a loop already.
+    # A notebook's own thread already has a loop.
     with ThreadPoolExecutor(1) as other:
         other.submit(asyncio.run, asked()).result()
 
 
 class BrokenError(Exception):
-    """An error of an item that is not its own, in one line: as itself it might not travel."""
+    """An error that is not the item's own, in one line: the original exception might not travel."""
 
 
 def _attempt(work: Callable[[Any], Any], place: int, item: Any) -> Done:
-    """Does the work; what is not the item's own error is raised, so that Dask tries again."""
+    """Do the work; raise errors that are not the item's own, so that Dask tries again."""
     try:
         done = own(work, place, item)
         pickle.dumps(done)
@@ -72,12 +72,12 @@ def _attempt(work: Callable[[Any], Any], place: int, item: Any) -> Done:
         why = said(error)
     else:
         return done
-    # Not where it was caught: the first error would travel along.
+    # Raised outside the handler: otherwise the first error would travel along.
     raise BrokenError(why)
 
 
 def _why(error: BaseException) -> str:
-    """Why an item has no result, in one line."""
+    """Return why an item has no result, in one line."""
     from distributed import KilledWorker  # noqa: PLC0415
 
     if isinstance(error, KilledWorker):
@@ -86,12 +86,12 @@ def _why(error: BaseException) -> str:
 
 
 def _named(work: Callable[[Any], Any]) -> str:
-    """A new task's key; what is before the dash is how Dask's panels call all tasks of this work."""
+    """Return a new task's key; Dask's panels show the part before the dash for all tasks of this work."""
     return f"{work.__module__.rpartition('.')[2]}.{work.__name__.strip('_')}-{uuid4().hex}"
 
 
 def _next(client: Any, flying: dict[Any, int], address: str) -> list[Any]:
-    """Futures that have ended, at least one; an error if no worker is left to end any."""
+    """Return futures that have ended, at least one; raise an error if no worker is left."""
     from distributed import wait  # noqa: PLC0415
 
     alone = 0
@@ -111,12 +111,12 @@ def _version() -> str:
 
 
 def _threads(client: Any, address: str) -> int:
-    """Threads of all workers, which have to have this version of esxparse, as the scheduler does."""
+    """Return the threads of all workers; workers and scheduler must have this version of esxparse."""
     there = client.ncores()
     if not there:
         raise EsxparseError(f"the Dask scheduler at {address} has no workers: start some with dask worker {address}")
     answers = client.run(_version, on_error="return")
-    # What cannot be loaded there comes back as the text of an error.
+    # An import error on a worker comes back as text.
     if any(ModuleNotFoundError.__name__ in repr(one) for one in answers.values()):
         raise EsxparseError(f"workers of {address} have no esxparse: start them where esxparse[fleet] is installed")
     other = {str(one) for one in answers.values()} - {__version__}
@@ -133,7 +133,7 @@ def _threads(client: Any, address: str) -> int:
 
 
 def run(work: Callable[[Any], Any], items: Sequence[Any], address: str, retries: int) -> Generator[Done]:
-    """What came of each item.
+    """Yield the result for each item.
 
     Raises:
         EsxparseError: The cluster cannot be reached, is lost, or has another version of esxparse.

@@ -1,4 +1,4 @@
-"""Work on many items in processes beside this one; one that is killed is replaced, and none outlives this one."""
+"""Work on many items in processes beside this one; a killed one is replaced, and none outlives this one."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 _GRACE_S: Final = 5
-"""For what an interrupted item clears away."""
+"""Time for an interrupted item to clean up."""
 
 
 def _begin(jobs: int, us: Connection) -> None:
-    """Before anything else is imported: a process of several takes its share of the processors."""
+    """Prepare a process before other imports: it takes its share of the processors."""
     os.environ.setdefault("POLARS_MAX_THREADS", str(max(1, (os.cpu_count() or 1) // jobs)))
-    # A terminal interrupts all of them: an idle one is not to break the pool while others clear away.
+    # A terminal interrupts all of them: an idle one must not break the pool while others clean up.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with, args=(us,), daemon=True).start()
 
 
 def _end_with(us: Connection) -> None:
-    """Interrupts this process when the one that began it closes its end of the pipe, or dies."""
+    """Interrupt this process when its parent closes its end of the pipe, or dies."""
     us.poll(None)
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(_GRACE_S)
@@ -46,9 +46,9 @@ def _interrupt(*_: object) -> None:
 
 @contextmanager
 def _terminated() -> Iterator[None]:
-    """SIGTERM first clears away as Ctrl-C does, then ends this process: at once, it would leave semaphores behind.
+    """Let SIGTERM clean up as Ctrl-C does, then end this process: ending at once would leave semaphores behind.
 
-    A second one ends it at once. Who has a handler of their own keeps it.
+    A second one ends it at once. A handler set by the caller stays.
     """
     if current_thread() is not main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
@@ -71,7 +71,7 @@ def _terminated() -> Iterator[None]:
 
 
 def _attempt(work: Callable[[Any], Any], place: int, item: Any) -> Done:
-    """Does the work; every error is an answer."""
+    """Do the work; return every error as an answer."""
     try:
         signal.signal(signal.SIGINT, _interrupt)
         return own(work, place, item)
@@ -82,7 +82,7 @@ def _attempt(work: Callable[[Any], Any], place: int, item: Any) -> Done:
 
 
 def _answer(future: Future[Done], place: int) -> Done:
-    """What came of an item; that it cannot travel is its own error, too."""
+    """Return the answer for an item; a result that cannot travel is its own error, too."""
     error = future.exception()
     if isinstance(error, BrokenProcessPool):
         raise error
@@ -90,7 +90,7 @@ def _answer(future: Future[Done], place: int) -> Done:
 
 
 def run(work: Callable[[Any], Any], items: Sequence[Any], jobs: int, retries: int) -> Generator[Done]:
-    """What came of each item, `jobs` at a time; an item whose process dies is tried `retries` times again."""
+    """Yield the result for each item, `jobs` at a time; an item whose process dies is retried `retries` times."""
     with _terminated():
         yield from _run(work, items, jobs, retries)
 
@@ -103,7 +103,7 @@ def _run(work: Callable[[Any], Any], items: Sequence[Any], jobs: int, retries: i
         context = get_context("spawn")
         theirs, ours = context.Pipe(duplex=False)
         pool = ProcessPoolExecutor(jobs, context, _begin, (jobs, theirs))
-        # No more than are in work: which of them died with a process is then known.
+        # Submit only as many as can run: it is then known which of them died with a process.
         at_once = 1 if any(died[place] for place in waiting) else jobs
         running: dict[Future[Done], int] = {}
         try:

@@ -1,4 +1,4 @@
-"""One item of many, and what came of it."""
+"""One item of many, and its result."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from esxparse.errors import EsxparseError
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What came of an item."""
+    """The result for an item."""
 
     place: int
-    """Which item, from 0."""
+    """The item's place, from 0."""
     result: Any = None
     why: str = ""
     """Why there is no result, in one line; empty if there is one."""
     own: bool = False
-    """Whether that is an error of the item's own, which names it."""
+    """Whether that is the item's own error, which already includes its name."""
 
     def why_of(self, name: str) -> str:
-        """Why there is no result of the item of this name."""
+        """Return why there is no result for the item of this name."""
         return self.why if self.own else f"{name}: {self.why}"
 
 
 def own(work: Callable[[Any], Any], place: int, item: Any) -> Done:
-    """Does the work; an error of the item's own is an answer, any other is raised."""
+    """Do the work; return an error of the item's own as an answer, raise any other."""
     try:
         return Done(place, work(item))
     except EsxparseError as error:
@@ -35,5 +35,5 @@ def own(work: Callable[[Any], Any], place: int, item: Any) -> Done:
 
 
 def said(error: BaseException) -> str:
-    """An error in one line."""
+    """Return an error in one line."""
     return " ".join(f"{type(error).__name__}: {error}".rstrip(": ").split())[:400]

@@ -1,4 +1,4 @@
-"""A capture into a lake: tables as Parquet by date and host, then the entry of the catalogue that makes them count."""
+"""Adding a capture to a lake: tables as Parquet by date and host, then the catalogue entry that makes them valid."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class Job:
     capture: str
     store: Store
     host: str | None = None
-    """Instead of what the capture says."""
+    """Overrides the host in the capture."""
     replace: bool = False
-    """Whether what is there of another host, or read with other options, is replaced."""
+    """Whether to replace a capture of another host, or read with other options."""
     opening: Mapping[str, Any] = field(default_factory=dict)
     """Options of `esxparse.open`, as text."""
     every: bool = True
-    """Whether all captures are added of a file that holds several with different columns."""
+    """Whether to add all captures of a file that holds several with different columns."""
 
 
 @dataclass(frozen=True)
@@ -56,21 +56,21 @@ class Added:
     tables: int
     rows: int
     bytes: int
-    """Of its Parquet files."""
+    """Size of its Parquet files."""
     source_bytes: int
-    """Of the capture, unpacked."""
+    """Size of the capture, unpacked."""
     skipped: bool
-    """It was there already."""
+    """Whether it was in the lake already."""
     next_segment: int | None = None
     """The number of the capture that follows in the file, if one does."""
 
 
 def add(job: Job) -> tuple[list[Added], list[str]]:
-    """Adds the captures of a file, and gives why some were not added; those that are there already stay as they are.
+    """Add the captures of a file; return the captures, and why some failed; existing captures stay as they are.
 
     Raises:
-        EsxparseError: None of them can be read or names a host, all are there as those of another host or read with
-            other options, or the lake cannot be written.
+        EsxparseError: All captures are unreadable or have no host, all are in the lake with another host or other
+            options, or the lake cannot be written.
     """
     asked = Opening.of(job.opening)
     source = local(resolve(job.capture, asked.member, timeout=asked.timeout, memory_limit=asked.memory_limit))
@@ -79,7 +79,7 @@ def add(job: Job) -> tuple[list[Added], list[str]]:
 
 
 def _add(job: Job, source: Source, whole: tuple[str, int], asked: Opening) -> Added:
-    """Adds one capture of a file, whose content has that SHA-256 and so many bytes."""
+    """Add one capture of a file; `whole` is the SHA-256 of the file's content and its size in bytes."""
     content, size = whole
     key = entries.id_of(content, asked.segment)
     options = {name: value for name, value in reading(asked).items() if name not in _NOT_READ}
@@ -111,7 +111,7 @@ def _add(job: Job, source: Source, whole: tuple[str, int], asked: Opening) -> Ad
 
 
 def _content(source: Source) -> tuple[str, int]:
-    """SHA-256 of the content, unpacked, and its bytes."""
+    """Return the SHA-256 of the content, unpacked, and its bytes."""
     digest, size = hashlib.sha256(), 0
     with source.open() as stream:
         while piece := stream.read(_PIECE):
@@ -121,7 +121,7 @@ def _content(source: Source) -> tuple[str, int]:
 
 
 def _holds(there: entries.Entry, job: Job, options: Mapping[str, str]) -> bool:
-    """Whether an entry is what was asked for; False where it has to be made again."""
+    """Return whether an entry already holds the job's capture; False if it has to be made again."""
     other_host = job.host is not None and job.host != there.host
     if (other_host or there.origin["options"] != options) and not job.replace:
         what = f"as of host {there.host}" if other_host else "read with other options"
@@ -130,9 +130,9 @@ def _holds(there: entries.Entry, job: Job, options: Mapping[str, str]) -> bool:
 
 
 def _stored(rec: Recording, part: Path, store: Store, key: str, host: str, origin: dict[str, Any]) -> entries.Entry:
-    """Puts the tables of a recording into the lake; gives the entry that names them.
+    """Put the tables of a recording into the lake; return the entry for them.
 
-    No other run ever writes a file of the same name: who takes away files that an entry named takes no one else's.
+    No other run ever writes a file of the same name, so removing the files of an entry never removes other files.
     """
     stem = f"{key}-{secrets.token_hex(8)}"
     tables: dict[str, Any] = {}
@@ -160,7 +160,7 @@ def _stored(rec: Recording, part: Path, store: Store, key: str, host: str, origi
             "columns": columns,
             "files": files,
         }
-    # Not before all of them are known to be such as a lake can hold.
+    # Only once the lake is known to be able to hold all of them.
     for path, piece in pieces.items():
         store.put(path, piece, replace=True)
     return entries.Entry(
@@ -178,10 +178,10 @@ def _stored(rec: Recording, part: Path, store: Store, key: str, host: str, origi
 
 
 def _dates(file: Path, table: str, rec: Recording, schema: Mapping[str, Any]) -> list[tuple[str, Path]]:
-    """The file of a table by date (UTC): itself, or parts of it where a capture goes past midnight."""
+    """Return the file of a table by date (UTC): itself, or parts of it if a capture goes past midnight."""
     frame = pl.scan_parquet(file, glob=False)
     start = rec.meta.get("start")
-    # Rows without a time are of the day the capture began.
+    # Rows without a time belong to the day the capture began.
     day = pl.col("time").dt.date() if "time" in schema else pl.lit(None, pl.Date)
     day = day.fill_null(pl.lit(start.date() if start else None, pl.Date))
     dates = sorted(frame.select(day.alias("date").unique()).collect()["date"].drop_nulls().to_list())
@@ -216,7 +216,7 @@ def _added(entry: entries.Entry, *, skipped: bool) -> Added:
 
 
 def found(paths: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Captures to add, and files that are not captures: of a directory the recordings in it and below."""
+    """Return captures to add, and files that are not captures; directories are searched with all below them."""
     captures: list[str] = []
     left_out: list[str] = []
     for path in paths:
@@ -235,6 +235,6 @@ def _is_recording(file: Path) -> bool:
     try:
         head = resolve(file).head
     except EsxparseError:
-        return True  # adding it tells what is wrong with it
-    # A .csv that nobody can read is a capture gone wrong, and no stranger.
+        return True  # adding it reports the mistake
+    # An unreadable .csv is a damaged capture rather than a foreign file.
     return recognising(head) is not None or ".csv" in file.suffixes

@@ -1,4 +1,4 @@
-"""Recordings to Parquet: each is written whole or not at all, and what was written is not written again."""
+"""Recordings to Parquet: each is written whole or not at all, and existing ones are not written again."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from esxparse.version import __version__
 from esxparse.whole import Scratch, claimed, sha256, short_name
 
 _DIGEST = 12
-"""Digits that tell shortened names apart."""
+"""Hexadecimal digits that distinguish shortened names."""
 
 _ROW_GROUP = 256 << 10
-"""Rows of a row group: of one instance, or of a few."""
+"""Rows of a row group: one instance, or a few."""
 
 
 def file_name(table: str) -> str:
-    """The file of a table; names that no file can have are shortened, with a digest of what is left out.
+    """Return the file name of a table; names that are too long are shortened, with a digest of the whole.
 
     >>> file_name("group_cpu"), len(file_name("x" * 300))
     ('group_cpu.parquet', 128)
@@ -56,7 +56,7 @@ def _about(format_name: str, table: str, column: str) -> dict[str, str]:
 
 
 def _schema(format_name: str, table: str, schema: Mapping[str, Any]) -> Any:
-    # Not every engine knows the text views that polars has.
+    # Not every engine knows polars' text views.
     plain = nanoarrow.c_schema(pl.Schema(schema))
     fields = [
         field.modify(format="U" if field.format == "vu" else None, metadata=_about(format_name, table, field.name))
@@ -66,7 +66,7 @@ def _schema(format_name: str, table: str, schema: Mapping[str, Any]) -> Any:
 
 
 def sink(frame: pl.LazyFrame, table: str, folder: Path, format_name: str) -> None:
-    """Writes a table, with units and names of its counters, into a directory."""
+    """Write a table, with units and names of its counters, into a directory."""
     schema = _schema(format_name, table, frame.collect_schema())
     file = folder / file_name(table)
     try:
@@ -85,14 +85,14 @@ def sink(frame: pl.LazyFrame, table: str, folder: Path, format_name: str) -> Non
 def write_tables(
     tables: Mapping[str, pl.LazyFrame], folder: Path, format_name: str, step: Callable[[int, int, str], None]
 ) -> None:
-    """Writes each table."""
+    """Write each table."""
     for done, (name, frame) in enumerate(tables.items()):
         step(done, len(tables), name)
         sink(frame, name, folder, format_name)
 
 
 def _by_instance(frame: pl.LazyFrame) -> pl.LazyFrame:
-    """The table with the rows of one instance together, where it has instances."""
+    """Return the table with the rows of one instance together, if it has instances."""
     keys = [key for key in ("instance", "time") if key in frame.collect_schema()]
     return frame.sort(keys, maintain_order=True) if "instance" in keys else frame
 
@@ -104,15 +104,15 @@ class Converted:
     folder: Path
     """Its directory: `esxparse.open` takes it."""
     source: str
-    """The file it was made of."""
+    """The file it was made from."""
     tables: int
     rows: int
     bytes: int
-    """Of its Parquet files."""
+    """Size of its Parquet files."""
     source_bytes: int | None
-    """Of the file it was made of."""
+    """Size of the file it was made from."""
     skipped: bool
-    """It was there already."""
+    """Whether it existed already."""
     next_segment: int | None = None
     """The number of the capture that follows in the file, if one does."""
     others: tuple[Converted, ...] = ()
@@ -130,18 +130,18 @@ def convert(
     progress: Callable[[int, int, str], None] | None = None,
     **opening: Unpack[Options],
 ) -> Converted:
-    """Writes a recording as Parquet files, one per table, into a directory of its own below `into`.
+    """Write a recording as Parquet files, one per table, into a directory of its own below `into`.
 
-    Memory does not grow with the capture. The directory appears when it is complete: what an interrupted run leaves is
-    never taken for a recording, and is cleared by the next run. A recording that is there already, of the same file,
-    read the same way by the same version, is left as it is.
+    Memory does not grow with the capture. The directory appears when it is complete: leftovers of an interrupted run
+    are never taken for a recording, and the next run removes them. An existing recording of the same file, read the
+    same way by the same version, is left as it is.
 
     A file may hold several captures with different columns. Each becomes a recording of its own: the second is
     `NAME-segment2`. With `segment` only that one is converted.
 
     Args:
-        capture: What `esxparse.open` takes.
-        into: The directory that holds the recordings; made where it is missing.
+        capture: A recording, as for `esxparse.open`.
+        into: The directory that holds the recordings; created if it is missing.
         name: Name of the recording's directory; by default the file's, without its ending.
         replace: Whether another recording of that name may be replaced.
         progress: Called before each table is written with (tables done, tables in all, name of the table).
@@ -169,7 +169,7 @@ def convert(
 def _placed(
     source: Source, lake: Path, name: str, asked: Opening, step: Callable[[int, int, str], None], *, replace: bool
 ) -> Converted:
-    """Writes one recording into a directory of that name."""
+    """Write one recording into a directory of that name."""
     if Path(name).name != name or name.startswith("."):
         msg = f"{name!r} is not a valid directory name in {lake}: use one without slashes or a leading dot"
         raise EsxparseError(msg)
@@ -187,7 +187,7 @@ def _placed(
     finally:
         if made:
             with suppress(OSError):
-                # Only where nothing came of it: a directory that holds something stays.
+                # Only if nothing was written: a directory with content stays.
                 lake.rmdir()
 
 
@@ -198,7 +198,7 @@ def _convert(
     with Scratch(_unfinished(target.name), target.parent) as scratch, ThreadPoolExecutor(1) as beside:
         running = beside.submit(_fingerprint, source)
         origin = {"name": source.name, "options": options}
-        # Only what is there already has to be compared with it before anything is written.
+        # Only an existing recording has to be compared before anything is written.
         if target.exists() and (there := _there(target, origin | running.result(), replace=replace)):
             return there
         part = scratch / "tables"
@@ -211,23 +211,23 @@ def _convert(
 
 
 def reading(asked: Opening) -> dict[str, str]:
-    """The options that decide what is read; how long a server is waited for, and where numbers are kept, do not."""
+    """Return the options that affect the content: not the timeout, nor whether numbers stay on disk."""
     return {option: str(value) for option, value in asked.texts().items() if option not in {"lazy", "timeout"}}
 
 
 def local(source: Source) -> Source:
-    """What can be read more than once: unpacked where it cannot."""
+    """Return a source that can be read more than once: unpacked if necessary."""
     return source if source.path or _file_of(source) else unpacked(source)
 
 
 def _file_of(source: Source) -> Path | None:
-    """The file as it lies on the disk; none if it is no local file."""
+    """Return the file as it lies on the disk; None if it is not a local file."""
     file = source.path or Path(source.where)
     return file if file.is_file() else None
 
 
 def _fingerprint(source: Source) -> dict[str, Any]:
-    """Bytes and SHA-256 of the file as it lies on the disk; both null if it is no local file."""
+    """Return bytes and SHA-256 of the file as it lies on the disk; both None if it is not a local file."""
     file = _file_of(source)
     if file is None:
         return {"bytes": None, "sha256": None}
@@ -235,7 +235,7 @@ def _fingerprint(source: Source) -> dict[str, Any]:
 
 
 def _there(target: Path, origin: dict[str, Any], *, replace: bool) -> Converted | None:
-    """The recording that is there already; None if there is none, or one that has to be made again."""
+    """Return the existing recording; None without one, or if it has to be made again."""
     if not target.exists():
         return None
     if not (target / manifest.NAME).is_file():
@@ -266,7 +266,7 @@ def _member(name: str) -> list[str]:
 def write_recording(
     source: Source, part: Path, asked: Opening, step: Callable[[int, int, str], None], aside: BinaryIO
 ) -> Recording:
-    """Writes the tables of a recording into `part`; `aside` is an empty temporary file, for numbers of large ones."""
+    """Write the tables of a recording into `part`; `aside` is an empty temporary file, for numbers of large ones."""
     rec = None
     if esxtop.recognise(source.head) and asked.format in {None, "esxtop"}:
         refuse_foreign(esxtop, asked, source.name)
@@ -312,7 +312,7 @@ def _seal(part: Path, rec: Recording, origin: dict[str, Any]) -> None:
 
 
 def _put(part: Path, target: Path) -> None:
-    """Puts a complete recording in its place; one that is there goes only when this one is complete."""
+    """Put a complete recording in its place; only then is an existing one removed."""
     if target.exists():
         target.rename(part.with_name("replaced"))
     part.rename(target)
@@ -334,5 +334,5 @@ def _described(target: Path, *, skipped: bool) -> Converted:
 
 
 def _unfinished(name: str) -> str:
-    """What the names of working directories for a recording begin with; those of killed runs are cleared by it."""
+    """Return the beginning of names of working directories for a recording, by which leftovers are found."""
     return f".{short_name(name)}.unfinished-"

@@ -1,4 +1,4 @@
-"""Derived tables across the captures of a lake: made of each capture when they are asked for; none is stored."""
+"""Derived tables across the captures of a lake: computed from each capture on request, never stored."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from esxparse.recording import Recording
 from esxparse.schema import TIME
 
 _READ: Final = re.compile(r'\b(?:from|join)\s+"?(\w+)')
-"""The tables that a query reads by name: `host` is also a column of each."""
+"""The names after FROM and JOIN in a query: `host` is also a column of each table."""
 
 
 def names(recs: Sequence[Recording], own: Collection[str]) -> tuple[str, ...]:
-    """The derived tables that some capture of a lake can give; a table of the lake (`own`) hides one of its name."""
+    """Return the derived tables that some capture of a lake can give; tables of the lake (`own`) take precedence."""
     there = {name for rec in recs for name in rec.derived}
     return tuple(name for name in TABLES if name in there and name not in own)
 
 
 def read_by(query: str) -> frozenset[str]:
-    """The derived tables that a query in SQL may read."""
+    """Return the derived tables that a query in SQL may read."""
     return frozenset(TABLES).intersection(_READ.findall(query.lower()))
 
 
 def table(recs: Sequence[Recording], name: str, since: datetime | None, until: datetime | None) -> pl.LazyFrame:
-    """A derived table with `date` and `host` as its last columns; columns that a capture cannot give are null."""
-    # Without a capture in the time that is asked for it is empty.
+    """Return a derived table with `date` and `host` as its last columns; columns missing from a capture are null."""
+    # Without a capture in the requested time it is empty.
     frames = [pl.LazyFrame(schema={"time": TIME, "instance": pl.String, "date": pl.Date, "host": pl.String})]
     for rec in recs:
         if name in rec.derived:
@@ -41,6 +41,6 @@ def table(recs: Sequence[Recording], name: str, since: datetime | None, until: d
 
 
 def between(rows: pl.LazyFrame, since: datetime | None, until: datetime | None) -> pl.LazyFrame:
-    """The rows from `since` to before `until`."""
+    """Return the rows from `since` to before `until`."""
     rows = rows.filter(pl.col("time") >= since) if since else rows
     return rows.filter(pl.col("time") < until) if until else rows

@@ -1,9 +1,9 @@
-"""The catalogue of a lake: one entry per capture, which makes its files count.
+"""The catalogue of a lake: one entry per capture, which makes its files valid.
 
-    catalogue/<id>.json    what `recording.json` of a converted recording has, and of each table its columns and files
+    catalogue/<id>.json    as `recording.json` of a converted recording, with the columns and files of each table
 
-The id is that of the capture's content, however it is packed or called: the same capture has the same entry. An entry
-is written last, in one step and only if there is none; readers take the files that entries name, and no others.
+The id depends on the capture's content, not on its packing or name: the same capture has the same entry. An entry
+is written last, in one step and only if it does not exist; readers take the files in entries, and no others.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ _TYPES: Final[Mapping[str, Any]] = {str(one): one for one in (*TYPES.values(), p
 
 
 def name_of(kind: pl.DataType, where: str) -> str:
-    """The name of a column's type in an entry."""
+    """Return the name of a column's type in an entry."""
     if str(kind) in _TYPES:
         return str(kind)
     raise EsxparseError(f"{where} is of type {kind}, which no lake holds: use esxparse convert for this recording")
 
 
 def id_of(sha256: str, segment: int | None) -> str:
-    """The id of a capture, by its content and, where a file holds several with columns of their own, its place."""
+    """Return the id of a capture, from its content and its place in a file with several captures."""
     return hashlib.sha256(f"{sha256}:{segment or 1}".encode()).hexdigest()[:_ID]
 
 
 def host_of(given: str | None, found: object, source: str) -> str:
-    """The host that a capture is of, which becomes a directory.
+    """Return the host of a capture, which becomes a directory.
 
     Raises:
-        EsxparseError: Nobody says it, or it cannot be one.
+        EsxparseError: The host is unknown, or cannot be a directory.
     """
     host = given or (str(found) if found else "")
     if not host:
@@ -74,7 +74,7 @@ class Entry:
     host: str
     format: str
     source: str
-    """The file it was read from, as its reader calls it."""
+    """The file it was read from, under its reader's name for it."""
     origin: Mapping[str, Any]
     """`name`, `sha256` and `bytes` of its content, `options` it was read with."""
     meta: Mapping[str, Any]
@@ -85,18 +85,18 @@ class Entry:
     notes: tuple[Note, ...] = ()
 
     def encoded(self) -> bytes:
-        """As it is written."""
+        """Return the entry as it is written."""
         content = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "notes"}
         return manifest.encoded(content, self.notes)
 
     @property
     def is_of_now(self) -> bool:
-        """Whether its tables hold what readers give now."""
+        """Whether its tables have the layout of the current readers."""
         return self.layout == manifest.LAYOUT
 
     @property
     def path(self) -> str:
-        """Of the entry itself."""
+        """Path of the entry itself."""
         return path_of(self.id)
 
     @property
@@ -105,28 +105,28 @@ class Entry:
         return self.meta.get("start"), self.meta.get("end")
 
     def files(self, table: str | None = None) -> Iterator[Mapping[str, Any]]:
-        """The files of a table, or of all: path, date, rows, bytes, sha256; the last is missing in early entries."""
+        """Yield the files of a table, or of all: path, date, rows, bytes, sha256; early entries have no sha256."""
         for name, one in self.tables.items():
             if table in {None, name}:
                 yield from one["files"]
 
     @property
     def paths(self) -> set[str]:
-        """Of all its files."""
+        """Paths of all its files."""
         return {one["path"] for one in self.files()}
 
     def schema(self, table: str) -> dict[str, Any]:
-        """The columns of a table."""
+        """Return the columns of a table."""
         return {name: _TYPES[kind] for name, kind in self.tables[table]["columns"].items()}
 
 
 def path_of(key: str) -> str:
-    """Where the entry of a capture is."""
+    """Return the path of the entry of a capture."""
     return f"{FOLDER}/{key}.json"
 
 
 def parsed(text: bytes, name: str) -> Entry:
-    """The entry that a file holds.
+    """Return the entry that a file holds.
 
     Raises:
         DamagedError: It is not an entry.
@@ -154,7 +154,7 @@ def parsed(text: bytes, name: str) -> Entry:
 
 
 def _foreign(entry: Entry, name: str) -> str | None:
-    """The first id, host, table or path that no capture added here has: a path may lead out of the lake."""
+    """Return the first id, host, table or path that `lake add` never writes: a path may lead out of the lake."""
     if entry.id != Path(name).stem:
         return str(entry.id)
     if not _HOST.fullmatch(entry.host):
@@ -171,18 +171,18 @@ def _foreign(entry: Entry, name: str) -> str | None:
 
 
 def find(store: Store, key: str) -> Entry | None:
-    """The entry of a capture; None if there is none."""
+    """Return the entry of a capture; None if it is not in the lake."""
     text = store.read(path_of(key))
     return None if text is None else parsed(text, store.names(path_of(key)))
 
 
 def listed(store: Store) -> list[str]:
-    """Paths of the entries there are; none if there is no lake."""
+    """Return the paths of all entries; empty if there is no lake."""
     return [one.path for one in store.files(f"{FOLDER}/") if _FILE.fullmatch(one.path)] if store.is_there() else []
 
 
 def is_lake(uri: str | os.PathLike[str]) -> bool:
-    """Whether a path or URL is a lake that has captures."""
+    """Return whether a path or URL is a lake that has captures."""
     try:
         return bool(listed(Store.of(uri)))
     except EsxparseError:
@@ -190,10 +190,10 @@ def is_lake(uri: str | os.PathLike[str]) -> bool:
 
 
 def chosen(ids: Iterable[str], key: str, uri: str) -> str:
-    """The id that begins so.
+    """Return the id that begins with a key.
 
     Raises:
-        EsxparseError: There is none, or several.
+        EsxparseError: There is no such id, or several.
     """
     found = [one for one in ids if one.startswith(key)]
     if len(found) == 1:
@@ -203,10 +203,10 @@ def chosen(ids: Iterable[str], key: str, uri: str) -> str:
 
 
 def load(store: Store) -> list[Entry]:
-    """All entries, by host and time.
+    """Return all entries, by host and time.
 
     Raises:
-        EsxparseError: There is no lake, or an entry that cannot be read: numbers without its capture would be wrong.
+        EsxparseError: There is no lake, or an unreadable entry: numbers without its capture would be wrong.
     """
     found, unreadable = look(store)
     for why in unreadable.values():
@@ -215,7 +215,7 @@ def load(store: Store) -> list[Entry]:
 
 
 def look(store: Store) -> tuple[list[Entry], dict[str, str]]:
-    """The entries that can be read, by host and time, and by id why others cannot.
+    """Return the readable entries, by host and time, and the reason for each unreadable one, by id.
 
     Raises:
         EsxparseError: There is no lake.
@@ -234,7 +234,7 @@ def look(store: Store) -> tuple[list[Entry], dict[str, str]]:
 
 
 def overlaps(entries: Iterable[Entry]) -> list[tuple[Entry, Entry]]:
-    """Captures of one host and format that cover time of an earlier one, each with that: samples count twice."""
+    """Return captures that overlap an earlier one of their host and format, with that one: samples count twice."""
     groups: dict[tuple[str, str], list[tuple[datetime, datetime, str, Entry]]] = {}
     for entry in entries:
         start, end = entry.span

@@ -1,6 +1,6 @@
-"""What diagnosis and checks say of the captures of a lake: said once, and kept beside the catalogue.
+"""Diagnosis and checks of the captures of a lake: made once, and kept beside the catalogue.
 
-judged/<id>.json    verdict, findings, symptoms and failed expectations, and the version that said it
+judged/<id>.json    verdict, findings, symptoms and failed expectations, and the version that judged
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Job:
 
 
 def _judge(job: _Job) -> Mapping[str, Any]:
-    """Diagnoses and checks a capture, and keeps what they say."""
+    """Diagnose and check a capture, and store the result."""
     rec = job.lake.recorded(job.entry)
     with job.lake.reading():
         quality = check(rec)
@@ -56,12 +56,12 @@ def _judge(job: _Job) -> Mapping[str, Any]:
 
 
 def _told(one: Expectation) -> dict[str, str]:
-    """An expectation that is not met: its table, what it means everywhere, and what is wrong here."""
+    """Return a failed expectation: its table, its meaning everywhere, and the mistake here."""
     return {"table": one.table, "means": one.means, "said": str(one).removesuffix(one.means).rstrip()}
 
 
 def said(lake: Lake) -> Iterator[tuple[Entry, Mapping[str, Any] | None]]:
-    """The captures, each with what was said of it; None if nothing was, or not of this reading by this version."""
+    """Yield the captures, each with its stored result; None without one, or from another reading or version."""
     texts = lake.store.read_all(judged(one.id) for one in lake.captures)
     for entry, text in zip(lake.captures, texts, strict=True):
         yield entry, _current(text, entry)
@@ -74,7 +74,7 @@ def _current(text: bytes | None, entry: Entry) -> Mapping[str, Any] | None:
         return None
     wanted = {"host": entry.host, "esxparse": __version__, "layout": entry.layout, "options": entry.origin["options"]}
     now = isinstance(found, dict) and wanted.items() <= found.items()
-    # What an earlier state of this version kept: without symptoms no levels of VMs, without titles no words for them.
+    # An earlier state of this version stored results without symptoms (no levels of VMs) or titles (no words for them).
     whole = now and "quality" in found and ("findings" in found) == ("symptoms" in found)
     whole = whole and all("title" in one for one in found.get("findings", ()))
     return found if whole else None
@@ -83,15 +83,15 @@ def _current(text: bytes | None, entry: Entry) -> Mapping[str, Any] | None:
 def judge(
     lake: Lake, crew: Crew | None = None, told: Callable[[Entry, Mapping[str, Any] | str], None] | None = None
 ) -> list[Mapping[str, Any]]:
-    """Diagnoses and checks every capture that this version has not judged yet; gives what was said of all.
+    """Diagnose and check every capture that this version has not judged yet; return the results of all.
 
     Args:
         lake: The captures.
-        crew: Who does it; this process unless told.
-        told: Called with each capture and what was said just now, or why nothing was.
+        crew: Who does it; by default this process.
+        told: Called with each capture and its new result, or the reason for a failure.
 
     Raises:
-        EsxparseError: The lake cannot be read, or the cluster is lost; what is judged is kept.
+        EsxparseError: The lake cannot be read, or the cluster is lost; finished results are kept.
     """
     known = list(said(lake))
     made = [one for _, one in known if one is not None]

@@ -1,11 +1,11 @@
-"""Files of a lake that stand for many small ones: the captures of a host and day, once more, in one file per table.
+"""Merged files of a lake: copies of the captures of a host and day, in one file per table.
 
     merged/table=vcpu/date=2026-11-19/host=esx-07.example/<writing>-<number>.parquet
-    merged/catalogue/<writing>.json     of each such file: path, bytes, SHA-256, and the files it stands for
+    merged/catalogue/<writing>.json     of each merged file: path, bytes, SHA-256, and the files it replaces
 
-The captures keep their own files. A question that asks for all the files for which a merged one stands takes it instead
-of them, any other does not. No two writings of a file have one name: a merged file of which a capture was taken out or
-replaced is never taken again.
+The captures keep their own files. A query for all the files that a merged one replaces reads it instead
+of them; other queries do not. Every writing has new names: a merged file of which a capture was removed or
+replaced is never read again.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _CATALOGUE: Final = re.compile(rf"{FOLDER}/catalogue/[0-9a-f]+\.json")
 
 @dataclass(frozen=True)
 class Merged:
-    """A file that stands for others."""
+    """A file that replaces others."""
 
     path: str
     of: tuple[str, ...]
-    """Paths of the others, in the order of their captures."""
+    """Paths of the replaced files, in the order of their captures."""
     bytes: int
     sha256: str
 
@@ -42,19 +42,19 @@ class Merged:
 
 
 def catalogue_of(writing: str) -> str:
-    """Where it is written what was merged at one time."""
+    """Return the path of the catalogue of one merge."""
     return f"{FOLDER}/catalogue/{writing}.json"
 
 
 def encoded(files: Iterable[Merged]) -> bytes:
-    """What was merged at one time, as it is written."""
+    """Return the merged files of one merge, as they are written."""
     return json.dumps([asdict(one) for one in files]).encode()
 
 
 def load(store: Store) -> dict[str, list[Merged]]:
-    """The merged files, by the path of what names them.
+    """Return the merged files, by the path of their catalogue.
 
-    One that cannot be read names none: the captures have files of their own.
+    An unreadable catalogue counts as empty: the captures have files of their own.
     """
     there = store.files(f"{FOLDER}/catalogue/") if store.is_there() else []
     paths = [one.path for one in there if _CATALOGUE.fullmatch(one.path)]
@@ -70,7 +70,7 @@ def _parsed(text: bytes | None) -> list[Merged]:
 
 
 def by_table(found: Mapping[str, Sequence[Merged]]) -> dict[str, list[Merged]]:
-    """Merged files by table, those that stand for the most files first."""
+    """Return merged files by table, starting with the files that replace the most."""
     tables: dict[str, list[Merged]] = {}
     for one in sorted((one for some in found.values() for one in some), key=lambda one: (-len(one.of), one.path)):
         tables.setdefault(one.table, []).append(one)
@@ -78,7 +78,7 @@ def by_table(found: Mapping[str, Sequence[Merged]]) -> dict[str, list[Merged]]:
 
 
 def instead(paths: Sequence[str], merged: Iterable[Merged]) -> list[str]:
-    """The paths, with merged files in place of all those that they stand for.
+    """Replace paths by merged files if all files of a merged one are among them.
 
     >>> one = Merged("m", ("a", "b"), 1, "")
     >>> instead(["x", "a", "b"], [one]), instead(["x", "a"], [one])

@@ -1,4 +1,4 @@
-"""Small captures of one host and day once more as one file per table: `esxparse lake compact --merge`."""
+"""Merge small captures of one host and day into one file per table: `esxparse lake compact --merge`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from esxparse.lakes.store import Store
 from esxparse.whole import Scratch, sha256
 
 _SMALL: Final = 32 << 20
-"""Bytes of a file: what is larger costs a question no more than a merged one."""
+"""Bytes of a file: a larger one is as quick to query as a merged one."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Day:
-    """What is merged at one time: the tables of one host and day."""
+    """One merge: the tables of one host and day."""
 
     lake: Lake
     parts: tuple[Part, ...]
@@ -43,7 +43,7 @@ class Day:
 
 
 def days(lake: Lake) -> list[Day]:
-    """The days of hosts with several small captures that are not merged yet, or not all of them."""
+    """Return the days of hosts with several small captures that are not merged yet, or not all of them."""
     parts: dict[tuple[PurePath, str], list[tuple[Entry, str, Mapping[str, Any]]]] = {}
     for entry in lake.captures:
         for table, one in entry.tables.items():
@@ -71,7 +71,7 @@ def _all(found: Iterable[Sequence[Merged]]) -> list[Merged]:
 
 
 def merge(day: Day) -> list[Merged]:
-    """Writes the files of a host and day, then what names them; before that they count for nothing."""
+    """Write the files of a host and day, then their catalogue; without it they have no effect."""
     store = day.lake.store
     writing = secrets.token_hex(8)
     made = []
@@ -89,7 +89,7 @@ def merge(day: Day) -> list[Merged]:
 
 
 def undo(store: Store) -> int:
-    """Takes all merged files away; gives their number."""
+    """Remove all merged files; return their number."""
     found = merged.load(store)
     store.remove(found)
     paths = [one.path for one in _all(found.values())]

@@ -45,7 +45,7 @@ _HIVE: Final = {"table": pl.String(), "date": pl.Date(), "host": pl.String()}
 
 
 def lake(uri: str | os.PathLike[str], **storage: str) -> Lake:
-    """Opens a lake: many captures as one dataset of Parquet files.
+    """Open a lake: many captures as one dataset of Parquet files.
 
     Args:
         uri: A directory, or a bucket and prefix of an object store, such as `s3://captures/2026`.
@@ -57,25 +57,25 @@ def lake(uri: str | os.PathLike[str], **storage: str) -> Lake:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Lake:
-    """The captures of a lake, or those of some hosts and some time.
+    """The captures of a lake, or of some hosts and some time.
 
-    `lake["vcpu"]` is the table `vcpu` of all captures, with `date` (UTC) and `host`. Columns that a capture lacks are
-    null. A query opens only the files of the hosts and dates it asks for, and reads only the columns it needs.
+    `lake["vcpu"]` is the table `vcpu` of all captures, with `date` (UTC) and `host`. Columns missing from a capture are
+    null. A query opens only the files of its hosts and dates, and reads only the columns it needs.
     """
 
     store: Store
     hosts: tuple[str, ...] = ()
-    """Those that are asked for; all where none is."""
+    """The chosen hosts; empty for all."""
     since: datetime | None = None
     until: datetime | None = None
     held: Sequence[Entry] | None = None
-    """The entries, where they are known already."""
+    """The entries, if they are known already."""
     stand_ins: Mapping[str, Sequence[Merged]] | None = None
-    """Merged files by table, where they are known already."""
+    """Merged files by table, if they are known already."""
 
     @cached_property
     def captures(self) -> tuple[Entry, ...]:
-        """The entries of the catalogue, by host and time, as they were when they were first asked for."""
+        """The entries of the catalogue, by host and time, as of the first access."""
         return tuple(one for one in self._all if self._has(one))
 
     @cached_property
@@ -100,7 +100,7 @@ class Lake:
         )
 
     def of(self, *hosts: str, since: str | datetime | None = None, until: str | datetime | None = None) -> Lake:
-        """Part of the lake: some hosts (all where none is named), captures and rows from `since` to before `until`.
+        """Return part of the lake: some hosts (by default all), captures and rows from `since` to before `until`.
 
         Raises:
             EsxparseError: A time cannot be read, or a host is not in the lake.
@@ -140,11 +140,11 @@ class Lake:
         return len(self.names)
 
     def __bool__(self) -> bool:
-        """Whether it has captures, which a lake that is still to be made has not."""
+        """Return whether it has captures; a lake that is still to be made has none."""
         return bool(self.captures if self.held is not None else entries.listed(self.store))
 
     def __getitem__(self, table: str) -> pl.LazyFrame:
-        """A table of the captures or a derived one (`lake["vm"]`), with `date` and `host` as its last columns.
+        """Return a table of the captures or a derived one (`lake["vm"]`), with `date` and `host` as its last columns.
 
         Raises:
             MissingTableError: No capture has it; the message lists the tables.
@@ -161,7 +161,7 @@ class Lake:
         return derived.between(frame, self.since, self.until) if "time" in frame.collect_schema() else frame
 
     def _alike(self, table: str) -> Iterator[tuple[list[str], dict[str, Any]]]:
-        """Files of a table, those with the same columns together."""
+        """Yield the files of a table, grouped by columns."""
         having = [one for one in self.captures if table in one.tables]
         columns = {one.id: json.dumps(one.tables[table]["columns"]) for one in having}
         for _, group in groupby(sorted(having, key=lambda one: columns[one.id]), key=lambda one: columns[one.id]):
@@ -169,11 +169,11 @@ class Lake:
             yield self._fewest(alike, table), alike[0].schema(table)
 
     def files(self, entry: Entry, table: str) -> list[str]:
-        """The files of a capture's table that may have rows of the time that is asked for."""
+        """Return the files of a capture's table that may have rows of the requested time."""
         return [self.store.names(path) for path in self._paths(entry, table)]
 
     def _fewest(self, captures: Iterable[Entry], table: str) -> list[str]:
-        """The files of a table of several captures, merged ones where there are such."""
+        """Return the files of a table of several captures, merged ones if possible."""
         paths = [path for one in captures for path in self._paths(one, table)]
         return [self.store.names(path) for path in merged.instead(paths, self._stand_ins.get(table, ()))]
 
@@ -183,7 +183,7 @@ class Lake:
         return [one["path"] for one in entry.files(table) if first <= one["date"] <= last]
 
     def scan(self, files: Sequence[str], schema: Mapping[str, Any], *, hive: bool = True) -> pl.LazyFrame:
-        """Files of these columns as one table, with `date` and `host` where `hive` is true."""
+        """Return files of these columns as one table, with `date` and `host` if `hive` is true."""
         if not files:
             return pl.LazyFrame(schema=dict(schema) | ({"date": pl.Date(), "host": pl.String()} if hive else {}))
         frame = pl.scan_parquet(
@@ -193,14 +193,14 @@ class Lake:
             hive_partitioning=hive,
             hive_schema=_HIVE if hive else None,
             storage_options=servers.polars_options(self.store.options) if is_url(self.store.uri) else None,
-            # Credentials come from where the store has them; polars would look for its own.
+            # The store provides the credentials; polars would look for its own.
             credential_provider=None,
         )
         return frame.drop("table") if hive else frame
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """While tables are read: a file that is missing or damaged is one error, which says what to do."""
+        """Turn a missing or damaged file into one error with advice, while tables are read."""
         try:
             yield
         except (pl.exceptions.PolarsError, OSError) as error:
@@ -243,16 +243,16 @@ class Lake:
         return pl.DataFrame(rows, schema=_CATALOGUE, orient="row")
 
     def capture(self, key: str) -> Entry:
-        """The entry whose id begins so.
+        """Return the entry with an id that begins with `key`.
 
         Raises:
-            EsxparseError: There is none, or several.
+            EsxparseError: There is no such id, or several.
         """
         by_id = {one.id: one for one in self.captures}
         return by_id[entries.chosen(by_id, key, self.store.uri)]
 
     def recording(self, key: str) -> Recording:
-        """One capture, as `ex.open` gives it; diagnosis, checks and metrics take it.
+        """Return one capture, as `ex.open` gives it; diagnosis, checks and metrics take it.
 
         Raises:
             EsxparseError: No id of a capture begins with these letters.
@@ -260,7 +260,7 @@ class Lake:
         return self.recorded(self.capture(key))
 
     def recorded(self, entry: Entry) -> Recording:
-        """The recording of an entry."""
+        """Return the recording of an entry."""
         prefix = "" if entry.format == "esxtop" else f"{entry.format}."
         tables = {
             name.removeprefix(prefix): self.scan(self.files(entry, name), entry.schema(name), hive=False)
@@ -269,9 +269,9 @@ class Lake:
         return Recording(entry.format, entry.source, tables, {**entry.meta, "host": entry.host}, entry.notes)
 
     def sql(self, query: str) -> pl.DataFrame:
-        """What a query in DuckDB's SQL gives; its tables are those of the lake, `catalogue`, and derived ones.
+        """Return the result of a query in DuckDB's SQL, over the lake's tables, `catalogue`, and derived tables.
 
-        Derived tables (`vm`, `device`) are made of every capture in the time that is asked for; name them after FROM or
+        Derived tables (`vm`, `device`) are computed from every capture in the requested time; write them after FROM or
         JOIN.
 
         Raises:
@@ -284,12 +284,12 @@ class Lake:
         # DuckDB repeats them in its errors.
         for url in _QUOTED_URL.findall(query):
             public(url)
-        # What no row of the time asked for is in is an empty table.
+        # A table without rows in the requested time is empty.
         whole = self.whole
-        # SQL does not tell capitals from small letters.
+        # SQL ignores case.
         words = set(re.findall(r"\w+(?:\.\w+)?", query.replace('"', "").lower()))
         with duckdb.connect(config=_DUCKDB) as base:
-            # Results go back through Arrow; the clock of the machine has no say in them.
+            # Results go back through Arrow; the machine's time zone must not matter.
             base.execute("SET TimeZone = 'UTC'")
             if "catalogue" in words:
                 base.register("catalogue", self.catalogue)
@@ -297,11 +297,11 @@ class Lake:
                 from obstore.fsspec import FsspecStore  # noqa: PLC0415
 
                 protocol: Any = self.store.uri.partition("://")[0]
-                # One that is kept would have the keys and the address of the environment of its time.
+                # A cached one would have the keys and the address of an earlier environment.
                 options = {**servers.client(self.store.uri, self.store.options), "skip_instance_cache": True}
                 base.register_filesystem(FsspecStore(protocol, **options))
             try:
-                # Not EXPLAIN: with ANALYZE it runs what it explains.
+                # Not EXPLAIN: with ANALYZE it runs the query.
                 if [one.type for one in base.extract_statements(query)] != [duckdb.StatementType.SELECT]:
                     raise EsxparseError("a lake is asked by one query, which reads and changes nothing: SELECT ...")
                 for table in (one for one in whole if one.lower() in words or sql.is_quoted(one, query)):
@@ -317,7 +317,7 @@ class Lake:
         return found
 
     def _wrong(self, error: Exception) -> EsxparseError:
-        """What DuckDB refuses, and what to do about it."""
+        """Return DuckDB's refusal as an error with advice."""
         if unknown := _UNKNOWN.search(str(error)):
             tables = ["catalogue", *(f'"{one}"' if "." in one else one for one in self.whole), *self.whole.derived]
             return MissingTableError(f"no table {unknown[1]!r}: {choose_from(unknown[1], tables)}")
@@ -329,8 +329,8 @@ class Lake:
         return EsxparseError(f"DuckDB: {what}")
 
     def _view(self, table: str, files: Iterable[str]) -> str:
-        """A view of a table, for DuckDB."""
-        # DuckDB takes each name for a pattern; one in brackets is the character itself.
+        """Return the SQL of a view of a table."""
+        # DuckDB takes each name for a pattern; a character in brackets is literal.
         given = ", ".join(sql.text(_PATTERN.sub(r"[\1]", one)) for one in files)
         types = "hive_types = {'table': VARCHAR, 'date': DATE, 'host': VARCHAR}"
         rows = f"read_parquet([{given}], hive_partitioning = true, {types}, union_by_name = true)"
@@ -349,20 +349,20 @@ class Lake:
         told: Callable[[str, Added | str], None] | None = None,
         **opening: Unpack[Options],
     ) -> list[Added]:
-        """Adds captures; those that are there already are left as they are, and what fails stops no other.
+        """Add captures; existing ones are left as they are, and a failure does not stop the others.
 
-        Of a file that holds several captures with different columns all are added, unless `segment` chooses one.
+        If a file holds several captures with different columns, all are added, unless `segment` chooses one.
 
         Args:
-            captures: What `esxparse.open` takes.
-            host: Instead of the host that the captures name.
-            replace: Whether one that is there as that of another host, or read with other options, is replaced.
-            crew: Who does it: `Crew(jobs=4)`, `Crew(on="dask://scheduler:8786")`; this process unless told.
-            told: Called with each file and what came of a capture in it, or why nothing did.
+            captures: Recordings, as for `esxparse.open`.
+            host: Overrides the host in the captures.
+            replace: Whether to replace an existing one of another host, or read with other options.
+            crew: Who does it: `Crew(jobs=4)`, `Crew(on="dask://scheduler:8786")`; by default this process.
+            told: Called with each file and the result for a capture in it, or the reason why it failed.
             opening: Options of `esxparse.open`.
 
         Raises:
-            EsxparseError: An option is wrong, or the cluster is lost; what is added stays.
+            EsxparseError: An option is wrong, or the cluster is lost; added captures stay.
         """
         if host is not None:
             entries.host_of(host, None, "the captures")

@@ -1,4 +1,4 @@
-"""The captures of a file one after the other, where several with different columns were glued together."""
+"""The captures of a file one after the other, if several with different columns were joined."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ T = TypeVar("T", bound=_Made)
 
 
 def wants_all(opening: Mapping[str, object]) -> bool:
-    """Whether options of `esxparse.open` leave it open which capture of a file is read."""
+    """Return whether options of `esxparse.open` do not choose one capture of a file."""
     return opening.get("segment") in {None, ""}
 
 
 def each(source: Source, asked: Opening, work: Callable[[Opening], T], *, every: bool) -> tuple[list[T], list[str]]:
-    """Works on the capture asked for, or on every one of the file; what came of them, and why some failed.
+    """Work on the requested capture, or on every one of the file; return the results, and why some failed.
 
     Raises:
         EsxparseError: All of them failed: the first error.
@@ -50,7 +50,7 @@ def each(source: Source, asked: Opening, work: Callable[[Opening], T], *, every:
 
 
 def _has(source: Source, asked: Opening, number: int) -> bool:
-    """Whether a file holds a capture of that number."""
+    """Return whether a file holds a capture of that number."""
     try:
         reader = recognising(source.head)
         takes = reader is not None and "segment" in reader.options and asked.format in {None, reader.name}

@@ -1,4 +1,4 @@
-"""Object stores on a network: how long to wait, which credentials to use, and what an error of theirs means."""
+"""Object stores on a network: waiting times, credentials, and the meaning of their errors."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from esxparse.locations import is_url, public
 
 RETRIES: Final = 3
 _LONGEST: Final = "1h"
-"""For one whole file: a slow line is not an error, but silence is."""
+"""Time limit for one whole file: a slow line is not an error, but silence is."""
 _MOST: Final = 300
-"""Characters of an error nobody knows."""
+"""Most characters of an unknown error."""
 _VENDORS: Final = {"s3": "AWS", "s3a": "AWS", "gs": "GOOGLE"}
 _DATA: Final = toml.beside(__file__)
 _WHOSE: Final = _DATA["vendors"]
@@ -33,12 +33,12 @@ _SERVER: Final = re.compile(r"(?i)https?://[!-~]+")
 
 
 def vendor(uri: str) -> str:
-    """Whose store it is, as the names of environment variables begin."""
+    """Return the prefix of the store's environment variables: AWS, GOOGLE or AZURE."""
     return _VENDORS.get(urlsplit(uri).scheme.lower(), "AZURE")
 
 
 def seconds(options: Mapping[str, str]) -> float:
-    """How long to wait for each answer.
+    """Return how long to wait for each answer.
 
     Raises:
         EsxparseError: The option `timeout` is not a number above 0.
@@ -54,7 +54,7 @@ def seconds(options: Mapping[str, str]) -> float:
 
 
 def need_credentials(uri: str, options: Mapping[str, str]) -> None:
-    """Refuses a store without credentials, for which a client would ask the metadata address of the cloud.
+    """Refuse a store without credentials, for which a client would ask the metadata address of the cloud.
 
     Raises:
         EsxparseError: Nobody configured any.
@@ -70,7 +70,7 @@ def need_credentials(uri: str, options: Mapping[str, str]) -> None:
 
 
 def need_address(uri: str, options: Mapping[str, str]) -> None:
-    """Refuses the address of a server that is not a URL, on which a client panics.
+    """Refuse a server address that is not a URL, on which a client panics.
 
     Raises:
         EsxparseError: The address is not a URL; the message does not repeat it.
@@ -78,14 +78,14 @@ def need_address(uri: str, options: Mapping[str, str]) -> None:
     prefix = f"{vendor(uri)}_"
     there = {name: value for name, value in os.environ.items() if name.startswith(prefix)} | dict(options)
     for name, value in there.items():
-        # Some names end so and are switches: AWS_USE_FIPS_ENDPOINT=true.
+        # Some names with this ending are switches: AWS_USE_FIPS_ENDPOINT=true.
         switch = value.lower() in {"", "true", "false"}
         if not switch and _ENDPOINT.search(name) and not _SERVER.fullmatch(value):
             raise EsxparseError(f"lake {public(uri)}: {name} is not the address of a server: write https://HOST:PORT")
 
 
 def client(uri: str, options: Mapping[str, str]) -> dict[str, Any]:
-    """Keyword arguments of an obstore store: its own options, those of its HTTP client, and when to give up."""
+    """Return keyword arguments of an obstore store: its own options, its HTTP client's, and time limits."""
     wait = timedelta(seconds=seconds(options))
     prefix = f"{vendor(uri)}_"
     settings = {
@@ -100,7 +100,7 @@ def client(uri: str, options: Mapping[str, str]) -> dict[str, Any]:
 
 
 def polars_options(options: Mapping[str, str]) -> dict[str, Any]:
-    """The same settings as polars takes them."""
+    """Return the same settings for polars."""
     wait = seconds(options)
     return {
         **options,
@@ -113,12 +113,12 @@ def polars_options(options: Mapping[str, str]) -> dict[str, Any]:
 
 
 def is_broken_connection(text: str) -> bool:
-    """Whether a request failed on its way and was not repeated: the server may have done the work all the same."""
+    """Return whether a request failed on its way and was not repeated: the server may still have done the work."""
     return "HTTP error" in text and not re.search(r"status code|after \d+ retries|BadScheme|imed ?[Oo]ut", text)
 
 
 def why(text: str) -> str | None:
-    """What an error of a store's client means and what to do, without the client's own words; None if unknown."""
+    """Return the meaning of a store client's error, with advice, in our words; None if unknown."""
     for code, meaning in _DATA["codes"].items():
         if code in text:
             return str(meaning)
@@ -133,12 +133,12 @@ def why(text: str) -> str | None:
 
 
 def network_error(uri: str, text: str) -> EsxparseError | None:
-    """The error of a store's client within that of another library, plainly; None if it is something else."""
+    """Return a store client's error inside another library's, in our words; None if it is something else."""
     meaning = why(text) if "Generic " in text and is_url(uri) else None
     return EsxparseError(f"lake {public(uri)}: {meaning}") if meaning else None
 
 
 def shortened(text: str) -> str:
-    """An unknown error in one line of bounded length."""
+    """Return an unknown error in one line of bounded length."""
     line = " ".join(text.split())
     return line if len(line) <= _MOST else f"{line[:_MOST]}..."

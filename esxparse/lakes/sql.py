@@ -9,7 +9,7 @@ _ODD: Final = re.compile(r"[^\w.]")
 
 
 def name(table: str) -> str:
-    """A table's name in quotes.
+    """Return a table's name in quotes.
 
     >>> print(name("odd table"))
     "odd table"
@@ -18,7 +18,7 @@ def name(table: str) -> str:
 
 
 def text(value: str) -> str:
-    """Text in quotes.
+    """Return text in quotes.
 
     >>> text("it's")
     "'it''s'"
@@ -27,5 +27,5 @@ def text(value: str) -> str:
 
 
 def is_quoted(table: str, query: str) -> bool:
-    """Whether a query names a table whose name has to be quoted."""
+    """Return whether a query uses a table whose name needs quotes."""
     return bool(_ODD.search(table)) and name(table).lower() in query.lower()

@@ -1,4 +1,4 @@
-"""Where the files of a lake are: a directory, or an object store (`s3://bucket/prefix`), by one interface."""
+"""The files of a lake, in a directory or an object store (`s3://bucket/prefix`), by one interface."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ T = TypeVar("T")
 
 _AT_ONCE: Final = 16
 _PAUSE_S: Final = 0.2
-"""Before a request whose connection broke is sent again."""
+"""Pause before a request is repeated after its connection broke."""
 _STORES: Final = frozenset({"s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss"})
 _NEARLY_URL: Final = re.compile(rf"(file|{'|'.join(_STORES)}):", re.IGNORECASE)
 _NOT_IN_URL: Final = re.compile(r"[#?]")
 _NOT_IN_KEYS: Final = re.compile(r"[#?%*[]|(?<=/)\.{1,2}(?=/|$)")
-"""Clients of object stores do not agree on what these stand for."""
+"""Clients of object stores disagree on the meaning of these characters."""
 _PARTITION: Final = re.compile(r"[^/\\=]+=[^/\\=]*(?=[/\\]|$)")
 _OF_SYSTEM: Final = re.compile(r"\(os error (\d+)\)")
 _TO_DO: Final = {
@@ -42,13 +42,13 @@ _TO_DO: Final = {
 
 
 def at_once(work: Callable[[A], T], items: Iterable[A]) -> list[T]:
-    """What `work` gives of each item, several at a time: for work that waits for a store."""
+    """Return the result of `work` for each item, several at a time: for work that waits for a store."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(work, items))
 
 
 def _is_no_directory(path: Path) -> bool | None:
-    """Whether something else is there; None if nothing is."""
+    """Return whether the path exists but is not a directory; None if nothing exists."""
     try:
         return not stat.S_ISDIR(path.stat().st_mode)
     except (OSError, ValueError):
@@ -56,7 +56,7 @@ def _is_no_directory(path: Path) -> bool | None:
 
 
 def why(error: BaseException) -> str:
-    """What went wrong in a store, in one line, and what to do where that is known."""
+    """Return an error of a store in one line, with advice if we have any."""
     text = str(error)
     if known := servers.why(text):
         return known
@@ -82,15 +82,15 @@ class Store:
 
     uri: str
     options: Mapping[str, str] = field(default_factory=dict)
-    """Of an object store, as obstore and polars take them (`aws_region`, `aws_endpoint_url`, `allow_http` ...);
-    those in the environment (AWS_REGION ...) hold without being named here."""
+    """Of an object store, as obstore and polars take them (`aws_region`, `aws_endpoint_url`, `allow_http` ...); options
+    in the environment (AWS_REGION ...) apply too."""
 
     @classmethod
     def of(cls, uri: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> Store:
-        """The store at a path or a URL.
+        """Return the store at a path or a URL.
 
         Raises:
-            EsxparseError: It names no place.
+            EsxparseError: It is not a possible place of a lake.
         """
         where = os.fspath(uri)
         scheme, _, rest = where.partition("://") if is_url(where) else ("", "", where)
@@ -130,7 +130,7 @@ class Store:
         return {"uri": self.uri, "options": dict(self.options)}
 
     def _do(self, work: Callable[[], T]) -> T:
-        """Does the work, again if the connection breaks: clients repeat no request that may have been done already."""
+        """Do the work, again if the connection breaks: clients never repeat a request that may have succeeded."""
         from obstore.exceptions import AlreadyExistsError, BaseError  # noqa: PLC0415
 
         for left in reversed(range(servers.RETRIES + 1)):
@@ -139,7 +139,7 @@ class Store:
             except (FileNotFoundError, AlreadyExistsError):
                 raise
             except BaseException as error:
-                # A panic of the library is not an Exception: it says so of options that it does not know.
+                # A panic of the library is not an Exception: it panics on options that it does not know.
                 panic = type(error).__name__ == "PanicException"
                 if not (panic or isinstance(error, (BaseError, OSError, ValueError))):
                     raise
@@ -150,35 +150,35 @@ class Store:
         raise AssertionError  # the last attempt returns or raises
 
     def names(self, path: str) -> str:
-        """What other programs call a file."""
+        """Return the full path or URL of a file, for other programs."""
         return f"{self.uri}/{path}"
 
     def is_there(self) -> bool:
-        """Whether anything may be there: a directory that is missing is not made by asking."""
+        """Return whether anything may be there; does not create a missing directory."""
         return bool(is_url(self.uri)) or _is_no_directory(Path(self.uri)) is False
 
     def files(self, under: str) -> list[File]:
-        """All files whose path begins with the directory `under`."""
+        """Return all files below the directory `under`."""
         found = self._do(lambda: [one for some in self._store.list(under or None) for one in some])
         return [File(one["path"], one["size"], one["last_modified"]) for one in found]
 
     def _of_file(self, work: Callable[[], T]) -> T | None:
-        """What the work gives; None if its file is not there."""
+        """Return the result of the work; None if its file does not exist."""
         try:
             return self._do(work)
         except FileNotFoundError:
             return None
 
     def read(self, path: str) -> bytes | None:
-        """The content of a file; None if there is no such file."""
+        """Return the content of a file; None if there is no such file."""
         return self._of_file(lambda: bytes(self._store.get(path).bytes()))
 
     def read_all(self, paths: Iterable[str]) -> list[bytes | None]:
-        """The contents of many files, several at a time."""
+        """Return the contents of many files, several at a time."""
         return at_once(self.read, paths)
 
     def put(self, path: str, content: bytes | Path, *, replace: bool = False) -> bool:
-        """Puts a file there, whole or not at all; False where there was one already, which stays unless `replace`."""
+        """Write a file, whole or not at all; return False if one existed, which stays unless `replace`."""
         from obstore.exceptions import AlreadyExistsError  # noqa: PLC0415
 
         mode = "overwrite" if replace else "create"
@@ -191,11 +191,11 @@ class Store:
         return True
 
     def size(self, path: str) -> int | None:
-        """Bytes of a file; None if there is none."""
+        """Return the bytes of a file; None if there is no such file."""
         return self._of_file(lambda: int(self._store.head(path)["size"]))
 
     def sha256(self, path: str) -> str | None:
-        """The fingerprint of a file; None if there is none."""
+        """Return the fingerprint of a file; None if there is no such file."""
 
         def digested() -> str:
             digest = hashlib.sha256()
@@ -206,5 +206,5 @@ class Store:
         return self._of_file(digested)
 
     def remove(self, paths: Iterable[str]) -> None:
-        """Removes files; those that are gone already are no error."""
+        """Remove files; missing ones are not an error."""
         at_once(lambda path: self._of_file(lambda: self._store.delete(path)), paths)

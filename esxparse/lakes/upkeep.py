@@ -1,4 +1,4 @@
-"""Upkeep of a lake: captures removed, files checked, and what killed writers have left taken away."""
+"""Upkeep of a lake: remove captures, check files, and remove leftovers of killed writers."""
 
 from __future__ import annotations
 
@@ -15,49 +15,49 @@ from esxparse.lakes.merged import Merged
 from esxparse.lakes.store import File, Store, at_once
 
 JUDGED: Final = "judged"
-"""Directory of what diagnosis and checks said of each capture."""
+"""Directory of the stored diagnosis and checks of each capture."""
 _OURS: Final = re.compile(
     rf"({merged.FOLDER}/)?table=.*/[0-9a-f]+-[0-9a-f]+\.parquet|({JUDGED}|{merged.FOLDER}/catalogue)/[0-9a-f]+\.json"
 )
 """Files of other people stay, wherever they are."""
 SAFE: Final = timedelta(days=1)
-"""Older than this, what no entry names is no longer being written."""
+"""A file older than this that is in no entry is no longer being written."""
 
 
 @dataclass(frozen=True)
 class State:
-    """What `verify` found."""
+    """The result of `verify`."""
 
     captures: int
     files: int
     bytes: int
     damaged: tuple[tuple[Entry, str], ...]
-    """Captures with files that are missing or damaged, and what is wrong."""
+    """Captures with missing or damaged files, and the reason."""
     unreadable: Mapping[str, str]
-    """Entries that cannot be read, by id, and why."""
+    """The reason for each unreadable entry, by id."""
     merged: Mapping[str, int]
-    """Merged files that questions take, and their bytes."""
+    """Merged files that queries read, and their bytes."""
     spoilt: tuple[str, ...]
-    """What is wrong with merged files."""
+    """Mistakes in merged files."""
     unsigned: int
-    """Files without a fingerprint: early versions wrote none."""
+    """Number of files without a fingerprint: early versions wrote none."""
     overlapping: tuple[tuple[Entry, Entry], ...]
     """Captures of one host that cover the same time."""
     left: tuple[File, ...]
-    """Files that no entry names: of writers that were killed, or are still at it."""
+    """Files that are in no entry: their writers were killed, or are still writing."""
 
 
 def verify(store: Store, *, content: bool = False) -> State:
-    """Compares the catalogue with the files there are.
+    """Compare the catalogue with the files.
 
     Args:
-        store: Where the lake is.
+        store: The lake's store.
         content: Whether to read each file and compare its fingerprint, not only its size.
 
     Raises:
         EsxparseError: There is no lake, or it cannot be read.
     """
-    # Files first: a capture that is added meanwhile has none that seem to belong to nobody.
+    # Files first: then a capture that is added meanwhile has no files that seem to belong to nobody.
     files = {one.path: one for one in store.files("") if _OURS.fullmatch(one.path)}
     found, unreadable = entries.look(store)
     named = {path for one in found for path in one.paths}
@@ -78,7 +78,7 @@ def verify(store: Store, *, content: bool = False) -> State:
         entry, file = one
         if (what := wrong(file)) is None:
             return None
-        # It may have been taken out or replaced meanwhile.
+        # The capture may have been removed or replaced meanwhile.
         now = entries.find(store, entry.id)
         return (entry, what) if now and now.tables == entry.tables else None
 
@@ -107,7 +107,7 @@ def verify(store: Store, *, content: bool = False) -> State:
 
 
 def _taken(found: Mapping[str, list[Merged]], named: set[str]) -> dict[str, list[Merged]]:
-    """The merged files that questions take: all that they stand for is there, and none stands for more."""
+    """Return the merged files that queries read: all replaced files are in entries, and no other one replaces more."""
     best: dict[str, tuple[int, str]] = {}
     for path, files in found.items():
         for one in files:
@@ -118,10 +118,10 @@ def _taken(found: Mapping[str, list[Merged]], named: set[str]) -> dict[str, list
 
 
 def _wrong(store: Store, file: Mapping[str, Any], size: int | None, *, content: bool) -> str | None:
-    """What is wrong with a file, which had this size when files were listed."""
+    """Return the mistake in a file, which had this size when files were listed."""
     path, wanted, digest = file["path"], file["bytes"], file.get("sha256")
     if size != wanted:
-        # It may have come since.
+        # The file may have appeared since.
         size = store.size(path)
     if size is None:
         return f"{path} is missing"
@@ -133,26 +133,26 @@ def _wrong(store: Store, file: Mapping[str, Any], size: int | None, *, content: 
 
 
 def _id_of(path: str) -> str:
-    """The capture that a file is of."""
+    """Return the id of the capture that a file belongs to."""
     return PurePath(path).stem.partition("-")[0]
 
 
 def judged(key: str) -> str:
-    """Where it is kept what diagnosis and checks said of a capture."""
+    """Return the path of the stored diagnosis and checks of a capture."""
     return f"{JUDGED}/{key}.json"
 
 
 def remove(store: Store, found: Iterable[Entry]) -> None:
-    """Takes captures out: first the entries, by which they no longer count, then their files."""
+    """Remove captures: first the entries, so that they no longer count, then their files."""
     gone = list(found)
     store.remove(one.path for one in gone)
     store.remove([path for one in gone for path in (*one.paths, judged(one.id))])
 
 
 def discard(store: Store, key: str) -> None:
-    """Takes out a capture whose entry cannot be read, with the files that were there before the entry.
+    """Remove a capture whose entry cannot be read, with the files that are older than the entry.
 
-    Later ones may be those of a writer that is about to replace it.
+    Later files may belong to a writer that is about to replace it.
     """
     written = {one.path: one.changed for one in store.files("")}
     entry = entries.path_of(key)
@@ -162,10 +162,10 @@ def discard(store: Store, key: str) -> None:
 
 
 def compact(store: Store, older: timedelta = SAFE) -> list[File]:
-    """Takes away files that no entry names and that were written longer ago than `older`; gives them."""
+    """Remove files that are in no entry and were written longer ago than `older`; return them."""
     now = datetime.now(UTC)
     left = [one for one in verify(store).left if now - one.changed >= older]
-    # What names merged files goes before them.
+    # Catalogues of merged files go first.
     store.remove(one.path for one in left if one.path.endswith(".json"))
     store.remove(one.path for one in left)
     return left

@@ -12,13 +12,13 @@ from esxparse.metrics import inventory, over_time
 from esxparse.recording import Recording
 
 BUSY: Final = 0.95
-"""The share of time in which a load is at most what planners take it for."""
+"""The share of time in which a load does not exceed the planner's number for it."""
 
 
 def series(
     rec: Recording, table: str, column: str, instance: str | None = None, *, highest: bool = False
 ) -> pl.LazyFrame:
-    """One column of a derived table over time: `time`, `value`.
+    """Return one column of a derived table over time: `time`, `value`.
 
     Without `instance` it is the sum over all, or the highest of them.
 
@@ -35,9 +35,9 @@ def series(
 
 
 def columns_of(rec: Recording) -> tuple[pl.LazyFrame, pl.LazyFrame, pl.LazyFrame]:
-    """What `metrics.consolidation.host_load` takes: groups, VMs, PCPUs.
+    """Return the tables for `metrics.consolidation.host_load`: groups, VMs, PCPUs.
 
-    Raises EsxparseError: The recording lacks one of them.
+    Raises EsxparseError: One of them is missing from the recording.
     """
     for name in ("group_cpu", "vcpu", "physical_cpu"):
         if name not in rec.tables:
@@ -46,7 +46,7 @@ def columns_of(rec: Recording) -> tuple[pl.LazyFrame, pl.LazyFrame, pl.LazyFrame
 
 
 def uplinks(rec: Recording) -> pl.LazyFrame | None:
-    """The physical NICs over time; None if the recording has no ports."""
+    """Return the physical NICs over time; None if the recording has no ports."""
     try:
         ports = of_recording.table(rec, "port")
     except MissingTableError:
@@ -57,7 +57,7 @@ def uplinks(rec: Recording) -> pl.LazyFrame | None:
 
 
 def busiest(rows: pl.LazyFrame) -> float:
-    """The value that is not exceeded in 95 % of the time, of what `series` gives.
+    """Return the value of `series` that is not exceeded in 95 % of the time.
 
     Raises EsxparseError: No sample has a number.
     """
@@ -65,7 +65,7 @@ def busiest(rows: pl.LazyFrame) -> float:
 
 
 def mean(rows: pl.LazyFrame) -> float:
-    """The mean over time of what `series` gives.
+    """Return the mean over time of a result of `series`.
 
     Raises EsxparseError: No sample has a number.
     """

@@ -3,7 +3,7 @@
     more VMs at the limit of CPU = (limit - CPU) / ((CPU - idle) / VMs)      from one measurement: a straight line
     CPU left in MHz              = (limit - CPU) / 100 x PCPUs x MHz
 
-Response and ready time do not grow in a straight line: how many more VMs they allow takes a measured curve, which a
+Response and ready time do not grow in a straight line: the number of VMs they allow needs a measured curve, which a
 study has (`metrics.consolidation.largest_loads`).
 """
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 _HERTZ: Final = 1e6
 _ROUNDING: Final = 1e-9
-"""Room for what a division leaves of a whole number."""
+"""Room for rounding errors of a division."""
 _LABEL: Final = "vms"
 _WORDS: Final = {"cpu": "CPU", "p95": "response time", "ready": "ready time"}
 
 
 def answer(known: Mapping[str, Any]) -> Answer:
-    """The results of one host.
+    """Return the results of one host.
 
     Raises EsxparseError: More CPU is in use without VMs than with them.
     """
@@ -54,7 +54,7 @@ def answer(known: Mapping[str, Any]) -> Answer:
 
 
 def _more(known: Mapping[str, Any], name: str) -> int | None:
-    """More VMs until a limit is reached; None if nothing is known."""
+    """Return how many more VMs fit until a limit is reached; None if nothing is known."""
     vms = int(known["vms"])
     if f"vms_at_{name}" in known:
         return int(known[f"vms_at_{name}"]) - vms
@@ -62,7 +62,7 @@ def _more(known: Mapping[str, Any], name: str) -> int | None:
         return None
     now, limit = known[name], known[f"{name}_limit"]
     if name != "cpu":
-        # One measurement does not say how it grows, only that the limit is passed.
+        # One measurement does not show how it grows, only that the limit is passed.
         return 0 if now >= limit else None
     idle = known["idle"]
     if idle >= now:
@@ -72,7 +72,7 @@ def _more(known: Mapping[str, Any], name: str) -> int | None:
 
 
 def _traffic(known: Mapping[str, Any]) -> dict[str, Any]:
-    """What the CPU that is left carries; empty if the CPU in use is not known."""
+    """Return the traffic that the remaining CPU can carry; empty if the CPU in use is not known."""
     if "cpu" not in known:
         return {}
     left = known["cpu_limit"] - known["cpu"]
@@ -113,7 +113,7 @@ def _notes(known: Mapping[str, Any], results: Mapping[str, Any]) -> tuple[str, .
 
 
 def measure(rec: Recording, _known: Mapping[str, Any]) -> Found:
-    """The present state of a host, from a capture.
+    """Return the present state of a host, from a capture.
 
     Raises EsxparseError: The capture has no VMs or no PCPUs.
     """
@@ -127,14 +127,14 @@ def measure(rec: Recording, _known: Mapping[str, Any]) -> Found:
     found["cpus"] = Known(float(load["pcpus"].max() or 0), origin)  # type: ignore[arg-type]
     if mhz := host.nominal_mhz(rec.tables):
         found["mhz"] = Known(mhz, origin)
-    # Without what limits withhold: more VMs do not change that.
+    # Without time that limits withhold: more VMs do not change it.
     worst = series(rec, "vm", "contention_pct", highest=True)
     found["ready"] = Known(busiest(worst), f"{origin}: p95 of the worst VM, limits left out")
     return Found({"": found})
 
 
 def measure_study(found: Study, known: Mapping[str, Any]) -> Found:
-    """The largest number of VMs within each limit, for each sweep of a study.
+    """Return the largest number of VMs within each limit, for each sweep of a study.
 
     Raises EsxparseError: The study has no label `vms`, or no single column of response times.
     """
@@ -159,7 +159,7 @@ def measure_study(found: Study, known: Mapping[str, Any]) -> Found:
         case = ", ".join(f"{row[label]}" for label in by)
         largest = row["largest_load"]
         if largest is None and row["first_beyond"] is not None:
-            # Even the fewest VMs measured were too many.
+            # Even the fewest VMs in the study were too many.
             largest = max(row["first_beyond"] - 1, 0.0)
         if largest is not None:
             origin = f"{found.path.name}: {row['tolerance']} at {row['limit']:g}, {row['status']}"
@@ -168,7 +168,7 @@ def measure_study(found: Study, known: Mapping[str, Any]) -> Found:
 
 
 def _percentile(found: Study, runs: pl.DataFrame, asked: Any) -> str | None:
-    """The column of response times, if the study has one."""
+    """Return the column of response times, if the study has one."""
     columns = [name for name in runs.columns if name.endswith("p95_ms") and runs[name].null_count() < len(runs)]
     if asked is not None:
         columns = [name for name in columns if name == asked]

@@ -1,4 +1,4 @@
-"""The planner of dense mode; the thresholds are those of `metrics.consolidation`."""
+"""The planner of dense mode, with the thresholds of `metrics.consolidation`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WRONG: Final = {
 
 
 def answer(known: Mapping[str, Any]) -> Answer:
-    """The results of one host."""
+    """Return the results of one host."""
     thresholds = {
         "enough_vms": known["vms"] >= known["pcpus"],
         "enough_vcpus": known["vcpus"] >= consolidation.VCPUS_PER_PCPU * known["pcpus"],
@@ -55,9 +55,9 @@ def answer(known: Mapping[str, Any]) -> Answer:
 
 
 def measure(rec: Recording, known: Mapping[str, Any]) -> Found:
-    """The thresholds over time and the network traffic, from a capture.
+    """Return the thresholds over time and the network traffic, from a capture.
 
-    Raises EsxparseError: The capture lacks VMs or PCPUs.
+    Raises EsxparseError: The capture has no VMs or PCPUs.
     """
     load = consolidation.host_load(*columns_of(rec))
     checks = consolidation.dense_mode(load, known["check"]).collect()
@@ -75,7 +75,7 @@ def measure(rec: Recording, known: Mapping[str, Any]) -> Found:
 
 
 def _network(rec: Recording) -> dict[str, Known]:
-    """Load of the uplinks; empty for what the capture lacks."""
+    """Return the load of the uplinks, without entries missing from the capture."""
     found = {}
     ports = uplinks(rec)
     if ports is not None:
@@ -89,7 +89,7 @@ def _network(rec: Recording) -> dict[str, Known]:
 
 
 def _spells(checks: pl.DataFrame) -> pl.DataFrame:
-    """The times in which all thresholds held: `from (UTC)`, `to (UTC)`, `minutes`; the last may go on."""
+    """Return the times in which all thresholds held: `from (UTC)`, `to (UTC)`, `minutes`; the last may go on."""
     starts = checks.filter(switched="on")["time"].to_list()
     ends = checks.filter(switched="off")["time"].to_list()
     if len(ends) < len(starts):

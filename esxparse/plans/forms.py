@@ -1,6 +1,6 @@
-"""What planners ask for and answer, as data: one TOML file each beside this module.
+"""Inputs and results of planners, as data: one TOML file each beside this module.
 
-From it come the options and the help of the command, the signature in Python, the errors and docs/planners.md.
+The command's options and help, the signature in Python, the errors and docs/planners.md are made from it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class Input:
     """Empty for a name or a choice."""
     least: float | None = None
     above: float | None = None
-    """The input has to be above this number."""
+    """The input must be above this number."""
     most: float | None = None
     whole: bool = False
     choices: tuple[str, ...] = ()
     name: bool = False
-    """Whether it names something in a recording: a VM, a device, a port."""
+    """Whether it is the name of an object in a recording: a VM, a device, a port."""
     optional: bool = False
     replaces: str = ""
     """The input that is not needed if this one is given."""
@@ -38,9 +38,9 @@ class Input:
     published: Mapping[str, float] | None = None
     """Documented values of several cases, used if the input is not given."""
     source: str = ""
-    """Of the constants and of the allowed range."""
+    """Source of the constants and of the allowed range."""
     needs: str = ""
-    """Why its range is what it is, or where to get the value."""
+    """The reason for its range, or where to get the value."""
 
     @property
     def is_number(self) -> bool:
@@ -83,12 +83,12 @@ class Form:
     results: Mapping[str, Result]
     sources: tuple[str, ...]
     recordings: str = ""
-    """What `--from` takes and gives; empty if the planner takes no recording."""
+    """Recordings for `--from`, and the inputs they give; empty if the planner takes no recording."""
 
 
 @cache
 def form(name: str) -> Form:
-    """The form of the planner of that name."""
+    """Return the form of the planner of that name."""
     found = toml.beside(__file__, f"{name.replace('-', '_')}.toml")
     inputs = {key: Input(**one | {"choices": tuple(one.get("choices", ()))}) for key, one in found["inputs"].items()}
     return Form(

@@ -1,4 +1,4 @@
-"""The page of the documentation on what planners ask for and answer: docs/planners.md."""
+"""The documentation page on inputs and results of planners: docs/planners.md."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ constant is optional.
 
 
 def page() -> str:
-    """The page as Markdown."""
+    """Return the page as Markdown."""
     return "\n".join([_HEAD, *(line for name in NAMES for line in _planner(form(name)))])
 
 
@@ -37,7 +37,7 @@ def _planner(one: Form) -> Iterator[str]:
 
 
 def _meaning(one: Input) -> str:
-    """What an input is, what takes its place, and the constants that hold without it."""
+    """Return the meaning of an input, its replacement, and its constants."""
     constants = ", ".join(f"{case} {value:.4g}" for case, value in (one.published or {}).items())
     parts = [
         one.meaning,

@@ -1,4 +1,4 @@
-"""The planner of network ports and their slots; line rates are those of `metrics.line_rate`.
+"""The planner of network ports and their slots, with the line rates of `metrics.line_rate`.
 
 usable bandwidth of a slot = lanes x GT/s x share of the encoding x payload / (payload + overhead of a packet)
 """
@@ -27,7 +27,7 @@ _LIMITS: Final = (
 
 
 def answer(known: Mapping[str, Any]) -> Answer:
-    """The results of one adapter in one slot."""
+    """Return the results of one adapter in one slot."""
     mtu, options, ports = int(known["mtu"]), int(known["tcp_options"]), known["ports"]
     data = line_rate.available_mbit_per_s(known["speed"], mtu, options)
     share = known["pci_payload"] / (known["pci_payload"] + known["pci_overhead"])

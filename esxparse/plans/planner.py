@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 _MOST_RANGES: Final = 2
-"""Ranged inputs of a case: the sensitivity table has 9 rows for two."""
+"""Most ranged inputs of a case: the sensitivity table has 9 rows for two."""
 Source = Recording | Study | str | os.PathLike[str]
 
 
@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a recording or a study gives: inputs by case, and tables to show."""
+    """The result from a recording or a study: inputs by case, and tables to show."""
 
     values: Mapping[str, Mapping[str, Known]]
     tables: Mapping[str, pl.DataFrame] = {}
@@ -78,8 +78,8 @@ class Planner:
             inputs: By name: a number, a range as `(0.10, 0.30)` or `"0.10..0.30"`, text, or a mapping of cases to such
                 values. None is the same as not given. `planner.form.inputs` has their units and meanings.
 
-        Raises EsxparseError: An input is unknown, missing or outside its range, or a recording does not give what is
-            asked for.
+        Raises EsxparseError: An input is unknown, missing or outside its range, or a recording does not have a
+        requested input.
         """
         entered = self._read(inputs)
         found = self._measured(recordings, entered)
@@ -112,7 +112,7 @@ class Planner:
     def _measured(
         self, recordings: Source | Mapping[str, Source] | None, entered: Mapping[str, Mapping[str, Value]]
     ) -> Found:
-        """What recordings give, by case."""
+        """Return the inputs and tables from recordings, by case."""
         if recordings is None:
             return Found({})
         sources = recordings if isinstance(recordings, Mapping) else {ALL: recordings}
@@ -128,9 +128,9 @@ class Planner:
         return Found(values, tables)
 
     def _found(self, source: Recording | Study, known: Mapping[str, Any]) -> Found:
-        """What one recording or study gives.
+        """Return the inputs and tables from one recording or study.
 
-        Raises EsxparseError: The planner takes none of its kind.
+        Raises EsxparseError: The planner takes nothing of its kind.
         """
         if isinstance(source, Study):
             if self.measure_study is None:
@@ -141,7 +141,7 @@ class Planner:
         return self.measure(source, known)
 
     def _points(self, values: Mapping[str, Known]) -> list[dict[str, Any]]:
-        """All combinations of the steps of ranged inputs.
+        """Return all combinations of the steps of ranged inputs.
 
         Raises EsxparseError: Too many inputs are ranges.
         """
@@ -154,7 +154,7 @@ class Planner:
         return [fixed | dict(zip(ranged, steps, strict=True)) for steps in product(*ranged.values())]
 
     def _compare(self, results: Mapping[str, Sequence[dict[str, Any]]]) -> None:
-        """Add what compares each case with the first, combination by combination."""
+        """Add results that compare each case with the first, combination by combination."""
         if self.beside is None or len(results) < 2:  # noqa: PLR2004  the first and another
             return
         first, *others = results.values()
@@ -163,7 +163,7 @@ class Planner:
                 row.update(self.beside(row, first[at] if len(first) == len(rows) else first[0]))
 
     def _sentence(self, answers: Sequence[Answer], merged: Mapping[str, Any]) -> str:
-        """The verdict of a case with its numbers; of ranged inputs, the different verdicts and the main results."""
+        """Return the verdict of a case with its numbers; for ranged inputs, the different verdicts and main results."""
         verdicts = [text for text in dict.fromkeys(one.verdict for one in answers) if text]
         because = answers[0].because
         if len(answers) > 1:
@@ -179,7 +179,7 @@ class Planner:
         points: Sequence[Mapping[str, Any]],
         results: Sequence[Mapping[str, Any]],
     ) -> list[dict[str, Any]]:
-        """The sensitivity table of a case: the ranged inputs, and the main results; none without ranges."""
+        """Return the sensitivity table of a case: the ranged inputs, and the main results; empty without ranges."""
         ranged = [name for name, one in values.items() if isinstance(one.value, Range)]
         if not ranged:
             return []
@@ -209,7 +209,7 @@ def _opened(source: Source) -> Recording | Study:
 
 
 def _merged(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Each result over all combinations: one value, the range of numbers, or the different texts."""
+    """Return each result over all combinations: one value, the range of numbers, or the different texts."""
     merged: dict[str, Any] = {}
     for name in rows[0]:
         values = list(dict.fromkeys(row[name] for row in rows))
@@ -221,7 +221,7 @@ def _merged(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _together(values: Sequence[Any]) -> Range | str:
-    """The range of numbers, or different values in words; combinations without a number are mentioned."""
+    """Return the range of numbers, or different values in words; combinations without a number are mentioned."""
     known = [value for value in values if value is not None]
     if any(isinstance(value, bool | str) for value in known):
         return " or ".join("none" if value is None else shown(value) for value in values)

@@ -1,4 +1,4 @@
-"""The planner of power policies; the formulas are those of `metrics.power_cost`."""
+"""The planner of power policies, with the formulas of `metrics.power_cost`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FROM_STUDY: Final = {"watts": "watts", "ready": "ready_pct", "costop": "costop_
 
 
 def answer(known: Mapping[str, Any]) -> Answer:
-    """The results of one policy."""
+    """Return the results of one policy."""
     hosts, watts, climate = known["hosts"], known["watts"], known["climate"]
     cost = power_cost.cost_per_year(hosts, watts, known["price"], climate)
     results: dict[str, Any] = {"kwh": power_cost.energy_kwh_per_year(hosts, watts, climate), "cost": cost}
@@ -35,7 +35,7 @@ def answer(known: Mapping[str, Any]) -> Answer:
 
 
 def _meets_targets(known: Mapping[str, Any]) -> bool | None:
-    """Whether ready time and co-stop meet the targets; None if nothing decides it."""
+    """Return whether ready time and co-stop meet the targets; None if this is unknown."""
     targets = {"ready": power_cost.READY_TARGET_PCT, "costop": power_cost.COSTOP_TARGET_PCT}
     met = {
         name: bool(pl.select(power_cost.meets(pl.lit(known[name]), target)).item())
@@ -48,7 +48,7 @@ def _meets_targets(known: Mapping[str, Any]) -> bool | None:
 
 
 def beside(case: Mapping[str, Any], first: Mapping[str, Any]) -> dict[str, Any]:
-    """What a policy saves against the first, and what its VMs wait longer."""
+    """Return the savings of a policy against the first, and the longer waits of its VMs."""
     saved = first["cost"] - case["cost"]
     results = {"saved": saved, "saved_pct": saved / first["cost"] * 100 if first["cost"] else None}
     if "ready_ms" in case and "ready_ms" in first:
@@ -57,9 +57,9 @@ def beside(case: Mapping[str, Any], first: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def measure(rec: Recording, _known: Mapping[str, Any]) -> Found:
-    """The mean watts of power readings: over time if they have times.
+    """Return the mean watts of power readings: over time if they have times.
 
-    Raises EsxparseError: It has no power readings, or those of several meters.
+    Raises EsxparseError: It has no power readings, or readings of several meters.
     """
     return Found({"": {"watts": _watts(rec)}})
 
@@ -92,7 +92,7 @@ def _watts(rec: Recording) -> Known:
 
 
 def measure_study(found: Study, _known: Mapping[str, Any]) -> Found:
-    """Watts and waits of each policy, the baseline first: the mean of its runs.
+    """Return watts and waits of each policy, the baseline first: the mean of its runs.
 
     Raises EsxparseError: The study has no label `policy`.
     """

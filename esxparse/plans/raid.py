@@ -21,12 +21,12 @@ BACK_END_WRITES: Final = {"0": 1, "1": 2, "10": 2, "5": 4, "6": 6}
 two parities."""
 FEWEST_DISKS: Final = {"0": 1, "1": 2, "10": 4, "5": 3, "6": 4}
 _PREFERRED: Final = (5, 9)
-"""Multiples of drives that the source prefers for RAID 5, as the vendor of its array does."""
+"""Multiples of drives that the source prefers for RAID 5, following the vendor of its array."""
 _LAW: Final = "This is for small random I/Os that miss every cache: caches and sequential writes do better."
 
 
 def iops_of(disks: float, disk_iops: float, level: str, read_pct: float) -> float:
-    """Give the I/Os per second that a group gives its hosts: disks x I/Os of a disk / back-end I/Os for each.
+    """Return the I/Os per second that a group gives its hosts: disks x I/Os of a disk / back-end I/Os for each.
 
     >>> round(iops_of(9, 3000, "5", 70)), iops_of(9, 3000, "5", 100)
     (14211, 27000.0)
@@ -35,14 +35,14 @@ def iops_of(disks: float, disk_iops: float, level: str, read_pct: float) -> floa
 
 
 def _back_end(level: str, read_pct: float) -> float:
-    """Back-end I/Os for each I/O of the hosts."""
+    """Return the back-end I/Os for each I/O of the hosts."""
     return read_pct / 100 + (1 - read_pct / 100) * BACK_END_WRITES[level]
 
 
 def answer(known: Mapping[str, Any]) -> Answer:
-    """The results of one group.
+    """Return the results of one group.
 
-    Raises EsxparseError: A group of this level does not have so few disks, or an odd number.
+    Raises EsxparseError: A group of this level needs more disks, or an even number.
     """
     disks, each, level, read = known["disks"], known["disk_iops"], known["level"], known["read"]
     if disks < FEWEST_DISKS[level] or (level == "10" and disks % 2):

@@ -1,4 +1,4 @@
-"""The planner of vSphere Replication: times, RPO and servers; the formulas are those of `metrics.replication`."""
+"""The planner of vSphere Replication: times, RPO and servers, with the formulas of `metrics.replication`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from esxparse.recording import Recording
 
 PER_SERVER: Final = 200
-"""Replications that one server handles (part 1 of the source), as the next three."""
+"""Replications that one server handles (part 1 of the source, like the next three limits)."""
 MOST_SERVERS: Final = 10
 MOST: Final = 2000
 SETTING_BEYOND: Final = 500
@@ -23,7 +23,7 @@ _SECONDS_PER_DAY: Final = 86_400
 
 
 def answer(known: Mapping[str, Any]) -> Answer:
-    """The results of one case."""
+    """Return the results of one case."""
     vms, rpo, compression = known["vms"], known["rpo"], known["compression"]
     size = known["size"] if "size" in known else known["size_mib"] * factor("mib", "mb")
     rate = known["rate"] / 8 * compression
@@ -67,7 +67,7 @@ def _notes(known: Mapping[str, Any], *, supported: bool) -> tuple[str, ...]:
 
 
 def measure(rec: Recording, known: Mapping[str, Any]) -> Found:
-    """The rate and the change of a day from a capture.
+    """Return the rate and the change of a day from a capture.
 
     Raises EsxparseError: The capture has no such table, port, VM or device.
     """

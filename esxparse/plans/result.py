@@ -16,7 +16,7 @@ from esxparse.recording import as_html, as_markdown
 from esxparse.sortable import table
 
 VERSION: Final = 1
-"""Of the JSON."""
+"""Version of the JSON."""
 
 Row = Sequence[str]
 
@@ -30,7 +30,7 @@ class Section(NamedTuple):
 
 
 def as_text(title: str, sections: Sequence[Section]) -> str:
-    """Sections for a terminal."""
+    """Return sections as text for a terminal."""
     lines = [title]
     for one in sections:
         rows = aligned.lines([one.heads, *one.rows])
@@ -39,7 +39,7 @@ def as_text(title: str, sections: Sequence[Section]) -> str:
 
 
 def markdown_of(title: str, sections: Sequence[Section]) -> str:
-    """Sections as Markdown."""
+    """Return sections as Markdown."""
     parts = [f"# {as_markdown(title)}"]
     for one in sections:
         parts.append(f"## {as_markdown(one.title)}")
@@ -51,7 +51,7 @@ def markdown_of(title: str, sections: Sequence[Section]) -> str:
 
 
 def html_of(title: str, sections: Sequence[Section]) -> str:
-    """Sections as a fragment of HTML."""
+    """Return sections as a fragment of HTML."""
     parts = [f"<h3>{as_html(title)}</h3>"]
     for one in sections:
         rows = [[as_html(cell) for cell in row] for row in one.rows]
@@ -61,11 +61,11 @@ def html_of(title: str, sections: Sequence[Section]) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """What a planner answers.
+    """The answer of a planner.
 
     `inputs`: by case and input, each with its origin. `results`: by case and result: a number, a `Range` over all
     combinations of ranged inputs, text, true or false, or None. `verdicts`: a sentence for each case. `sensitivity`:
-    one row for each combination of ranged inputs. `tables`: what recordings showed beside the inputs.
+    one row for each combination of ranged inputs. `tables`: tables from recordings, beside the inputs.
     """
 
     form: Form
@@ -77,7 +77,7 @@ class Plan:
     notes: Sequence[str] = ()
 
     def frame(self) -> pl.DataFrame:
-        """The results as a table: `case`, `result`, `low`, `high` (f64, null for text), `text`, `unit`, `meaning`."""
+        """Return the results: `case`, `result`, `low`, `high` (f64, null for text), `text`, `unit`, `meaning`."""
         rows = [
             (case, name, *_ends(value), shown(value), self.form.results[name].unit, self.form.results[name].meaning)
             for case, found in self.results.items()
@@ -88,7 +88,7 @@ class Plan:
         return pl.DataFrame(rows, schema=dict(zip(heads, kinds, strict=True)), orient="row")
 
     def sections(self) -> list[Section]:
-        """What every form shows below the title."""
+        """Return the sections below the title, for every form of output."""
         return [one for one in self._all_sections() if one.rows]
 
     def _all_sections(self) -> Iterator[Section]:
@@ -113,7 +113,7 @@ class Plan:
         return rows
 
     def _input_rows(self, cases: Sequence[str]) -> Iterator[Row]:
-        """A row for an input that is the same in all cases, else one for each case."""
+        """Yield a row for an input that is the same in all cases, else one for each case."""
         for name, one in self.form.inputs.items():
             found = {case: self.inputs[case][name] for case in cases if name in self.inputs[case]}
             if len(set(found.values())) == 1 and len(found) == len(cases):
@@ -123,15 +123,15 @@ class Plan:
                 yield label, shown(known.value), one.unit, known.origin, one.meaning
 
     def text(self) -> str:
-        """Everything for a terminal."""
+        """Return everything as text for a terminal."""
         return as_text(self.form.title, self.sections())
 
     def markdown(self) -> str:
-        """Everything as Markdown."""
+        """Return everything as Markdown."""
         return markdown_of(self.form.title, self.sections())
 
     def as_dict(self) -> dict[str, Any]:
-        """As in the JSON."""
+        """Return everything as in the JSON."""
         return {
             "version": VERSION,
             "planner": self.form.name,
@@ -159,7 +159,7 @@ class Plan:
         }
 
     def json(self) -> str:
-        """Everything as JSON; a range has `low` and `high` in place of `value`."""
+        """Return everything as JSON; a range has `low` and `high` in place of `value`."""
         return json.dumps(self.as_dict(), ensure_ascii=False, indent=2, allow_nan=False, default=str)
 
     def __repr__(self) -> str:
@@ -170,7 +170,7 @@ class Plan:
 
 
 def _ends(value: Any) -> tuple[float | None, float | None]:
-    """Lowest and highest value of a number."""
+    """Return the lowest and highest value of a number."""
     if isinstance(value, Range):
         return value.low, value.high
     number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -1,4 +1,4 @@
-"""Inputs as people give them: numbers, ranges, names, each for all cases or for one."""
+"""Inputs as people write them: numbers, ranges, names, each for all cases or for one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from esxparse.plans.forms import Form, Input
 from esxparse.recording import figure
 
 ALL: Final = ""
-"""The case of an input that holds for all cases."""
+"""The case of an input that applies to all cases."""
 _CASE: Final = re.compile(r"([^=]+)=(.*)", re.DOTALL)
 _WHOLE_FROM: Final = 1000
 """Numbers from here on are shown without decimals."""
@@ -24,13 +24,13 @@ _RANGE: Final = re.compile(r"(.+?)\s*\.\.\s*(.+)")
 
 @dataclass(frozen=True)
 class Range:
-    """A number that is known to lie between two."""
+    """A number that lies between two others."""
 
     low: float
     high: float
 
     def __str__(self) -> str:
-        """The range in words; one number if both ends look the same.
+        """Return the range in words; one number if both ends look the same.
 
         >>> str(Range(9680.0, 11169.0)), str(Range(26.08696, 26.08697))
         ('9,680 to 11,169', '26.1')
@@ -49,14 +49,14 @@ Value = float | str | Range
 
 @dataclass(frozen=True)
 class Known:
-    """The value of an input, and where it comes from."""
+    """The value of an input, and its origin."""
 
     value: Value
     origin: str
 
 
 def shown(value: object) -> str:
-    """A value as tables show it: empty for none, yes or no, a number with its digits.
+    """Return a value as tables show it: empty for None, yes or no, a number with its digits.
 
     >>> shown(None), shown(True), shown(102400), shown(112.625), shown(0.25), shown(3.787878)
     ('', 'yes', '102,400', '112.625', '0.25', '3.79')
@@ -73,14 +73,14 @@ def shown(value: object) -> str:
 
 
 def read(form: Form, name: str, raw: Any) -> dict[str, Value]:
-    """The values of an input by case.
+    """Return the values of an input by case.
 
     Args:
         form: Of the planner.
         name: Of the input.
         raw: A number, a pair, text such as `0.10..0.30` or `routed=440`, a list of such texts, or a mapping of cases.
 
-    Raises EsxparseError: It is not what the input takes.
+    Raises EsxparseError: The input does not allow it.
     """
     one = form.inputs[name]
     if isinstance(raw, Mapping):
@@ -101,9 +101,9 @@ def _for(case: str) -> str:
 
 
 def _value(form: Form, name: str, one: Input, raw: Any) -> Value:
-    """One value, checked.
+    """Return one value, checked.
 
-    Raises EsxparseError: It is not what the input takes.
+    Raises EsxparseError: The input does not allow it.
     """
     if one.choices:
         if str(raw) not in one.choices:
@@ -126,7 +126,7 @@ def _value(form: Form, name: str, one: Input, raw: Any) -> Value:
 
 
 def _limits(raw: Any) -> tuple[float, ...]:
-    """The number, or both ends of the range; NaN for what is neither."""
+    """Return the number, or both ends of the range; NaN for anything else."""
     parts: Sequence[Any] = (raw,)
     if isinstance(raw, str):
         between = _RANGE.fullmatch(raw.strip())
@@ -150,11 +150,11 @@ def _is_allowed(one: Input, number: float) -> bool:
 
 
 def cases_of(form: Form, entered: Mapping[str, Iterable[str]], measured: Iterable[str]) -> list[str]:
-    """The cases in their order: those of inputs and recordings, else the published ones of an input that is not given.
+    """Return the cases of inputs and recordings, else the published ones of an input that is not given.
 
-    Without any, it is the one that all inputs are of.
+    Without any there is one case, to which all inputs belong.
 
-    `entered`: the cases of each input. `measured`: those of recordings.
+    `entered`: the cases of each input. `measured`: the cases of recordings.
     """
     sides = [*entered.values(), measured]
     found = list(dict.fromkeys(case for side in sides for case in side if case != ALL))
@@ -170,15 +170,15 @@ def complete(
     entered: Mapping[str, Mapping[str, Value]],
     measured: Mapping[str, Mapping[str, Known]],
 ) -> dict[str, dict[str, Known]]:
-    """The values of every case: the user's, else those of recordings, else documented constants.
+    """Return the values of every case: the user's, else values from recordings, else documented constants.
 
     Args:
         form: Of the planner.
         cases: Their names.
         entered: The user's values by input and case.
-        measured: Those from recordings, by case and input.
+        measured: Values from recordings, by case and input.
 
-    Raises EsxparseError: Inputs are missing, all of which the message lists, or an input and its replacement are given.
+    Raises EsxparseError: Inputs are missing (the message lists all), or an input and its replacement are both given.
     """
     for name, one in form.inputs.items():
         if one.replaces and name in entered and one.replaces in entered:
@@ -202,7 +202,7 @@ def _case(
     entered: Mapping[str, Mapping[str, Value]],
     measured: Mapping[str, Mapping[str, Known]],
 ) -> dict[str, Known]:
-    """What is known of one case."""
+    """Return the known values of one case."""
     found: dict[str, Known] = {}
     replaced = {one.replaces for name, one in form.inputs.items() if one.replaces and name in entered}
     for name, one in form.inputs.items():
@@ -225,12 +225,12 @@ def _needed(form: Form, name: str) -> bool:
 
 
 def _has(form: Form, name: str, found: Mapping[str, Known]) -> bool:
-    """Whether an input or one that replaces it is there."""
+    """Return whether an input or its replacement is known."""
     return name in found or any(one.replaces == name and other in found for other, one in form.inputs.items())
 
 
 def _missing(form: Form, name: str, without: Sequence[str], cases: Sequence[str]) -> str:
-    """What to give, in words."""
+    """Return a missing input in words."""
     one = form.inputs[name]
     instead = "".join(f" (or {other}, {it.unit})" for other, it in form.inputs.items() if it.replaces == name)
     of = f" for {', '.join(without)}" if len(without) < len(cases) else ""

@@ -1,4 +1,4 @@
-"""The planner of remote access; the formulas are those of `metrics.remote`."""
+"""The planner of remote access, with the formulas of `metrics.remote`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PEAKS = "Mean rates were added up: bursts of several users may meet, and a sing
 
 
 def answer(known: Mapping[str, Any]) -> Answer:
-    """The results of one activity."""
+    """Return the results of one activity."""
     rate = known["rate"]
     usable = known["link"] * known["share"] / 100
     fitting = remote.connections(usable, rate)
@@ -32,7 +32,9 @@ def answer(known: Mapping[str, Any]) -> Answer:
 
 
 def measure(rec: Recording, _known: Mapping[str, Any]) -> Found:
-    """The mean rate of each activity, from results with times (`ex.open(path, time_column=..., value_column=...)`).
+    """Return the mean rate of each activity, from results with times.
+
+    Open them with `ex.open(path, time_column=..., value_column=...)`.
 
     Raises EsxparseError: The recording has no times, or other units than bytes or a rate.
     """

@@ -1,6 +1,6 @@
 """TOML: written by people, with limits, because strangers may send it (manifests, thresholds); and our own data.
 
-`esxparse.toml.checked` makes objects of a file, and says with file and line what is wrong with it.
+`esxparse.toml.checked` makes objects from a file, and reports mistakes with file and line.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ DEEPEST: Final = 32
 
 
 def parse(text: str) -> dict[str, Any]:
-    """The tables of a text.
+    """Return the tables of a text.
 
     Raises:
         TOMLDecodeError: It is not TOML, or is nested too deeply.
@@ -40,6 +40,6 @@ def parse(text: str) -> dict[str, Any]:
 
 @cache
 def beside(module: str, name: str = "") -> dict[str, Any]:
-    """The file beside a module of ours (`__file__`): of the same name, or of another."""
+    """Return the tables of the file beside a module of ours (`__file__`): of the same name, or of another."""
     path = Path(module).with_name(name) if name else Path(module).with_suffix(".toml")
     return tomllib.loads(path.read_text(encoding="utf-8"))

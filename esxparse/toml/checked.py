@@ -1,4 +1,4 @@
-"""TOML that people write, checked against dataclasses: each problem has its line and says what to write instead.
+"""TOML that people write, checked against dataclasses: each problem has its line and a correction.
 
 A dataclass or a TypedDict lists the keys of a table with their types. Beside plain types they may have
 
@@ -6,7 +6,7 @@ A dataclass or a TypedDict lists the keys of a table with their types. Beside pl
     Annotated[str, Key("if")]        another name in the file
     Annotated[float, Read(seconds)]  a function that takes value and key and makes the value, or raises EsxparseError
 
-An object may check itself: its method `mistakes` yields pairs of a place in it and what is wrong there.
+An object may check itself: its method `mistakes` yields pairs of a place and the mistake in it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from esxparse.toml.document import Document, Problems
 Made = TypeVar("Made")
 
 INT64: Final = range(-(1 << 63), 1 << 63)
-"""The whole numbers that a column holds."""
+"""The whole numbers that fit in a column."""
 Text = Annotated[str, msgspec.Meta(min_length=1)]
 Number = int | float
 """A number that stays whole if it is written so."""
@@ -49,19 +49,19 @@ _BARE: Final = re.compile(r"[\w.-]+")
 
 
 class Key(NamedTuple):
-    """What the file calls a field."""
+    """The name of a field in the file."""
 
     name: str
 
 
 class Read(NamedTuple):
-    """How a value of the file becomes that of a field."""
+    """The function that turns a value of the file into a field's."""
 
     function: Callable[[Any, str], Any]
 
 
 def _prose(value: Any, key: str) -> str:
-    """A text whose lines are broken anywhere."""
+    """Return a text with its lines joined."""
     if not isinstance(value, str) or not value:
         raise EsxparseError(f"{key} is {shown(value)}; write text")
     return " ".join(value.split())
@@ -71,7 +71,7 @@ Prose = Annotated[str, Read(_prose)]
 
 
 def read(file: Document | Path | Traversable, kind: type[Made]) -> Made:
-    """Make an object of a file.
+    """Make an object from a file.
 
     Raises EsxparseError: The file cannot be read, is not TOML, or something in it is wrong; the first problem.
     """
@@ -80,7 +80,7 @@ def read(file: Document | Path | Traversable, kind: type[Made]) -> Made:
 
 
 def checked(document: Document, kind: type[Made], tables: Mapping[str, Any], *place: str | int) -> Made:
-    """Make an object of the tables at a place of a file.
+    """Make an object from the tables at a place of a file.
 
     Raises EsxparseError: Something in it is wrong; the first problem.
     """
@@ -92,7 +92,7 @@ def checked(document: Document, kind: type[Made], tables: Mapping[str, Any], *pl
 
 
 def value_of(kind: Any, value: Any, problems: Problems, *place: str | int) -> Any:  # noqa: PLR0911  one for each kind
-    """A value of the file as a type wants it; None after adding what is wrong with it to the problems."""
+    """Return a value of the file as a type requires it; None after adding its mistakes to the problems."""
     origin, inner = get_origin(kind), get_args(kind)
     if read := next((one for one in inner[1:] if isinstance(one, Read)), None):
         try:
@@ -111,7 +111,7 @@ def value_of(kind: Any, value: Any, problems: Problems, *place: str | int) -> An
 
 
 def _table(kind: Any, value: Any, problems: Problems, *place: str | int) -> Any:
-    """A dataclass, or the table that a TypedDict describes; keys with problems are left out of it."""
+    """Return a dataclass, or the table that a TypedDict describes, without keys that have problems."""
     if not isinstance(value, dict):
         return _refuse(kind, value, problems, *place)
     before = len(problems)
@@ -138,7 +138,7 @@ def _table(kind: Any, value: Any, problems: Problems, *place: str | int) -> Any:
 
 @cache
 def _keys(kind: Any) -> tuple[dict[str, tuple[str, Any]], tuple[str, ...]]:
-    """Of each key in the file the field and its type; and the keys that must be there."""
+    """Return the field and the type of each key in the file, and the keys that are required."""
     types = {}
     for field, hint in get_type_hints(kind, include_extras=True).items():
         name = next((one.name for one in get_args(hint)[1:] if isinstance(one, Key)), field)
@@ -151,7 +151,7 @@ def _keys(kind: Any) -> tuple[dict[str, tuple[str, Any]], tuple[str, ...]]:
 
 
 def check_names(names: Iterable[str], known: Iterable[str], problems: Problems, *place: str | int) -> None:
-    """Add the keys of a table that nobody knows to the problems."""
+    """Add the unknown keys of a table to the problems."""
     there = sorted(known)
     for name in names:
         if name not in there:
@@ -159,7 +159,7 @@ def check_names(names: Iterable[str], known: Iterable[str], problems: Problems, 
 
 
 def choose(word: object, known: Iterable[str]) -> str:
-    """What to write instead of a word: `one of ...`, and the nearest.
+    """Return a correction for a word: `one of ...`, and the nearest.
 
     >>> choose("warmpup", ["warmup", "measure"])
     'one of warmup, measure (did you mean "warmup"?)'
@@ -169,7 +169,7 @@ def choose(word: object, known: Iterable[str]) -> str:
 
 
 def guess(word: object, known: Iterable[object]) -> str:
-    """The known name nearest to a word, as a question with a blank before it; empty if none is near.
+    """Return the known name nearest to a word, as a question with a blank before it; empty if none is near.
 
     >>> guess("warmpup", ["warmup", "measure"])
     ' (did you mean "warmup"?)'
@@ -179,7 +179,7 @@ def guess(word: object, known: Iterable[object]) -> str:
 
 
 def shown(value: Any) -> str:
-    r"""A value as the file has it, in one line, cut to a length that fits in a message.
+    r"""Return a value as the file has it, in one line, cut to a length that fits in a message.
 
     >>> print(shown(["a", True]), shown("one\nline"))
     ["a", true] "one\nline"
@@ -199,7 +199,7 @@ def _named(key: str) -> str:
 
 
 def _plain(kind: Any, value: Any, problems: Problems, *place: str | int) -> Any:
-    """A value without keys of its own."""
+    """Return a value without keys of its own."""
     if kind is Any:
         return value
     key = _named(next(one for one in reversed(place) if isinstance(one, str)))
@@ -214,7 +214,7 @@ def _plain(kind: Any, value: Any, problems: Problems, *place: str | int) -> Any:
 
 
 def _refuse(kind: Any, value: Any, problems: Problems, *place: str | int) -> None:
-    """Add to the problems that a value is not what a type wants."""
+    """Add a problem for a value that does not fit its type."""
     names = [_named(one) for one in place if isinstance(one, str)]
     header = f"[{'.'.join(names)}]"
     info = inspect.type_info(kind)
@@ -233,7 +233,7 @@ _TABLE: Final = "a table"
 
 
 def _wanted(info: inspect.Type) -> str:  # noqa: PLR0911  one for each type
-    """What to write for a type, in words."""
+    """Return the expected value for a type, in words."""
     match info:
         case inspect.Metadata():
             described = (info.extra_json_schema or {}).get("description")

@@ -1,4 +1,4 @@
-"""A TOML file that somebody wrote, the lines of its keys, and what is wrong with it."""
+"""A TOML file that somebody wrote, with the lines of its keys and its mistakes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _POSITION: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of documen
 
 
 class Problem(NamedTuple):
-    """What is wrong with a file, and in which line of it."""
+    """A mistake in a file, with its line."""
 
     message: str
     line: int
@@ -36,12 +36,12 @@ class Problems(list[Problem]):
         self.append(Problem(message, self.document.line(*place)))
 
     def first(self, more: str = "") -> EsxparseError:
-        """The first problem as an error, with file and line, and `more` behind it."""
+        """Return the first problem as an error, with file and line, and `more` behind it."""
         return EsxparseError(f"{self.document.name}:{self[0].line}: {self[0].message}{more}")
 
 
 def read_text(path: Path | Traversable, hint: str = "") -> str:
-    """The text of a file; `hint` says what to do if it cannot be opened.
+    """Return the text of a file; `hint` is advice if it cannot be opened.
 
     Raises EsxparseError: It cannot be read, or is not UTF-8.
     """
@@ -83,9 +83,9 @@ class Document:
         return index(self._text)
 
     def line(self, *place: str | int) -> int:
-        """The line of the key at a place, or else of the nearest table that it is in."""
+        """Return the line of the key at a place, or else of the nearest table around it."""
         return line_of(self._lines, *place) or 1
 
     def error(self, message: str, *place: str | int) -> EsxparseError:
-        """An error about the key at a place, with file and line."""
+        """Return an error about the key at a place, with file and line."""
         return EsxparseError(f"{self.name}:{self.line(*place)}: {message}")

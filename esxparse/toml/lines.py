@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 Place = tuple[str | int, ...]
-"""Where something is: `("run", 0, "vms")` is the key `vms` of the first `[[run]]`."""
+"""A place in a file: `("run", 0, "vms")` is the key `vms` of the first `[[run]]`."""
 
 _PART = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+)"""
 _KEY = rf"{_PART}(?:\s*\.\s*{_PART})*"
@@ -21,7 +21,7 @@ def _parts(key: str) -> list[str]:
 
 
 def _after(text: str, quote: str, depth: int) -> tuple[str, int]:
-    """What is still open at the end of a line: the quote of a multi-line string, and the number of brackets."""
+    """Return the quote of a multi-line string still open at the end of a line, and the number of open brackets."""
     place = 0
     while place < len(text):
         if quote:
@@ -43,7 +43,7 @@ def _after(text: str, quote: str, depth: int) -> tuple[str, int]:
 
 
 def index(text: str) -> dict[Place, int]:
-    r"""The line of each table and key, from 1; keys within inline tables and arrays have that of the key before them.
+    r"""Return the line of each table and key, from 1; keys within inline tables and arrays are left out.
 
     >>> index('axis = "a"\n[window]\nwarmup = "2m"\n[[run]]\nvms = [\n1]\n[run.host]\nmhz = 2400')["run", 0, "vms"]
     5
@@ -69,13 +69,13 @@ def index(text: str) -> dict[Place, int]:
                 continue
             if match := _PAIR.match(line):
                 found.setdefault((*table, *_parts(match[1])), number)
-                line = line[match.end() :]  # noqa: PLW2901  the value is what may go on
+                line = line[match.end() :]  # noqa: PLW2901  only the value may continue
         quote, depth = _after(line, quote, depth)
     return found
 
 
 def line_of(lines: Mapping[Place, int], *path: str | int) -> int | None:
-    """The line of a key, or else of the nearest table that it is in.
+    """Return the line of a key, or else of the nearest table around it.
 
     >>> line_of({("run", 0): 4}, "run", 0, "vms"), line_of({}, "axis")
     (4, None)

@@ -1,34 +1,34 @@
-"""Cases: readable decision tables, one file for each trouble, that say what the evidence amounts to.
+"""Cases: readable decision tables that weigh the evidence, one file for each trouble.
 
 Keys of a case
     trouble    str    word of docs/faults.md, or one that docs/diagnosis.md adds
-    title      str    what it is, in a few words
-    kind       str    what it is about: a kind of object (a derived table)
-    trigger    str    expression over series, true in the samples that call for this case (`series`)
-    level      str    series that bounds the spell: its edges are where this leaves what it is outside
-    since      str    series that tells when it began, where it shows there first
-    until      str    series that tells when it ends, where its trigger holds on after the cause is gone, or not as long
-    persist    int    samples that a spell has at least, 2 unless told; a shorter capture needs as many as it has
-    gap        int    samples without the trigger that a spell is joined over, 3 unless told
+    title      str    the trouble, in a few words
+    kind       str    kind of object (a derived table)
+    trigger    str    expression over series, true in the samples that trigger this case (`series`)
+    level      str    series that bounds the spell: its edges are where this leaves its usual level
+    since      str    series that shows the beginning, if it shows there first
+    until      str    series that shows the end, if the trigger outlasts the cause or ends before it
+    persist    int    samples that a spell has at least, 2 by default; a shorter capture needs as many as it has
+    gap        int    samples without the trigger that a spell is joined over, 3 by default
     impact     str    expression over a spell: how bad it is, 1 is critical
-    severity   str    "info" for what is not a trouble; else it goes by `impact`
-    prior      float  log odds that a spell is this trouble before any evidence is looked at
-    explains   [str]  troubles, or `area.*`, that are its symptoms where they overlap: they stand under it
+    severity   str    "info" if it is not a trouble; otherwise `impact` decides
+    prior      float  log odds that a spell is this trouble, before any evidence
+    explains   [str]  troubles, or `area.*`, that are its symptoms if they overlap: they are listed under it
     shared     bool   one finding for all objects that have it at a time, about the host
-    entity     table  {kind, name} that is told in place of the object, where that is only where it shows
-    rare       float  log odds that its symptom is harmless on a host drawn at random, -1.2 unless fitted
+    entity     table  {kind, name} to report instead of the object, if the object only shows the trouble
+    rare       float  log odds that its symptom is harmless on a host drawn at random, -1.2 if not fitted
     who        table  name to {kind, by}: the object of a kind for which `by` is highest, for texts
-    verdict    str    the sentence; {name} is the object, {series} and {series:.1f} what a spell has
-    next       str    the next experiment, and what to do
-    source     str    where this comes from
-    numbers    table  for each series that an expression compares with a number of the case's own: where it comes from
-    evidence   [{if, weight, say, else, otherwise}]  an expression over a spell; `weight` is added to the log odds where
-               it holds, `else` where it does not; `say` and `otherwise` are the words for it. What has no counters
-               counts nothing, and is listed as missing.
+    verdict    str    the sentence; {name} is the object, {series} and {series:.1f} values of the spell
+    next       str    the next experiment, and advice
+    source     str    the origin of the case
+    numbers    table  the origin of each of the case's own numbers, by the series that it is compared with
+    evidence   [{if, weight, say, else, otherwise}]  an expression over a spell; `weight` is added to the log odds if
+               it holds, `else` if it does not; `say` and `otherwise` are the words for it. Rows without counters
+               count nothing, and are listed as missing.
 
-Limits are those of the rules: `warn('disk.davg')`, `critical('disk.davg')` and `floor('disk.davg')` stand for the
-number of the profile, and an expression may take a share or a multiple of it (`references`). If a profile lacks the
-rule, the limit is that of "standard". A number of a case's own is only for a quantity that no rule judges; `numbers`
+Limits come from the rules: `warn('disk.davg')`, `critical('disk.davg')` and `floor('disk.davg')` are the
+numbers of the profile, and an expression may take a share or a multiple of it (`references`). If a profile has no such
+rule, the limit comes from "standard". A case has its own number only for a quantity that no rule judges; `numbers`
 has its source. Numbers of `X_spreads` and `spell_X` need none: they were chosen on hosts drawn at random
 (docs/diagnosis.md).
 
@@ -55,7 +55,7 @@ from esxparse.toml.lines import Place
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One row of the table."""
+    """One row of the decision table."""
 
     holds: Annotated[str, Key("if")]
     weight: float
@@ -99,7 +99,7 @@ class Case:
     numbers: Mapping[str, str] = field(default_factory=dict)
 
     def mistakes(self) -> Iterator[tuple[Place, str]]:
-        """Series that no capture can have, and limits that no rule has."""
+        """Yield series that no capture can have, and limits that no rule has."""
         if not self.evidence:
             yield ("evidence",), "evidence is empty; write [[evidence]] entries"
         kinds: list[tuple[Place, str]] = [(("who", name), one["kind"]) for name, one in self.who.items()]
@@ -119,7 +119,7 @@ class Case:
             yield from ((("who", name), f"by {mistake}") for mistake in series.unknown(one["kind"], [one["by"]]))
 
     def _texts(self) -> Iterator[tuple[Place, set[str]]]:
-        """The series in braces of each text, by its place."""
+        """Yield the series in braces of each text, by its place."""
         own = {"name", *self.who}
         yield ("verdict",), _holes(self.verdict) - own
         yield ("next",), _holes(self.next) - own
@@ -128,7 +128,7 @@ class Case:
             yield ("evidence", number, "otherwise"), _holes(one.otherwise) - own
 
     def under(self, limits: Mapping[str, Rule]) -> Case:
-        """Put the limits of a profile in place of the references to them."""
+        """Replace references to limits by the limits of a profile."""
         every = {**rules.load(), **limits}
         return replace(
             self,
@@ -139,13 +139,13 @@ class Case:
 
     @property
     def expressions(self) -> dict[str, str]:
-        """All expressions, by where they are."""
+        """All expressions, by their place in the case."""
         rows = {f"evidence {number}": one.holds for number, one in enumerate(self.evidence, start=1)}
         return {"trigger": self.trigger, "impact": self.impact, **rows}
 
     @property
     def named(self) -> tuple[str, ...]:
-        """The series that it speaks of, the most telling first."""
+        """The series that the case reads, the most important first."""
         rows = sorted(self.evidence, key=lambda one: -max(abs(one.weight), abs(one.fails)))
         texts = (self.level, self.trigger, *(one.holds for one in rows))
         words = (word for text in texts for word in re.findall(r"[a-z][a-z0-9_]+", references.blank(text)))
@@ -153,7 +153,7 @@ class Case:
 
     @property
     def area(self) -> str:
-        """The word before the dot."""
+        """The area of the trouble: the word before the dot."""
         return self.trouble.partition(".")[0]
 
     @property
@@ -163,14 +163,14 @@ class Case:
 
     @property
     def per_spell(self) -> frozenset[str]:
-        """The series that are read of a spell."""
+        """The series that the case reads from a spell."""
         told = {name for _, names in self._texts() for name in names}
         read = {name for one in self.evidence for name in _roots(one.holds)} | _roots(self.impact)
         return frozenset(read | told)
 
     @property
     def tables(self) -> frozenset[str]:
-        """The tables without which it cannot be judged."""
+        """The tables that it needs to be judged."""
         found = [series.tables(self.kind, name) for name in self.reads]
         return frozenset(table for one in found if one for table in one)
 
@@ -185,7 +185,7 @@ def _holes(text: str) -> set[str]:
 
 @cache
 def load() -> tuple[Case, ...]:
-    """All cases, by trouble."""
+    """Return all cases, by trouble."""
     files = sorted(resources.files(__package__).iterdir(), key=lambda one: one.name)
     return tuple(parse(one.read_text(encoding="utf-8"), one.name) for one in files if one.name.endswith(".toml"))
 
@@ -193,6 +193,6 @@ def load() -> tuple[Case, ...]:
 def parse(text: str, file: str) -> Case:
     """Read one case.
 
-    Raises EsxparseError: It is no TOML, or a key, an expression or a series in it is not known; with file and line.
+    Raises EsxparseError: It is not valid TOML, or has an unknown key, expression or series; with file and line.
     """
     return read(Document(text, file), Case)

@@ -1,5 +1,5 @@
-"""A study diagnosed: its runs compared as experiments, and what each rules out.
+"""The diagnosis of a study: its runs compared as experiments, and the causes that each rules out.
 
-`contrasts`: which runs are slow, against which; `facts`: what is known of them, and what experiments gave; `tables`:
-what is asked (`steps.toml`), and what the answers say of each cause (`causes.toml`); `verdicts`: findings.
+`contrasts`: which runs are slow, against which; `facts`: measurements of these runs, and results of experiments;
+`tables`: the questions (`steps.toml`), and how the answers weigh for each cause (`causes.toml`); `verdicts`: findings.
 """

@@ -1,4 +1,4 @@
-"""What the host's own capture says of slow runs, and of fast ones: the cases of `ex.diagnose`, on one run of either."""
+"""The host's own capture of slow runs beside one of fast runs: the cases of `ex.diagnose`, on one run of either."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CAPTURE: Final = re.compile(r"(?:^|, )esxtop=(.+?)(?=, \w+=|$)")
 
 
 class Own(NamedTuple):
-    """The answer to `QUESTION`: yes, no or not known, what it means, and the findings that only a slow run has."""
+    """The answer to `QUESTION`: yes, no or not known, its meaning, and the findings that only a slow run has."""
 
     answer: str
     means: str
@@ -34,7 +34,7 @@ class Own(NamedTuple):
 
 
 def own(cells: Grid, seen: Contrast, folder: Path, judge: Judge) -> Own:
-    """Diagnose a capture of a slow run beside one of a fast run; `folder`: where the files of runs are."""
+    """Diagnose a capture of a slow run beside one of a fast run; `folder`: the folder of the runs' files."""
     slow = _judged(cells, seen.bad, folder, judge)
     if slow is None:
         return Own("not known", MISSING)
@@ -52,7 +52,7 @@ def own(cells: Grid, seen: Contrast, folder: Path, judge: Judge) -> Own:
 
 
 def _judged(cells: Grid, keys: Sequence[Key], folder: Path, judge: Judge) -> Findings | None:
-    """The findings of the first capture of these runs that can be read, in its measured span."""
+    """Return the findings of the first readable capture of these runs, in its measured span."""
     for key in keys:
         rows: pl.DataFrame = cells.rows[key]
         if "files" not in rows.columns:
@@ -62,7 +62,7 @@ def _judged(cells: Grid, keys: Sequence[Key], folder: Path, judge: Judge) -> Fin
                 try:
                     return judge(open_recording(folder / named[1], Opening.of({"start": start, "end": end})))
                 except EsxparseError:
-                    continue  # a note of the study names it
+                    continue  # a note of the study reports it
     return None
 
 

@@ -1,4 +1,4 @@
-"""Which runs of a study are slow against runs that differ from them in one label: the symptoms."""
+"""Symptoms of a study: runs that are slow against runs that differ from them in one label."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from esxparse.errors import EsxparseError
 from esxparse.metrics import interval
 
 LOST: Final = 0.2
-"""What is slower by less than this share is no symptom."""
+"""A smaller loss of speed than this share is not a symptom."""
 _BEST: Final = 0.98
 _FEWEST: Final = 2
 _TURNED: Final = 20.0
@@ -22,7 +22,7 @@ Key = tuple[Any, ...]
 
 
 class Merit(NamedTuple):
-    """A column of `runs` by which runs are good or bad."""
+    """A column of `runs` that decides which runs are good or bad."""
 
     column: str
     unit: str
@@ -30,7 +30,7 @@ class Merit(NamedTuple):
 
 
 MERITS: Final = (Merit("mb_per_s", "MB/s"), Merit("iops", "IOPS"), Merit("latency_mean_ms", "ms", higher=False))
-"""What runs are compared by: the first that the study has, else the one figure of its benchmark."""
+"""Figures to compare runs by: the first that the study has, else the one figure of its benchmark."""
 
 
 @dataclass(frozen=True)
@@ -42,33 +42,33 @@ class Grid:
     merit: Merit
 
     def mean(self, keys: Sequence[Key], column: str | None = None) -> float | None:
-        """The mean over the runs of configurations; without a column of what they are compared by."""
+        """Return the mean of a column over the runs of configurations; by default of the figure to compare."""
         name = column or self.merit.column
         found = [self.rows[key][name] for key in keys if name in self.rows[key].columns]
         told = pl.concat(found).cast(pl.Float64).drop_nulls() if found else pl.Series(dtype=pl.Float64)
         return None if told.is_empty() else float(told.mean())  # type: ignore[arg-type]
 
     def ratio(self, bad: Sequence[Key], good: Sequence[Key]) -> float | None:
-        """How well `bad` does against `good`: below 1 is worse, whichever way the column counts."""
+        """Return how well `bad` does against `good`: below 1 is worse, whether high or low values are good."""
         one, other = self.mean(bad), self.mean(good)
         if one is None or other is None or not one or not other:
             return None
         return one / other if self.merit.higher else other / one
 
     def reads_pct(self, keys: Sequence[Key]) -> float | None:
-        """The share of reads among the I/Os."""
+        """Return the share of reads among the I/Os, %."""
         read, every = self.mean(keys, "read_iops"), self.mean(keys, "iops")
         return None if read is None or not every else 100 * read / every
 
     def changed(self, key: Key, change: Mapping[str, Any]) -> Key | None:
-        """The configuration that differs from `key` in these labels alone, if it was run."""
+        """Return the configuration that differs from `key` in these labels alone, if it was run."""
         if not set(change) <= set(self.labels):
             return None
         made = tuple(change.get(name, value) for name, value in zip(self.labels, key, strict=True))
         return made if made in self.rows and made != key else None
 
     def shown(self, key: Key, without: Collection[str] = ()) -> str:
-        """A configuration in words: `machine = esx, disk = lun`."""
+        """Return a configuration in words: `machine = esx, disk = lun`."""
         told = [
             f"{name} = {value}"
             for place, (name, value) in enumerate(zip(self.labels, key, strict=True))
@@ -85,16 +85,16 @@ class Contrast:
     bad: tuple[Key, ...]
     good: Key
     sure: bool
-    """Whether repetitions show it: False where there is one run of either side."""
+    """Whether repetitions show it; False if either side has only one run."""
 
     def slow(self, labels: Sequence[str]) -> str:
-        """The values of the label with which runs are slow, in words."""
+        """Return the values of the label with which runs are slow, in words."""
         place = labels.index(self.factor)
         return " and ".join(str(key[place]) for key in self.bad)
 
 
 def grid(runs: pl.DataFrame, labels: Sequence[str], figures: Sequence[Merit] = ()) -> Grid | None:
-    """The configurations of a study's runs; None if nothing tells slow from fast ones. `figures`: from `figure`."""
+    """Return the configurations of runs; None if no column separates slow from fast. `figures`: from `figure`."""
     merit = next(
         (one for one in (*MERITS, *figures) if one.column in runs.columns and runs[one.column].count() > 1), None
     )
@@ -105,7 +105,7 @@ def grid(runs: pl.DataFrame, labels: Sequence[str], figures: Sequence[Merit] = (
 
 
 def figure(study: Study) -> list[Merit]:
-    """The one figure of a benchmark that runs with a baseline have, such as orders per minute; of several, none."""
+    """Return the figure of a benchmark whose runs have a baseline, such as orders per minute; nothing if several."""
     if not study.baseline or study.results is None:
         return []
     figures = study.results.select("column", "unit", "higher_is_better").unique().collect()
@@ -113,10 +113,10 @@ def figure(study: Study) -> list[Merit]:
 
 
 def contrasts(cells: Grid, baseline: Mapping[str, Any], special: Collection[tuple[str, Any]]) -> Iterator[Contrast]:
-    """The symptoms of a study, those of the baseline's label first.
+    """Yield the symptoms of a study, starting with the baseline's label.
 
     `baseline`: labels of the runs that others are compared with. `special`: labels and values that make experiments;
-    only the baseline's own label is compared over them. Figures of benchmarks are compared with the baseline's alone:
+    only the baseline's own label is compared over them. Figures of benchmarks are compared with the baseline alone:
     other labels may ask for other work.
     """
     labels = cells.labels if cells.merit in MERITS else [name for name in cells.labels if name in baseline]
@@ -134,15 +134,15 @@ def contrasts(cells: Grid, baseline: Mapping[str, Any], special: Collection[tupl
 
 
 def _slow(cells: Grid, factor: str, sweep: Mapping[Any, Key], reference: Any) -> Contrast | None:
-    """What is slow in a sweep over one label: beyond the best number, or against the baseline or the best word."""
+    """Return the slow runs in a sweep over one label: beyond the best number, or against the baseline or best word."""
     numeric = all(isinstance(one, int | float) and not isinstance(one, bool) for one in sweep)
     told = {level: value for level, key in sweep.items() if (value := cells.mean([key])) is not None}
     if len(told) < _FEWEST:
         return None
     best = (max if cells.merit.higher else min)(told.values())
     if numeric and reference is None:
-        # Throughput grows with sizes and loads: it is slow where it falls again. The last of equals is the reference;
-        # of response times, which grow with any load, that is the last of all, and none is slow.
+        # Throughput grows with sizes and loads: runs are slow if it falls again. The last of equals is the reference.
+        # Response times grow with any load, so their reference is the last of all, and no run is slow.
         at = max(level for level, value in told.items() if value >= _BEST * best)
         behind = [level for level in told if level > at]
     else:
@@ -163,14 +163,14 @@ def _slower(cells: Grid, bad: Key, good: Key) -> bool:
 
 
 def _alike(cells: Grid, one: Key, other: Key) -> bool:
-    """Whether two configurations do the same work: I/Os of one size, in one direction. Other work is no symptom."""
+    """Return whether two configurations do the same work, in I/O size and direction; other work is not a symptom."""
     sizes = [cells.mean([key], "block_size_bytes") for key in (one, other)]
     shares = [cells.reads_pct([key]) for key in (one, other)]
     return sizes[0] == sizes[1] and (None in shares or abs(shares[0] - shares[1]) <= _TURNED)  # type: ignore[operator]
 
 
 def _shown(cells: Grid, bad: Key, good: Key) -> bool | None:
-    """Whether repetitions show that two configurations differ; None if there are too few."""
+    """Return whether repetitions show that two configurations differ; None if there are too few."""
     one, other = (cells.rows[key][cells.merit.column].cast(pl.Float64).drop_nulls() for key in (bad, good))
     if min(len(one), len(other)) < _FEWEST:
         return None

@@ -1,4 +1,4 @@
-"""What differs from a study's baseline: every measure of its runs, summed up over the configurations."""
+"""Differences from a study's baseline: every measure of its runs, summed up over the configurations."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _LEAST_PCT: Final = 2.0
 _FAR: Final = 0.1
 _TOLD: Final = 3
 _MOST: Final = 5
-"""Measures that a sentence names."""
+"""Most measures in a sentence."""
 _SIGNS: Final = 6
-"""So many configurations that all differ in one way are no accident (sign test, 3 %)."""
+"""If this many configurations all differ in one way, it is not chance (sign test, 3 %)."""
 _WHOLE: Final = 1000
 NONE: Final = "no difference shown"
 MEASURES: Final = toml.beside(__file__, "measures.toml")["measure"]
 
 
 def differences(study: Study) -> list[dict[str, Any]]:
-    """One entry for each measure and each alternative to the baseline.
+    """Return one entry for each measure and each alternative to the baseline.
 
     `measure` (words), `column`, `better` (higher, lower or empty), `alternative`, `baseline` (labels in words),
     `configurations` (compared), `mean`, `baseline_mean` (geometric means over them), `change_pct` (of the first against
@@ -65,10 +65,10 @@ def _has_figures(study: Study) -> bool:
 
 
 def _figures(study: Study) -> list[dict[str, Any]]:
-    """The figures of benchmarks, of which each has a measure of its own."""
+    """Return the differences in benchmark figures; each figure has its own measure."""
     if not _has_figures(study):
         return []
-    # Figures have the labels of their run in the configuration: NAME=VALUE after what the program says.
+    # Figures have the labels of their run in the configuration: NAME=VALUE after the program's own text.
     figures = study.virtual_to_native().filter(~pl.col("is_baseline"))
     others = [name for name in study.labels if name not in {*study.baseline, *figures.collect_schema()}]
     value = r"(?:^|, ){}=(.*?)(?:, \w+=|$)"
@@ -78,7 +78,7 @@ def _figures(study: Study) -> list[dict[str, Any]]:
     for (benchmark, test, metric), some in compared.group_by("benchmark", "test", "metric", maintain_order=True):
         better = {True: "higher", False: "lower"}.get(some["higher_is_better"].drop_nulls().first(), "")  # type: ignore[call-overload]
         words = " ".join(dict.fromkeys(part for part in (benchmark, test, metric.replace("_", " ")) if part))
-        # Of a benchmark's figure a verdict says better or worse.
+        # For a benchmark's figure the verdict is better or worse.
         said = {"better": better, "worse": {"higher": "lower", "lower": "higher"}.get(better, "")}
         measure = {"words": words, "column": f"{benchmark} {test} {metric}", "better": better}
         rows += _summed(some.with_columns(pl.col("verdict").replace(said)), measure, study.baseline, others)
@@ -119,7 +119,7 @@ def _summed(
 
 
 def _exceptions(rows: pl.DataFrame, labels: Sequence[str]) -> str:
-    """Single configurations in which repetitions show a large difference: `+80 % with vms = 1`."""
+    """Return single configurations in which repetitions show a large difference: `+80 % with vms = 1`."""
     varied = [name for name in labels if rows[name].n_unique() > 1]
     far = rows.filter(pl.col("verdict").is_in(["higher", "lower"]), (pl.col("ratio") - 1).abs() >= _FAR)
     if not varied or 2 * far.height > rows.height:
@@ -132,7 +132,7 @@ def _exceptions(rows: pl.DataFrame, labels: Sequence[str]) -> str:
 
 
 def _shown(rows: pl.DataFrame, ratios: Sequence[float]) -> str:
-    """Which way at least half of the configurations differ by their repetitions; without any, all by their sign."""
+    """Return which way at least half of the configurations differ by repetitions; without any, all by their sign."""
     higher, lower = (rows.filter(verdict=word).height for word in ("higher", "lower"))
     single = rows["verdict"].null_count() == rows.height and len(ratios) >= _SIGNS
     for word, count, one, way in (("higher", higher, lower, 1), ("lower", lower, higher, -1)):
@@ -142,7 +142,7 @@ def _shown(rows: pl.DataFrame, ratios: Sequence[float]) -> str:
 
 
 def sentence(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The differences from the baseline, shown or not; empty if nothing was compared."""
+    """Return the differences from the baseline in words, shown or not; empty if nothing was compared."""
     made = []
     for alternative in list(dict.fromkeys(row["alternative"] for row in rows))[:_TOLD]:
         mine = [row for row in rows if row["alternative"] == alternative]

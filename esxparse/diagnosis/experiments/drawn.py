@@ -1,4 +1,4 @@
-"""Slow runs of a study as charts: what they reach beside other runs, and with one thing changed."""
+"""Charts of a study's slow runs: their figures beside other runs, and with one thing changed."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     import altair as alt
 
 MOST: Final = 7
-"""Most lines and bars."""
+"""Most lines and bars in a chart."""
 _WHAT: Final = {"mb_per_s": "Throughput", "iops": "I/O rate", "latency_mean_ms": "Response time"}
 _OUTCOMES: Final = {"yes": "as slow", "no": "not slow", "unclear": "less slow"}
 
 
 def charts(cells: Grid, seen: Contrast, rows: Sequence[Mapping[str, Any]]) -> list[alt.LayerChart]:
-    """Both charts of a finding.
+    """Return both charts of a finding.
 
     `rows`: its experiments, as `StudyFindings.experiments` has them.
     """
@@ -38,13 +38,13 @@ def charts(cells: Grid, seen: Contrast, rows: Sequence[Mapping[str, Any]]) -> li
 
 
 def _helped(tried: pl.DataFrame) -> str:
-    """Which experiments made the slow runs fast, as a title. `tried`: from `bars`."""
+    """Return a title that lists the experiments that made the slow runs fast. `tried`: from `bars`."""
     helped = tried.filter(pl.col("outcome") == _OUTCOMES["no"])["label"].to_list()
     return f"Slow runs are fast {' or '.join(helped)}" if helped else "Slow runs stay slow whatever was changed"
 
 
 def points(cells: Grid, seen: Contrast, rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """The sweep with the slow runs, and that of each experiment, as `charts.findings.sweep` takes it."""
+    """Return the sweep with the slow runs, and the sweep of each experiment, for `charts.findings.sweep`."""
     place = cells.labels.index(seen.factor)
     base = [key for key in cells.rows if _but(key, place) == _but(seen.bad[0], place)]
     sweeps = {"slow runs' sweep": base}
@@ -67,7 +67,7 @@ def _but(key: Key, place: int) -> Key:
 
 
 def _changes(cells: Grid, base: Sequence[Key], key: Key) -> set[str]:
-    """In what, in words, a configuration differs from those of the same level in the slow runs' sweep."""
+    """Return the differences, in words, between a configuration and each one in the slow runs' sweep."""
     found = set()
     for other in base:
         both = zip(cells.labels, key, other, strict=True)
@@ -76,7 +76,7 @@ def _changes(cells: Grid, base: Sequence[Key], key: Key) -> set[str]:
 
 
 def bars(cells: Grid, seen: Contrast, rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """What experiments made of the slow runs, as `charts.findings.experiments` takes it."""
+    """Return the effect of each experiment on the slow runs, for `charts.findings.experiments`."""
     made = [(f"with {one['changed']}", one["share_pct"], _OUTCOMES[one["answer"]]) for one in rows if one["changed"]]
     every = [("the slow runs", 100 * (cells.ratio(seen.bad, [seen.good]) or 0.0), "slow runs"), *made[: MOST - 1]]
     schema = {"label": pl.String, "value": pl.Float64, "outcome": pl.String}

@@ -1,23 +1,23 @@
-"""What is known of the slow runs of a study, as numbers: what steps ask for.
+"""Facts about the slow runs of a study, as numbers, for the questions in steps.
 
-value, good_value     what runs are compared by, means over the slow runs and over those they are compared with
+value, good_value     the figure to compare, mean over the slow runs and over the runs they are compared with
 lost_pct              how much slower, % of the fast runs
 host_util_pct         PCPU UTIL of the slow runs
-cost_ratio            CPU cycles of an I/O above idle / those of fast runs with I/Os of the same size
+cost_ratio            CPU cycles of an I/O above idle / the same in fast runs with I/Os of the same size
 latency_ms, good_latency_ms   mean response times
-kavg_ms, kernel_share_pct     KAVG, and its share of the guest's latency, where the capture has the disk in question
-guest_cpu_pct, vcpu_run_pct   CPU use that guests report, and what the host ran of their vCPUs, % of one core per vCPU
+kavg_ms, kernel_share_pct     KAVG, and its share of the guest's latency, if the capture has the disk in question
+guest_cpu_pct, vcpu_run_pct   CPU use that guests report, and running time of their vCPUs, % of one core per vCPU
 guest_kib, wire_kib           mean sizes of requests: of the guest (vscsiStats, else the load), and on the wire
-contexts, good_contexts       worlds of the host for each VMDK with I/O, where both have the same number of VMs
+contexts, good_contexts       worlds of the host for each VMDK with I/O, if both have the same number of VMs
 exclusive_pct                 vCPUs with PCPUs of their own, % of all
 downtime_ms                   how long vMotions stopped VMs, mean
 retransmitted_pct     packets sent again, % of all
 wire_ms, wire_share_pct       median response time on the wire, and its share of the mean response time
-off_size_pct, native_off_size_pct   requests that begin on no multiple of their own size
-hit_pct, good_hit_pct         cache hits that a server or array tells
+off_size_pct, native_off_size_pct   requests that do not begin on a multiple of their own size
+hit_pct, good_hit_pct         cache hits that a server or array reports
 size_bytes, good_size_bytes, reads_pct   means
 sizes, good_sizes     the sizes themselves in words, KiB: 256 and 512
-ROLE_back_pct         how much of what was lost an experiment gets back: 0 as slow, 100 not slow
+ROLE_back_pct         share of the lost speed that an experiment gets back: 0 as slow, 100 not slow
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from esxparse.diagnosis.experiments import tables
 from esxparse.diagnosis.experiments.contrasts import Contrast, Grid, Key
 
 _COST: Final = "used_above_idle_cycles_per_io"
-"""With the idle host in it, each of few I/Os would look dear."""
+"""Including the idle host, each of few I/Os would seem expensive."""
 _SEEN: Final = (0.5, 1.5)
-"""A capture has the disk in question where its latency is so many times that of the benchmark."""
+"""A capture has the disk in question if its latency is between these multiples of the benchmark's latency."""
 _SAME: Final = 0.1
 _OTHER: Final = 80.0
 _HALF: Final = 50.0
@@ -42,17 +42,17 @@ _FEW_SIZES: Final = 3
 
 @dataclass(frozen=True)
 class Experiment:
-    """The slow runs again with something changed."""
+    """An experiment: the slow runs again with something changed."""
 
     role: str
     """A step, or "" for any other label."""
     change: Mapping[str, Any]
     after: float
-    """What runs are compared by."""
+    """The figure that runs are compared by."""
     back_pct: float
-    """0: as slow; 100: as fast as the runs that are fast."""
+    """0: as slow as before; 100: as fast as the fast runs."""
     share_pct: float
-    """How well they do against fast runs: with the same change where it was made of them, too."""
+    """How well it does against fast runs; against fast runs with the same change, if there are any."""
 
     @property
     def changed(self) -> str:
@@ -61,12 +61,12 @@ class Experiment:
 
 
 def normal(value: Any) -> str:
-    """A label's value as the words of roles are written."""
+    """Return a label's value, written like the words of roles."""
     return re.sub(r"[\W_]+", " ", str(value)).strip().casefold()
 
 
 def role_changes(cells: Grid, named: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """By role the labels that make it: those that the study names, else labels whose value is a word of the role."""
+    """Return the labels that make each role: labels from the study, else labels whose value is a word of the role."""
     found: dict[str, list[dict[str, Any]]] = {}
     for step in tables.steps():
         if step.id in named:
@@ -80,7 +80,7 @@ def role_changes(cells: Grid, named: Mapping[str, Mapping[str, Any]]) -> dict[st
 
 
 def _named(label: str, value: Any) -> set[str]:
-    """What a label and its value may be called: `cached` of `disk = "cached"` and of `cached = true`."""
+    """Return possible names of a label and its value: `cached` for `disk = "cached"` and for `cached = true`."""
     name = normal(label)
     if isinstance(value, bool):
         return {name, f"{name} on"} if value else {f"no {name}", f"{name} off"}
@@ -88,7 +88,7 @@ def _named(label: str, value: Any) -> set[str]:
 
 
 def experiments(cells: Grid, seen: Contrast, changes: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Experiment]:
-    """Every experiment that was run on the slow configurations: roles first, then all other labels, one at a time."""
+    """Return every experiment on the slow configurations: roles first, then all other labels, one at a time."""
     found = []
     special = {(name, value) for every in changes.values() for change in every for name, value in change.items()}
     for role, every in changes.items():
@@ -106,13 +106,13 @@ def experiments(cells: Grid, seen: Contrast, changes: Mapping[str, Sequence[Mapp
 
 
 def _resized(cells: Grid, seen: Contrast, change: Mapping[str, Any]) -> bool:
-    """Whether a change makes other requests, which have a throughput of their own."""
+    """Return whether a change makes other requests, which have a throughput of their own."""
     made = _made(cells, seen.bad, change)
     return cells.mean(seen.bad, "block_size_bytes") != cells.mean(made, "block_size_bytes")
 
 
 def _turns(cells: Grid, seen: Contrast, one: Experiment) -> bool:
-    """Whether an experiment reads where the slow runs write, or the other way round."""
+    """Return whether an experiment reads while the slow runs write, or the other way round."""
     shares = [cells.reads_pct(keys) for keys in (seen.bad, _made(cells, seen.bad, one.change))]
     return None not in shares and abs(shares[0] - shares[1]) >= _OTHER  # type: ignore[operator]
 
@@ -122,7 +122,7 @@ def _made(cells: Grid, keys: Sequence[Key], change: Mapping[str, Any]) -> list[K
 
 
 def _experiment(cells: Grid, seen: Contrast, role: str, change: Mapping[str, Any]) -> Experiment | None:
-    """The slow runs with labels changed. A fast run in that place tells a slow machine from the same trouble."""
+    """Return the experiment of slow runs with labels changed, against a fast run with the same change if any."""
     there = [key for key in seen.bad if cells.changed(key, change) is not None]
     made = _made(cells, there, change)
     before, level = cells.ratio(there, [seen.good]), cells.ratio(made, [seen.good])
@@ -139,7 +139,7 @@ def _experiment(cells: Grid, seen: Contrast, role: str, change: Mapping[str, Any
 
 
 def facts(cells: Grid, seen: Contrast, done: Sequence[Experiment]) -> dict[str, float | None]:
-    """The numbers that the module docstring lists, None if the runs do not tell."""
+    """Return the numbers that the module docstring lists, None if the runs do not have them."""
     bad, good = seen.bad, (seen.good,)
     found: dict[str, float | None] = {"value": cells.mean(bad), "good_value": cells.mean(good)}
     ratio = cells.ratio(bad, good)
@@ -171,10 +171,10 @@ def facts(cells: Grid, seen: Contrast, done: Sequence[Experiment]) -> dict[str, 
 
 
 def _guest(cells: Grid, seen: Contrast, way: str) -> dict[str, float | None]:
-    """What the guest says of itself beside what the host and the wire say of it."""
+    """Return the guest's own figures beside the host's and the wire's."""
     bad, good = seen.bad, (seen.good,)
-    # Two numbers are compared over the runs that have both. The load generator's size is the application's: file
-    # system and driver of the guest may change it.
+    # Two numbers are compared over the runs that have both. The load generator's size is the application's: the guest's
+    # file system and driver may change it.
     sizes, wire = (f"vscsi_{way}_size_bytes", "block_size_bytes"), f"wire_{way}_size_bytes"
     traced = _having(cells, bad, wire)
     found = {"guest_kib": _over(_first(cells, traced, sizes), 1024), "wire_kib": _over(cells.mean(traced, wire), 1024)}
@@ -190,7 +190,7 @@ def _guest(cells: Grid, seen: Contrast, way: str) -> dict[str, float | None]:
 
 
 def _sizes(cells: Grid, keys: Sequence[Key]) -> str | None:
-    """The sizes of the I/Os of some configurations in words, KiB; of more than three the smallest and the largest."""
+    """Return the I/O sizes of some configurations in words, KiB; of more than three the smallest and the largest."""
     found = sorted(size for key in keys if (size := cells.mean([key], "block_size_bytes")) is not None)
     words = list(dict.fromkeys(f"{size / 1024:.3g}" for size in found))
     if len(words) > _FEW_SIZES:
@@ -199,7 +199,7 @@ def _sizes(cells: Grid, keys: Sequence[Key]) -> str | None:
 
 
 def _cost(cells: Grid, seen: Contrast, done: Sequence[Experiment]) -> tuple[float | None, str]:
-    """CPU of an I/O / that of an I/O of the same size: in fast runs, else in an experiment that is not slow."""
+    """Return CPU per I/O / CPU per I/O of the same size in fast runs, else in an experiment that is not slow."""
     fast: list[tuple[str, Mapping[Key, Key | None]]] = [("the fast runs", dict.fromkeys(seen.bad, seen.good))]
     gone = [one for one in done if one.back_pct > _HALF]
     fast += [(one.changed, {key: cells.changed(key, one.change) for key in seen.bad}) for one in gone]
@@ -217,7 +217,7 @@ def _cost(cells: Grid, seen: Contrast, done: Sequence[Experiment]) -> tuple[floa
 
 
 def _having(cells: Grid, keys: Sequence[Key], *columns: str) -> list[Key]:
-    """The configurations that have numbers in all of these columns."""
+    """Return the configurations that have numbers in all of these columns."""
     return [key for key in keys if all(cells.mean([key], name) is not None for name in columns)]
 
 
@@ -230,7 +230,7 @@ def _hits(cells: Grid, keys: Sequence[Key]) -> float | None:
 
 
 def _columns(cells: Grid, keys: Sequence[Key], pattern: str) -> list[str]:
-    """The columns of some configurations whose name matches a pattern."""
+    """Return the columns of some configurations with names that match a pattern."""
     return sorted({name for key in keys for name in cells.rows[key].columns if re.search(pattern, name)})
 
 

@@ -1,4 +1,4 @@
-"""What is read of a study: this layer does not know of studies themselves."""
+"""The parts of a study that a diagnosis reads: this layer does not know studies themselves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Study(Protocol):
-    """What is read of a study; `esxparse.studies.Study` is one."""
+    """The parts of a study that a diagnosis reads; `esxparse.studies.Study` has them."""
 
     @property
     def runs(self) -> pl.LazyFrame:
@@ -38,10 +38,10 @@ class Study(Protocol):
         """Figures of benchmarks."""
 
     def answering(self, values: Sequence[str], *, figures: bool = False) -> Study:
-        """The study whose verdicts allow for all comparisons of one answer."""
+        """Return the study with verdicts that allow for all comparisons of one answer."""
 
     def compare(self, value: str) -> pl.LazyFrame:
-        """Each configuration divided by its baseline (`metrics.ratio.ratios`)."""
+        """Return each configuration divided by its baseline (`metrics.ratio.ratios`)."""
 
     def virtual_to_native(self) -> pl.LazyFrame:
-        """Figures of benchmarks against the baseline's (`metrics.ratio.virtual_to_native`)."""
+        """Return figures of benchmarks against the baseline's (`metrics.ratio.virtual_to_native`)."""

@@ -1,22 +1,22 @@
-"""The decision tables of studies: what is asked of slow runs, and what the answers say of each cause.
+"""The decision tables of studies: questions about slow runs, and how the answers weigh for each cause.
 
 `steps.toml`, keys of a `[[step]]`
     id         str    its name in causes.toml
-    question   str    what is asked, answered by yes or no
-    value      str    expression over facts (`facts`): what is shown beside the answer
-    yes, no    str    expressions over facts, with limits of rules as in cases (`references`); where neither is true the
-                      answer is unclear; a missing fact leaves none
-    role       bool   instead: an experiment. Its answer is yes where the runs are as slow with one factor changed,
-    words      [str]  whose value is one of these words, unless the study names it (`experiments` in study.toml)
+    question   str    the question, answered by yes or no
+    value      str    expression over facts (`facts`), shown beside the answer
+    yes, no    str    expressions over facts, with limits of rules as in cases (`references`); if neither is true the
+                      answer is unclear; with a missing fact there is no answer
+    role       bool   instead: an experiment. Its answer is yes if the runs are as slow with one factor changed,
+    words      [str]  whose value is one of these words, unless the study sets it (`experiments` in study.toml)
     beside     bool   of an experiment that slows fast runs, too: compared only with fast runs with the same change
-    if_yes, if_no, partly   str   what the answer means, with facts
-    missing    str    what to run or record to have an answer; empty if every study has one
+    if_yes, if_no, partly   str   the meaning of the answer, with facts
+    missing    str    how to get an answer; empty if every study has one
 
 `causes.toml`, keys of a `[[cause]]`
-    trouble, title, verdict, next, source   str   as those of a case (`cases`); {seen} is the symptom in words
+    trouble, title, verdict, next, source   str   as in a case (`cases`); {seen} is the symptom in words
     prior      float  log odds before any answer
-    needs      [str]  steps without whose answer the cause is not told
-    weigh      table  step to [yes, no]: what the answer adds to the log odds. The cause without any is told where no
+    needs      [str]  steps that must have an answer; otherwise the cause is not reported
+    weigh      table  step to [yes, no]: the log odds that the answer adds. The cause without any is reported if no
                       other is likely.
 """
 
@@ -54,12 +54,12 @@ class Step:
     partly: str = ""
 
     def mistakes(self) -> Iterator[tuple[Place, str]]:
-        """Limits that no rule has."""
+        """Yield limits that no rule has."""
         for key, text in (("yes", self.yes), ("no", self.no)):
             yield from (((key,), f"{key} {one}") for one in references.mistakes(text, rules.load()))
 
     def under(self, limits: Mapping[str, Rule]) -> Step:
-        """Put the limits of a profile in place of the references to them."""
+        """Replace references to limits by the limits of a profile."""
         every = {**rules.load(), **limits}
         return replace(self, yes=references.filled(self.yes, every), no=references.filled(self.no, every))
 
@@ -90,7 +90,7 @@ class _Causes:
 
 @cache
 def steps() -> tuple[Step, ...]:
-    """All questions, in their order."""
+    """Return all questions, in their order."""
     return read(_HERE / "steps.toml", _Steps).step
 
 
@@ -100,20 +100,20 @@ def _all() -> tuple[Cause, ...]:
 
 
 def causes() -> tuple[Cause, ...]:
-    """All causes that answers are weighed for."""
+    """Return all causes that answers are weighed for."""
     return tuple(one for one in _all() if one.weigh)
 
 
 def unknown() -> Cause:
-    """What is told where no cause is likely."""
+    """Return the cause to report if no cause is likely."""
     return next(one for one in _all() if not one.weigh)
 
 
 def only_beside() -> frozenset[str]:
-    """Names of experiments that are compared only with fast runs with the same change."""
+    """Return names of experiments that are compared only with fast runs with the same change."""
     return frozenset(one.id for one in steps() if one.beside)
 
 
 def roles() -> tuple[str, ...]:
-    """Names of experiments that a study may name factors for: cached, native ..."""
+    """Return names of experiments that a study may list factors for: cached, native ..."""
     return tuple(one.id for one in steps() if one.words)

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     import altair as alt
 
 LEAST: Final = 0.5
-"""A cause less likely than this is not told; then the study leaves it open."""
+"""Less likely causes are not reported; the study then leaves the cause open."""
 _CERTAIN: Final = 0.85
 _MOST: Final = 0.99
 _HALF: Final = 50.0
 _STAYS: Final = 30.0
 _GONE: Final = 70.0
-"""An experiment that gets back less than the first, % of what was lost, is as slow; more than the second, not slow."""
+"""Share of the loss that an experiment gets back, %: up to the first it is as slow, from the second on not slow."""
 _OPEN_WEIGHT: Final = 0.1
-"""Weight of slow runs whose cause the study leaves open."""
+"""Weight of slow runs if the study leaves their cause open."""
 
 
 class Answer(NamedTuple):
@@ -42,9 +42,9 @@ class Answer(NamedTuple):
 
     step: Step
     yes: bool | None
-    """None if it is unclear, or where nothing tells."""
+    """None if it is unclear or facts are missing."""
     text: str
-    """What it means; empty if nothing tells."""
+    """The meaning of the answer; empty if facts are missing."""
     value: float | None = None
 
 
@@ -52,14 +52,14 @@ class Answer(NamedTuple):
 class StudyFindings(Findings):
     """The findings of a study, and the experiments that they rest on.
 
-    `experiments`: one entry for each question asked of slow runs, and for each run of them with one label changed:
-    `finding` (its id), `question`, `answer` (yes, no, unclear, not known), `changed`, `before`, `after`, `unit`,
-    `share_pct` (how well they do against fast runs with the same change), `means`.
+    `experiments`: one entry for each question about slow runs, and for each slow run with one label changed: `finding`
+    (its id), `question`, `answer` (yes, no, unclear, not known), `changed`, `before`, `after`, `unit`, `share_pct` (how
+    well they do against fast runs with the same change), `means`.
     """
 
     experiments: tuple[dict[str, Any], ...] = ()
     differences: tuple[dict[str, Any], ...] = ()
-    """What differs from the baseline, as `differences.differences` gives it."""
+    """Differences from the baseline, from `differences.differences`."""
     compared: tuple[tuple[Grid, Contrast], ...] = field(default=(), compare=False)
     """The slow runs of each finding, for charts."""
 
@@ -74,30 +74,29 @@ class StudyFindings(Findings):
         return f"{slow}{sentence(self.differences)}".strip()
 
     def table(self) -> pl.DataFrame:
-        """The experiments as a frame."""
+        """Return the experiments as a frame."""
         names = ("finding", "question", "answer", "changed", "before", "after", "unit", "share_pct", "means")
         numbers = dict.fromkeys(("before", "after", "share_pct"), pl.Float64)
         schema: dict[str, Any] = dict.fromkeys(names, pl.String) | numbers
         return pl.DataFrame(list(self.experiments), schema=schema, orient="row")
 
     def charts(self, place: int = 0, most: int = 2) -> list[alt.LayerChart]:
-        """What the slow runs of a finding reach beside others, and what experiments made of them."""
+        """Chart the slow runs of a finding beside others, and the effect of experiments on them."""
         from esxparse.diagnosis.experiments.drawn import charts  # noqa: PLC0415  altair takes more than a second
 
         rows = [one for one in self.experiments if one["finding"] == self.findings[place].id]
         return charts(*self.compared[place], rows)[:most]
 
     def as_dict(self) -> dict[str, Any]:
-        """As in the JSON."""
+        """Return the findings as in the JSON."""
         return super().as_dict() | {"experiments": list(self.experiments), "differences": list(self.differences)}
 
 
 def diagnose(study: Study, profile: str, judge: Judge) -> StudyFindings:
-    """Diagnose a study: which runs are slow, what each experiment rules out, and what is left.
+    """Diagnose a study: which runs are slow, which causes each experiment rules out, and which remain.
 
-    `study`: from `ex.study`. `judge`: diagnoses a capture; one of slow runs and one of fast runs are. Returns findings,
-    most important first; `not_judged` lists experiments that were not made and measurements that were not taken, each
-    with what to do.
+    `study`: from `ex.study`. `judge`: diagnoses a capture; it gets one of slow runs and one of fast runs. Returns
+    findings, most important first; `not_judged` lists missing experiments and measurements, each with advice.
     """
     cells = grid(study.runs.collect(), study.labels, figure(study))
     blank = StudyFindings((), source=str(study.path), profile=profile, differences=tuple(differences(study)))
@@ -147,7 +146,7 @@ def _told(cells: Grid, seen: Contrast, changes: Mapping[str, Any], limits: Mappi
     likely = _likely(cause, by_id)
     if likely < LEAST:
         cause, likely = tables.unknown(), 0.0
-    # Of what the study leaves open all answers count, whatever they speak for.
+    # If the study leaves the cause open, all answers count, whichever way they point.
     weights = {one.step.id: _weight(cause, one) if cause.weigh else float(bool(one.text)) for one in answers}
     spread = () if seen.sure else ("single runs: the difference may be chance; repeat them",)
     times = pl.concat([cells.rows[key].select("start", "end") for key in seen.bad])
@@ -155,7 +154,7 @@ def _told(cells: Grid, seen: Contrast, changes: Mapping[str, Any], limits: Mappi
     severe = likely >= _CERTAIN and (values["lost_pct"] or 0.0) >= _HALF
     finding = Finding(
         cause.trouble,
-        # Slow runs of an open cause were measured all the same.
+        # If the cause is open, the slow runs were still measured.
         confidence.limited("critical" if severe else "warning", likely) if likely else "warning",
         min(likely, _MOST),
         {"kind": "runs", "name": _where(cells, seen)},
@@ -207,7 +206,7 @@ def _answers(
 
 
 def _experimental(cells: Grid, step: Step, one: Experiment | None) -> Answer:
-    """The answer of an experiment: yes where the runs are as slow."""
+    """Return the answer of an experiment: yes if the runs are as slow."""
     if one is None:
         return Answer(step, None, "")
     yes = _as_slow(one)
@@ -217,12 +216,12 @@ def _experimental(cells: Grid, step: Step, one: Experiment | None) -> Answer:
 
 
 def _as_slow(one: Experiment) -> bool | None:
-    """Whether runs are as slow with something changed; None if they are less slow."""
+    """Return whether runs are as slow with something changed; None if they are less slow."""
     return True if one.back_pct <= _STAYS else False if one.back_pct >= _GONE else None
 
 
 def _likely(cause: Cause, answers: Mapping[str, Answer]) -> float:
-    """How likely a cause is, between 0 and 1."""
+    """Return how likely a cause is, between 0 and 1."""
     odds = cause.prior + sum(_weight(cause, answers[step]) for step in cause.weigh)
     return 1 / (1 + math.exp(-odds))
 
@@ -233,13 +232,13 @@ def _weight(cause: Cause, answer: Answer) -> float:
 
 
 def _where(cells: Grid, seen: Contrast) -> str:
-    """The slow configurations: what they share, and the values of the label in which they differ."""
+    """Return the slow configurations in words: common labels, and the values of the label in which they differ."""
     shared = cells.shown(seen.bad[0], {seen.factor})
     return ", ".join(part for part in (shared, f"{seen.factor} = {seen.slow(cells.labels)}") if part)
 
 
 def _seen(cells: Grid, seen: Contrast, values: Mapping[str, Any]) -> str:
-    """The symptom in words."""
+    """Return the symptom in words."""
     value, good, unit = values["value"], values["good_value"], cells.merit.unit
     how = f"{values['lost_pct']:.0f} % less" if cells.merit.higher else f"{value / good:.1f} times as long"
     fast = seen.good[cells.labels.index(seen.factor)]
@@ -248,7 +247,7 @@ def _seen(cells: Grid, seen: Contrast, values: Mapping[str, Any]) -> str:
 
 
 def _with_host(one: _Told, host: Own) -> _Told:
-    """A symptom with what the host's capture says of it."""
+    """Add the findings of the host's capture to a symptom."""
     also = tuple({"trouble": each.trouble, **each.entity} for each in host.findings)
     against = (f"the host's capture of a slow run: {host.means}",) if host.findings else ()
     finding = replace(one.finding, also=(*one.finding.also, *also), against=(*one.finding.against, *against))
@@ -256,7 +255,7 @@ def _with_host(one: _Told, host: Own) -> _Told:
 
 
 def _merged(told: Sequence[_Told]) -> list[_Told]:
-    """One finding of each cause: of a label the worst, of the same runs the first; the others stand under it."""
+    """Merge findings of one cause: of a label keep the worst, of the same runs the first; list the others under it."""
     kept: list[_Told] = []
     for one in told:
         for place, first in enumerate(kept):
@@ -274,7 +273,7 @@ def _merged(told: Sequence[_Told]) -> list[_Told]:
 
 
 def _rows(one: _Told) -> list[dict[str, Any]]:
-    """The answers, and what other labels gave, as the table of experiments has them."""
+    """Return the answers, and the results of other labels, as rows of the table of experiments."""
     words = {True: "yes", False: "no", None: "unclear"}
     made = {each.role: each for each in one.done if each.role}
 

@@ -1,14 +1,14 @@
-"""Rules as data: limits with their sources, and what it means to pass them.
+"""Rules as data: limits with their sources, and how they judge values.
 
-`rules/*.toml` holds every rule, `profiles/NAME.toml` what a profile changes in them. Two come with the package:
+`rules/*.toml` holds every rule, `profiles/NAME.toml` the changes of a profile. Two come with the package:
 "standard", the numbers everybody quotes, and "strict", for flash storage and for hosts that must not make their VMs
-wait. A file of one's own has `[[rule]]` entries; with `extends = "standard"` they replace the keys they give in rules
+wait. Your own file has `[[rule]]` entries; with `extends = "standard"` they replace the keys they set in rules
 of a known id, and add others. A rule that replaces keys needs a source of its own too.
 
-Keys of a rule (all are needed but those marked)
+Keys of a rule (required unless marked optional)
     id           str    area.what
-    screen       str    what esxtop's screen calls it
-    kind         str    what one value stands for: vm, device, nfs, adapter, path, port, pcpu, node, vsan, host
+    screen       str    its name on esxtop's screen
+    kind         str    the object of one value: vm, device, nfs, adapter, path, port, pcpu, node, vsan, host
     value        str    expression over the series of that kind (`series`), in SQL
     unit         str    unit of the value and of the limits
     direction    str    "above": bad when large; "below": bad when small
@@ -17,10 +17,10 @@ Keys of a rule (all are needed but those marked)
     floor        float  optional: with less activity than this a sample is not judged,
     floor_of     str    with `floor`: the activity, an expression too
     floor_unit   str    with `floor`: its unit
-    below_floor  int    optional: unless so many samples in a row pass, as of a device that hardly answers at all
+    below_floor  int    optional: unless so many samples in a row are bad, as for a device that hardly answers
     persist      int    optional: samples in a row that make a symptom; 3
-    meaning, causes, next   str   optional: what it is, what it may come from, what to look at next
-    source       str    where each number comes from
+    meaning, causes, next   str   optional: its meaning, possible causes, and the next thing to look at
+    source       str    the origin of each number
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Rule:
     next: Prose = ""
 
     def mistakes(self) -> Iterator[tuple[Place, str]]:
-        """Keys that contradict each other, the id of a case, and series that no capture can have."""
+        """Yield keys that contradict each other, the id of a case, and series that no capture can have."""
         if self.id not in _OF_CASES and (resources.files("esxparse.diagnosis.cases") / f"{self.id}.toml").is_file():
             yield ("id",), f'the id "{self.id}" is taken by a case; choose another'
         if len({self.floor is None, not self.floor_of, not self.floor_unit}) > 1:
@@ -94,30 +94,30 @@ class Rule:
 
     @property
     def reads(self) -> frozenset[str]:
-        """The series that its value is made of."""
+        """The series in its value."""
         return series.roots(self.value)
 
     @property
     def activity(self) -> frozenset[str]:
-        """The series that its floor is made of."""
+        """The series in its floor."""
         return series.roots(self.floor_of) if self.floor_of else frozenset()
 
     @property
     def tables(self) -> frozenset[str]:
-        """The tables without which it cannot be judged."""
+        """The tables that it needs to be judged."""
         found = [series.tables(self.kind, name) for name in self.reads]
         return frozenset(table for one in found if one for table in one)
 
     def judge(self, value: float | None, activity: float | None = None) -> Verdict:
-        """Say whether a value is "ok", a "warning" or "critical".
+        """Return whether a value is "ok", a "warning" or "critical".
 
-        Above: at the limit or over it; a limit of 0 is passed by anything over 0. Below: under the limit.
-        A missing value (None or NaN) is "ok".
+        Above: at the limit or over it; anything over 0 passes a limit of 0. Below: under the limit. A missing value
+        (None or NaN) is "ok".
 
         Args:
             value: The measured value, in `unit`.
-            activity: What went on while it was measured, in `floor_unit`. With less than the floor the answer is "ok".
-                Without it the floor is not looked at.
+            activity: The activity during the measurement, in `floor_unit`. Below the floor the answer is "ok". Without
+                it the floor is not looked at.
 
         >>> ready = load("standard")["cpu.ready"]
         >>> ready.judge(4.9), ready.judge(5.0), ready.judge(10.0)
@@ -133,14 +133,14 @@ class Rule:
         return "warning" if self.passes(value, self.warn) else "ok"
 
     def passes(self, value: Any, limit: float) -> Any:
-        """Whether a value, or each of an array, is as bad as a limit or worse."""
+        """Return whether a value, or each of an array, is as bad as a limit or worse."""
         if self.direction == "below":
             return value < limit
         return value > 0 if limit == 0 else value >= limit
 
 
 def profiles() -> tuple[str, ...]:
-    """Name the profiles that come with the package.
+    """Return the names of the profiles that come with the package.
 
     >>> profiles()
     ('standard', 'strict')
@@ -199,7 +199,7 @@ class Rules(Mapping[str, Rule]):
 
 @dataclass(frozen=True)
 class _Profile:
-    """The keys of a file; rules may lack those that they take from a rule underneath."""
+    """The keys of a file; a rule may leave out keys that it takes from an underlying rule."""
 
     title: str = ""
     extends: str | None = None
@@ -214,7 +214,7 @@ def _shipped(name: str) -> Mapping[str, Rule]:
 
 
 def _given(rule: Rule) -> dict[str, Any]:
-    """The keys of a rule that are not left out."""
+    """Return the keys of a rule that are set."""
     return {key: value for key, value in asdict(rule).items() if value not in {None, ""}}
 
 
@@ -236,7 +236,7 @@ def _is_toml(name: str) -> bool:
 
 
 def _read(source: Path | Traversable, under: Mapping[str, Rule]) -> Mapping[str, Rule]:
-    """The rules of a file over those `under` it and of the profile that it extends."""
+    """Return the rules of a file, on top of the rules `under` it and of the profile that it extends."""
     document = Document.read(source)
     profile = read(document, _Profile)
     if profile.extends is not None and profile.extends not in profiles():
