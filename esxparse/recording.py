@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 Severity = Literal["info", "warning"]
 
 _VMS_SHOWN = 20
+"""Most VMs in a summary; `meta["vms"]` has them all."""
 _WHOLE_FROM = 100
-"""`_VMS_SHOWN`: most VMs in a summary; `meta["vms"]` has them all."""
 
 
 @dataclass(frozen=True)
