@@ -146,8 +146,7 @@ def chart(made: alt.Chart | alt.LayerChart | None, about: str = "") -> Figure | 
 
 
 def finding(text: str, level: str = "info", said: Mapping[str, str] | Sequence[tuple[str, str]] = ()) -> Block:
-    """Return a verdict in a box: `level` is ok, info, warning or critical; `said`: points below it, each under a
-    word."""
+    """Return a verdict in a box: `level` is ok, info, warning or critical; `said`: points below it, under words."""
     box = blocks.note(text, level)
     points = list(said.items() if isinstance(said, Mapping) else said)
     return blocks.stack(box, blocks.facts(points)) if points else box

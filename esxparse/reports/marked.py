@@ -29,8 +29,7 @@ def during(rec: Recording, paths: Sequence[str]) -> tuple[list[Event], list[tupl
 
 
 def listed(events: Sequence[Event]) -> pl.DataFrame:
-    """Return one row per event: `number` on the charts, `time` (UTC), `step`, `target`, `status`, `seconds`
-    (duration)."""
+    """Return one row per event: `number` on the charts, `time` (UTC), `step`, `target`, `status`, `seconds` taken."""
     rows = [
         (
             number,

@@ -222,7 +222,8 @@ def _doubt() -> pl.Expr:
 def same_object(findings: pl.DataFrame) -> pl.DataFrame:
     """Return devices and volumes with troubles on several hosts.
 
-    `kind`, `name`, `hosts`, `names`, `troubles` (titles). Excludes names that are a place on the host's own adapter: every host has a `mpx.vmhba0:C0:T0:L0`.
+    `kind`, `name`, `hosts`, `names`, `troubles` (titles). Excludes names that are a place on the host's own adapter:
+    every host has a `mpx.vmhba0:C0:T0:L0`.
     """
     return (
         findings.filter(pl.col("kind").is_in(["device", "nfs"]), ~pl.col("name").str.contains(_LOCAL))
@@ -266,7 +267,8 @@ def same_time(findings: pl.DataFrame) -> pl.DataFrame:
 def by_release(found: Fleet) -> pl.DataFrame:
     """Return the releases of a fleet, with their share of critical hosts.
 
-    `release`, `hosts`, `critical` and `share_pct` (hosts with critical troubles), `p95_pct` (median VM). Hosts with a diagnosed capture count once per release, with their troubles and waits under that release. The
+    `release`, `hosts`, `critical` and `share_pct` (hosts with critical troubles), `p95_pct` (median VM). Hosts with a
+    diagnosed capture count once per release, with their troubles and waits under that release. The
     release with the largest share comes first; a share of fewer than `MANY` hosts is null.
     """
     told = {(one.host, _release(one)) for one, said in found.said if said and "findings" in said}

@@ -15,7 +15,8 @@ _LEVELS: Final = ("critical", "warning", "ok", "unknown")
 def vm_levels(found: Fleet) -> pl.DataFrame:
     """Return `found.ready` with the severity of each VM.
 
-    `waits` is the severity of its ready time, `level` includes its troubles. Both come from the diagnosis of the host's captures; "unknown" if one of them is not diagnosed.
+    `waits` is the severity of its ready time, `level` includes its troubles. Both come from the diagnosis of the
+    host's captures; "unknown" if one of them is not diagnosed.
 
     Every table that shows a VM or its host as critical, warning or ok uses these levels.
     """

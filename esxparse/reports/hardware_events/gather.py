@@ -280,8 +280,7 @@ def by_aggregate(subject: Subject) -> pl.DataFrame:
 
 
 def differences(subject: Subject) -> pl.DataFrame:
-    """Return how unevenly each event is spread, most uneven first: its highest place, and the multiple of the
-    median."""
+    """Return the spread of each event, most uneven first: its highest place, and the multiple of the median."""
     value = pl.col("value")
     return (
         by_aggregate(subject)
