@@ -43,7 +43,7 @@ def shares(requests: pl.LazyFrame, boundaries: Sequence[int] = BOUNDARIES) -> pl
     operation
     boundary_bytes        i64
     requests              i64  requests of that operation that have an offset
-    aligned               i64  those of them that begin on the boundary
+    aligned               i64  requests that begin on the boundary
     aligned_requests_pct  f64  100 x aligned / requests
     aligned_bytes_pct     f64  100 x bytes of the aligned / bytes of all; null if no bytes were asked for
 

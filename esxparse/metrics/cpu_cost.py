@@ -124,7 +124,7 @@ def cost(runs: pl.LazyFrame, measure: Measure = "used", throughput: str = "mb_pe
     used_pct_of_core_per_1k_iops   pct x cpus / (iops / 1000): percent of one core (PCPU) for 1,000 IOPS; a core with
                             two busy threads is 100 % at nominal frequency
     used_above_idle_...         all six with pct - idle pct in the place of pct: the load's share
-    used_cost_gap               str  reason for a null cost, in words; null if the costs are there
+    used_cost_gap               str  reason for a null cost, in words; null if no cost is null
 
     Null if the divisor is not above 0. Idle-subtracted values below 0 are kept: the idle run was busier.
 

@@ -292,8 +292,8 @@ def fieller(
     Source: E. C. Fieller, "Some Problems in Interval Estimation" (1954); degrees of freedom: A. C. Tamhane and
     B. R. Logan, "Finding the Maximum Safe Dose Level for Heteroscedastic Data" (2004).
 
-    Raises EsxparseError: Fewer than 2 repetitions, a baseline whose mean is 0 or less, or a baseline with so much
-    scatter that its mean is indistinguishable from 0 and no bounded interval exists.
+    Raises EsxparseError: Fewer than 2 repetitions, or a baseline whose mean is 0 or less, or indistinguishable from 0
+    because of its scatter, so that no bounded interval exists.
 
     >>> found = fieller([98.0, 99.0, 97.0, 98.5, 97.5], [100.0, 101.0, 99.0, 100.5, 99.5])
     >>> round(found.ratio, 3), round(found.low, 3), round(found.high, 3), found.verdict

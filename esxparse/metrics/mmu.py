@@ -145,7 +145,7 @@ class Advice:
     shown: bool
     """Whether repetitions show it; otherwise the mode is only a suspicion."""
     large_pages: bool
-    """Try large pages in guest and host first: they help in either mode and have no drawback."""
+    """Try large pages in guest and host first: they help in either mode."""
     rate_ratio: float | None
     """Misses per second, nested / shadow; None if shadow had none."""
     time_ratio: float | None

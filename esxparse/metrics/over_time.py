@@ -10,8 +10,8 @@ rules:
 - A long step between two short ones is a gap, not a changed interval: rows are missing, and the sample after them
   covers only the usual time. The same step at an end of the capture, or several long steps in a row, are a changed
   interval. So is every step that no neighbour contradicts.
-- Jitter is not a change. The interval is constant if no sample is further from an even grid than a second (esxtop cuts
-  timestamps to seconds), a fifth of the interval, or 2 % of the capture, gaps left out.
+- Jitter is not a change. The interval is constant if no sample is further from an even grid than one of these: a second
+  (esxtop cuts timestamps to seconds), a fifth of the interval, or 2 % of the capture, gaps left out.
 - Without times of day all samples count alike.
 
 Call `with_covered` first, on the rows of a whole capture; the other functions weight expressions by its column.

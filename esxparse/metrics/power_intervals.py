@@ -39,7 +39,7 @@ _SURE: Final = 0.8
 _BETTER: Final = 0.01
 """Smallest gain in correlation for a shift."""
 _FINE: Final = 10
-"""Precision of a shift: the shorter of the two intervals, or a step of the search, divided by this."""
+"""The precision of a shift is a step of the search divided by this."""
 _MOST_STEPS: Final = 40
 """Most steps of the search either way."""
 

@@ -57,8 +57,8 @@ class ScalabilityLaw:
     coherency: float
     coherency_interval: tuple[float, float]
     peak_units: float | None
-    """Peak of the curve, if the verdict is `peaks`; the smallest units if the verdict is `falls`; else None.
-    `warnings` mention a peak beyond the data."""
+    """Peak of the curve, if it lies within the data and the interval of the coherency above 0; the smallest units if
+    values fall from there; else None. `warnings` mention a peak beyond the data."""
     peak_value: float | None
     r_squared: float
     verdict: Verdict

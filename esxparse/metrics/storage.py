@@ -7,8 +7,8 @@ shows 0.00 ms, which is not a measurement and null here. Only reads and writes t
 them. esxtop counts other commands with them (a polled empty optical drive fails every command, and shows 30 ms). So
 
 - the weight of a sample is its *good* I/Os: reads and writes minus failed ones;
-- if other commands are included, the latency is the mean of reads and writes, (R x GAVG/rd + W x GAVG/wr) / (R + W),
-  if the capture has these; otherwise the latency of all commands, the only one available;
+- if other commands are included, the latency is the mean of reads and writes, (R x GAVG/rd + W x GAVG/wr) / (R + W);
+  if the capture does not have these, the latency of all commands is the only one available;
 - a failed command's latency is inside esxtop's average and cannot be taken out: only its weight can.
 
 Reads, writes and commands are rounded to 0.01 per second, so a difference of up to 0.015 other commands is rounding.
@@ -96,7 +96,7 @@ def latency(device_frame: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _others(there: Collection[str]) -> pl.Expr:
-    """Return commands per second other than reads and writes; 0 within rounding, or if the capture has neither."""
+    """Return commands per second other than reads and writes; 0 within rounding or if unknown."""
     iops, reads, writes = (column(there, _RATES[name]) for name in ("iops", "read_iops", "write_iops"))
     others = iops - reads - writes
     return pl.when(others > _ROUNDING).then(others).otherwise(0.0)

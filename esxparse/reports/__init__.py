@@ -1,7 +1,7 @@
 """Reports: a notebook template, run on a capture by papermill, exported as one HTML file.
 
-`report(capture, output="report.html")` does all of it; `templates()` lists the templates. Each template has a folder
-here for code that is neither a metric nor a chart; all templates share `page` and `blocks`.
+`report(capture, output="report.html")` does all of it; `templates()` lists the templates. Code of a
+template that is neither a metric nor a chart is in a folder of its name here; all share `page` and `blocks`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The columns of tables in reports, as `columns.csv` lists them.
 
-table    the table, prefixed with its template: `fleet.hosts`
+table    the table, prefixed with the module or folder that shows it: `fleet.hosts`
 column   column of the frame
 head     its title; the code that shows the table fills in a {word}
 unit     its unit, written after the head, or a {word}
