@@ -107,7 +107,7 @@ def threads(one: Capture) -> pl.LazyFrame:
 
 @derived("host", "memory")
 def host_memory(one: Capture) -> pl.LazyFrame:
-    """Return the host's memory."""
+    """Its memory."""
     frame = one.tables["memory"]
     rows = memory.host(frame, one.release).drop("state_name")
     return beside(rows, of(one, "memory", copied("host", "memory")))

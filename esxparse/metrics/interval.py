@@ -3,8 +3,8 @@
 A study repeats each run a few times. Let `y` be the repetitions of a configuration and `x` the baseline's. The ratio
 is mean(y) / mean(x), and its interval holds the true ratio in 95 % of studies (or another `confidence`).
 
-Measured coverage of 95 % intervals over 2 to 10 repetitions of either side, normal and log-normal noise of 0.5 to 20
-%, up to 20 times as large on one side as on the other (`python benchmarks/coverage.py`; the worst of all cases):
+Measured coverage of 95 % intervals over 2 to 10 repetitions of either side, normal and log-normal noise of 0.5 to 20 %,
+up to 20 times as large on one side as on the other (`python benchmarks/coverage.py`; the worst of all cases):
 
 fewest repetitions  Fieller           bootstrap
 2                   93.6 % or more    none

@@ -99,7 +99,7 @@ class Quality(Sequence[Expectation]):
         return iter(self.expectations)
 
     def of(self, status: str) -> tuple[Expectation, ...]:
-        """The expectations with that status."""
+        """Return the expectations with that status."""
         return tuple(one for one in self.expectations if one.status == status)
 
     @property
