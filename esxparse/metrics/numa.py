@@ -174,7 +174,7 @@ def vnuma(
     article, which has a default of 4. The guide has a default of 8 and mentions only `numa.vcpu.min`. `why` shows when
     an answer relies on the article.
     The size of a node is `numa.vcpu.maxPerVirtualNode` if set. Before 6.5 (or with `numa.vcpu.followcorespersocket`)
-    it is `cpuid.coresPerSocket` above 1. Otherwise the vCPUs are split evenly over as many nodes as `cores_per_node`
+    it is `cpuid.coresPerSocket` if above 1. Otherwise the vCPUs are split evenly over as many nodes as `cores_per_node`
     of the host requires (guide). With a single node a guest does not see NUMA.
 
     Args:
