@@ -1,5 +1,6 @@
-"""Derived tables: quantities made of raw counters, with unit and meaning, one row per sample and object.
+"""Derived tables: quantities computed from raw counters, with unit and meaning, one row per sample and object.
 
-`catalogue`, `columns.csv`: every column; `capture`: what makes them; `vms`, `devices`, `ports`, `hosts`: the functions;
-`tables`: what there is; `panels`: as matrices, for rules and cases; `of_recording`: as tables, for people.
+`catalogue`, `columns.csv`: all columns; `capture`: views, the functions that make them; `vms`, `devices`, `ports`,
+`hosts`: the views; `tables`: lookups; `panels`: as matrices, for rules and cases; `of_recording`: as tables, for
+people.
 """

@@ -1,4 +1,4 @@
-"""The tables of one capture, who is a VM in it, and views: functions of it that each give some columns of a table."""
+"""The tables of one capture, its VMs, and views: functions of a capture that each return some columns of a table."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _WORLD_OF: Final = r"^(?:PVSCSI-|LSI-|NetWorld-VM-|vmast\.)(\d+)"
 
 @dataclass(frozen=True)
 class Capture:
-    """The tables of one capture, and who is a VM in it."""
+    """The tables of one capture, and its VMs."""
 
     tables: Mapping[str, pl.LazyFrame]
     release: str | None = None
 
     @cached_property
     def vms(self) -> pl.DataFrame:
-        """`group_id, vm, vcpus`; without vCPU worlds, groups other than the host's, with the fewest vCPUs."""
+        """`group_id, vm, vcpus`; without vCPU worlds, all groups but the host's, with the fewest possible vCPUs."""
         if "vcpu" in self.tables:
             found = inventory.vms(self.tables["vcpu"]).collect()
             if found.height:
@@ -53,14 +53,14 @@ class Capture:
 
     @cached_property
     def entities(self) -> pl.LazyFrame:
-        """`group_id, vm, vcpus, entity`: the name, with the id where several VMs bear it."""
+        """`group_id, vm, vcpus, entity`: the name, with the id if several VMs share it."""
         twice = pl.col("vm").is_duplicated()
         named = pl.when(twice).then(pl.concat_str("vm", pl.lit(" ("), pl.col("group_id").cast(pl.String), pl.lit(")")))
         return self.vms.with_columns(entity=named.otherwise("vm")).lazy()
 
     @cached_property
     def worlds(self) -> pl.DataFrame:
-        """`world_id, entity`: of every world of a VM, and of the ids that names of its worlds hold. Needs `vcpu`."""
+        """`world_id, entity`: of every world of a VM, and of ids inside the names of its worlds. Needs `vcpu`."""
         every = self.tables["vcpu"].select("group_id", "world_id", "world").unique().collect()
         named = every.select("group_id", world_id=pl.col("world").str.extract(_WORLD_OF, 1).cast(pl.Int64))
         both = pl.concat([every.select("group_id", "world_id"), named]).drop_nulls().unique("world_id", keep="first")
@@ -71,18 +71,18 @@ _NO_GROUPS: Final = pl.DataFrame(schema={"group_id": pl.Int64, "group": pl.Strin
 
 
 def of(one: Capture, table: str, counters: Mapping[str, str], *more: pl.Expr) -> pl.LazyFrame:
-    """The time, `more`, and counters of a table under short names."""
+    """Return the time, `more`, and counters of a table under short names."""
     frame = one.tables[table]
     return frame.select("time", *more, *renamed(names(frame), counters))
 
 
 def beside(rows: pl.LazyFrame, more: pl.LazyFrame) -> pl.LazyFrame:
-    """Columns of the same rows."""
+    """Add columns of the same rows."""
     return pl.concat([rows, more.drop("time")], how="horizontal")
 
 
 def named(one: Capture, rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Rows of VMs, with the name of each in place of its group."""
+    """Replace the group of each row of a VM by the VM's name."""
     return rows.join(one.entities.select("group_id", "entity"), on="group_id", maintain_order="left").drop("group_id")
 
 
@@ -91,14 +91,14 @@ Make = Callable[[Capture], pl.LazyFrame | None]
 F = TypeVar("F", bound=Make)
 
 KEYS: Final = ("time", "entity")
-"""The columns that tell the rows of a view apart; a view of the host has no `entity`."""
+"""The columns that identify the rows of a view; a view of the host has no `entity`."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Some columns of a derived table: those that `make` gives of a capture with the tables `needs`.
+    """Some columns of a derived table: `make` computes them for a capture with the tables `needs`.
 
-    `also`: tables that it reads where the capture has them.
+    `also`: tables that it reads if the capture has them.
     """
 
     table: str
@@ -108,16 +108,16 @@ class View:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """All its tables, those that it needs first."""
+        """All its tables, first the needed ones."""
         return (*self.needs, *self.also)
 
 
 VIEWS: Final[list[View]] = []
-"""All views; of two that give one column of a table, the first counts where it has a value."""
+"""All views; if two provide the same column, the first one with a value counts."""
 
 
 def derived(table: str, *needs: str, also: tuple[str, ...] = ()) -> Callable[[F], F]:
-    """Declares a function of a capture as a view of a derived table; see `View`."""
+    """Declare a function of a capture as a view of a derived table; see `View`."""
 
     def declare(make: F) -> F:
         VIEWS.append(View(table, needs, make, also))

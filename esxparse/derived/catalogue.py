@@ -1,15 +1,15 @@
-"""The columns of derived tables, as `columns.csv` lists them.
+"""The columns of derived tables, from `columns.csv`.
 
-table     the table, which is the kind of its objects; `io` stands for device, nfs, adapter and path
+table     the table, which is the kind of its objects; `io` means device, nfs, adapter and path
 column    its name, which ends in the unit
 unit      in the words of charts
 better    low, high or neither: which values are good
-weight    the column that weighs a mean of it: a latency by its commands
-counters  what it needs in the tables it is made of: all that are named, of `a|b` one
-copied    the table whose counter it is, under another name; `io`: the table of those objects; else a view makes it
-screen    what esxtop calls it
-name      what it is, in the words of charts
-meaning   one sentence; where it is empty, the one that the catalogue of counters has
+weight    the column that weights its mean: for a latency, the commands
+counters  required counters of the source tables: all of them, for `a|b` one
+copied    the table, if the column is a renamed counter; `io`: the table of those objects; empty if a view computes it
+screen    esxtop's name for it
+name      its name in the words of charts
+meaning   one sentence; if empty, the sentence in the catalogue of counters
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Column:
     meaning: str
 
     def lacks(self, there: Collection[str]) -> str:
-        """The counter that it needs and that is not there; empty if it has what it needs."""
+        """Return the first missing counter; empty if it has all it needs."""
         return next((" or ".join(one) for one in self.counters if not set(one) & set(there)), "")
 
 
@@ -54,5 +54,5 @@ TABLES: Final = tuple(dict.fromkeys(one.table for one in COLUMNS))
 
 
 def copied(table: str, source: str) -> dict[str, str]:
-    """The columns of a derived table that are counters of a table of the capture: name to counter."""
+    """Return the columns of a derived table that are renamed counters of a capture's table: name to counter."""
     return {one.column: one.counters[0][0] for one in COLUMNS if (one.table, one.copied) == (table, source)}

@@ -15,13 +15,13 @@ _BY_WORLD: Final = "physical_disk_per_device_per_world"
 
 
 def _io(one: Capture, kind: str, table: str) -> pl.LazyFrame:
-    """Rates, latencies and queues of the objects of one table."""
+    """Return rates, latencies and queues of the objects of one table."""
     frame = one.tables[table]
     rows = storage.latency(frame).rename({"device": "entity"})
     rows = beside(rows, of(one, table, copied(kind, "io")))
     read, write = pl.col("read_iops").fill_null(0.0), pl.col("write_iops").fill_null(0.0)
     commands = pl.when(pl.any_horizontal(pl.col("read_iops", "write_iops").is_not_null())).then(read + write)
-    # A part of a capture may hold reads and writes alone.
+    # Part of a capture may have only reads and writes.
     rows = rows.with_columns(iops=pl.coalesce("iops", commands), good_iops=pl.coalesce("good_iops", commands))
     if "average_guest_millisec_per_command" not in names(frame):
         ways = pl.col("gavg_read_ms", "gavg_write_ms")
@@ -38,19 +38,19 @@ def _io(one: Capture, kind: str, table: str) -> pl.LazyFrame:
 
 @derived("device", "physical_disk_scsi_device")
 def devices(one: Capture) -> pl.LazyFrame:
-    """Devices, as the VMkernel serves all VMs."""
+    """Return devices, as the VMkernel serves all VMs."""
     return _io(one, "device", "physical_disk_scsi_device")
 
 
 @derived("device", "physical_disk_adapter")
 def adapters_alone(one: Capture) -> pl.LazyFrame | None:
-    """Adapters, where a capture has no devices."""
+    """Return adapters, if a capture has no devices."""
     return None if "physical_disk_scsi_device" in one.tables else _io(one, "device", "physical_disk_adapter")
 
 
 @derived("device", _BY_WORLD, "vcpu")
 def users(one: Capture) -> pl.LazyFrame:
-    """How a device's traffic is divided among VMs, the VMkernel's own worlds left out."""
+    """Return the distribution of a device's traffic among VMs, without the VMkernel's own worlds."""
     frame = one.tables[_BY_WORLD]
     rates = storage.latency(frame).select(
         "time", "iops", "read_mib_per_s", "write_mib_per_s", "kavg_ms", "queued", "active"
@@ -66,7 +66,7 @@ def users(one: Capture) -> pl.LazyFrame:
         users=total((pl.col("iops") > 1).cast(pl.Float64)),
         users_mib_per_s=total(mib),
         top_mib_per_s=mib.max(),
-        # Of commands, where a capture has no bytes.
+        # By commands, if a capture has no bytes.
         top_share_pct=pl.coalesce(
             share_pct(mib.max(), mib.sum()), share_pct(pl.col("iops").max(), pl.col("iops").sum())
         ),
@@ -78,19 +78,19 @@ def users(one: Capture) -> pl.LazyFrame:
 
 @derived("nfs", "physical_disk_nfs_volume")
 def volumes(one: Capture) -> pl.LazyFrame:
-    """NFS volumes."""
+    """Return NFS volumes."""
     return _io(one, "nfs", "physical_disk_nfs_volume")
 
 
 @derived("adapter", "physical_disk_adapter")
 def adapters(one: Capture) -> pl.LazyFrame:
-    """Adapters."""
+    """Return adapters."""
     return _io(one, "adapter", "physical_disk_adapter")
 
 
 @derived("adapter", "physical_disk")
 def adapter_depth(one: Capture) -> pl.LazyFrame | None:
-    """The queues of adapters."""
+    """Return the queues of adapters."""
     if "path" not in names(one.tables["physical_disk"]):
         return None
     places = pl.col("adapter").alias("entity"), pl.col("path")
@@ -100,15 +100,15 @@ def adapter_depth(one: Capture) -> pl.LazyFrame | None:
 
 @derived("path", "physical_disk_path")
 def paths(one: Capture) -> pl.LazyFrame:
-    """Paths."""
+    """Return paths."""
     return _io(one, "path", "physical_disk_path")
 
 
 @derived("vsan", "vsan")
 def vsan(one: Capture) -> pl.LazyFrame:
-    """The host as a client of its vSAN datastore."""
+    """Return the host as a client of its vSAN datastore."""
     rows = of(one, "vsan", copied("vsan", "vsan"), pl.col("instance").alias("entity")).filter(
         pl.col("entity") == "Client"
     )
-    # A host has one datastore of vSAN, whose name esxtop does not print: vSAN calls it so.
+    # A host has one vSAN datastore, whose name esxtop does not print; this is vSAN's default.
     return rows.with_columns(entity=pl.lit("vsanDatastore"))

@@ -1,4 +1,4 @@
-"""What the tools of guests measure, whatever the tool: sar, mpstat, iostat, vmstat, perfmon."""
+"""Measurements by the tools of guests in common terms: sar, mpstat, iostat, vmstat, perfmon."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _QUANTITIES: Final = toml.beside(__file__)["quantity"]
 FORMATS: Final = tuple(dict.fromkeys(name for one in _QUANTITIES for name in one["formats"]))
 """Formats of these tools."""
 BUSY: Final = "guest busy"
-"""Column of `readings`: how busy the guest says its CPUs are, %."""
+"""Column of `readings`: CPU use reported by the guest, %."""
 
 
 def readings(read: Recording) -> pl.DataFrame | None:
@@ -37,7 +37,7 @@ def _quantity(read: Recording, one: Mapping[str, Any]) -> pl.DataFrame | None:
     columns = one.get("columns") or one["less"]
     if frame is None or not {"time", *columns} <= set(names):
         return None
-    # The first report of some tools is a mean since the machine started.
+    # The first report of some tools is a mean since boot.
     if "since_boot" in names:
         frame = frame.filter(~pl.col("since_boot"))
     for column, value in one.get("only", {}).items():

@@ -13,21 +13,21 @@ from esxparse.metrics import host, host_cpu, memory, power
 from esxparse.metrics.frames import column, names, share_pct, total, weighted_mean
 
 _KERNEL: Final = ("system", "helper", "drivers")
-"""Groups of the VMkernel; on ESXi 6.5 and later `system` holds the idle worlds too."""
+"""Groups of the VMkernel; on ESXi 6.5 and later `system` also has the idle worlds."""
 _BUSY: Final = 98.0
-"""% in C0 from which the rest says nothing of how deeply a PCPU sleeps."""
+"""% in C0 from which the rest does not show how deeply a PCPU sleeps."""
 
 
 @derived("pcpu", "physical_cpu")
 def pcpus(one: Capture) -> pl.LazyFrame:
-    """Use of each PCPU."""
+    """Return the use of each PCPU."""
     rows = host_cpu.pcpu(one.tables["physical_cpu"]).filter(pl.col("pcpu").is_not_null())
     return rows.with_columns(entity=pl.col("pcpu").cast(pl.String)).drop("pcpu")
 
 
 @derived("pcpu", "interrupt_cookie")
 def interrupts(one: Capture) -> pl.LazyFrame:
-    """Interrupts of each PCPU."""
+    """Return the interrupts of each PCPU."""
     rows = of(one, "interrupt_cookie", {"n": "interrupts_per_second"}, pl.col("cookie"), pl.col("cpu")).filter(
         pl.col("cpu").is_not_null()
     )
@@ -41,14 +41,14 @@ def interrupts(one: Capture) -> pl.LazyFrame:
 
 @derived("pcpu", "pcpu_power_state")
 def power_states(one: Capture) -> pl.LazyFrame:
-    """Clock and power states of each PCPU."""
+    """Return clock and power states of each PCPU."""
     frame = one.tables["pcpu_power_state"]
     there = names(frame)
     found = (re.fullmatch(r"pct_[cpt]_state_[cpt](\d+)", name) for name in there)
     states = [one[0] for one in sorted(filter(None, found), key=lambda one: int(one[1]))]
 
     slower = [name for name in states if name.startswith("pct_p_state")][1:]
-    # A host may have a C3 that it never enters: what counts is all that is deeper than C1.
+    # A host may have a C3 that it never enters: sum up all states deeper than C1.
     deep = [name for name in states if re.fullmatch(r"pct_c_state_c([2-9]|\d\d)", name)]
 
     return frame.select(
@@ -65,20 +65,20 @@ def power_states(one: Capture) -> pl.LazyFrame:
 
 @derived("node", "numa_node")
 def numa_nodes(one: Capture) -> pl.LazyFrame:
-    """NUMA nodes."""
+    """Return NUMA nodes."""
     return of(one, "numa_node", copied("node", "numa_node"), pl.col("instance").alias("entity"))
 
 
 @derived("host", "physical_cpu")
 def host_cpus(one: Capture) -> pl.LazyFrame | None:
-    """Use of its CPUs."""
+    """Return the use of the host's CPUs."""
     rows = host.cpu(one.tables)
     return None if rows is None else rows.drop("_place")
 
 
 @derived("host", "physical_cpu")
 def imbalance(one: Capture) -> pl.LazyFrame:
-    """How evenly its PCPUs are loaded."""
+    """Return how evenly the host's PCPUs are loaded."""
     rows = host_cpu.imbalance(host_cpu.pcpu(one.tables["physical_cpu"]))
     return rows.drop("busiest_pcpu").rename(
         {"mean_pct": "pcpu_mean_pct", "max_pct": "pcpu_max_pct", "min_pct": "pcpu_min_pct"}
@@ -87,7 +87,7 @@ def imbalance(one: Capture) -> pl.LazyFrame:
 
 @derived("host", "physical_cpu")
 def threads(one: Capture) -> pl.LazyFrame:
-    """How many cores it has, and what they get done while they are in use: work of two hyper-threads is a core's."""
+    """Return the number of cores, and their work while in use: two hyper-threads do the work of one core."""
     rows = host_cpu.pcpu(one.tables["physical_cpu"]).filter(pl.col("pcpu").is_not_null())
     core = pl.col("core_util_pct").mean() / 2
     return (
@@ -115,15 +115,15 @@ def host_memory(one: Capture) -> pl.LazyFrame:
 
 @derived("host", "power")
 def host_power(one: Capture) -> pl.LazyFrame | None:
-    """Its power, by its own meter."""
+    """Return the host's power, by its own meter."""
     frame = one.tables["power"]
     return power.host(frame) if "p_state" in names(frame) else None
 
 
 @derived("host", "pcpu_power_state")
 def clock(one: Capture) -> pl.LazyFrame:
-    """Clock and power states of its PCPUs, together."""
-    # The clock matters while a PCPU works: an idle one may be as slow as it likes.
+    """Return clock and power states over all PCPUs."""
+    # The clock matters while a PCPU works: an idle PCPU may be slow.
     busy = pl.col("c0_pct").fill_null(100.0)
     return (
         power_states(one)
@@ -144,7 +144,7 @@ def clock(one: Capture) -> pl.LazyFrame:
 
 @derived("host", "group_cpu")
 def groups(one: Capture) -> pl.LazyFrame:
-    """What groups of the VMkernel and all VMs took of its CPUs."""
+    """Return the CPU use of groups of the VMkernel and of all VMs."""
     frame = one.tables["group_cpu"]
     there = names(frame)
     mine = pl.col("group").is_in(_KERNEL)
@@ -165,13 +165,13 @@ def groups(one: Capture) -> pl.LazyFrame:
 
 @derived("host", "numa_node")
 def node_count(one: Capture) -> pl.LazyFrame:
-    """How many NUMA nodes it has."""
+    """Return the number of NUMA nodes."""
     return one.tables["numa_node"].group_by("time", maintain_order=True).agg(nodes=pl.len().cast(pl.Float64))
 
 
 @derived("host", "physical_cpu", "numa_node")
 def fullest_node(one: Capture) -> pl.LazyFrame:
-    """Use of the busiest NUMA node; PCPUs are numbered node by node."""
+    """Return the use of the busiest NUMA node; PCPUs are numbered node by node."""
     nodes = one.tables["numa_node"].select(_nodes=pl.col("instance").n_unique())
     rows = host_cpu.pcpu(one.tables["physical_cpu"]).filter(pl.col("pcpu").is_not_null()).join(nodes, how="cross")
     node = pl.col("pcpu") * pl.col("_nodes") // (pl.col("pcpu").max() + 1)
@@ -181,5 +181,5 @@ def fullest_node(one: Capture) -> pl.LazyFrame:
 
 @derived("host", "physical_cpu_load")
 def load(one: Capture) -> pl.LazyFrame:
-    """Its load average."""
+    """Return the host's load average."""
     return of(one, "physical_cpu_load", copied("host", "physical_cpu_load"))

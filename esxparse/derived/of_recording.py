@@ -1,4 +1,4 @@
-"""Derived tables of a recording: what `rec["vm"]` gives, and what a capture lacks for it."""
+"""Derived tables of a recording: `rec["vm"]`, and the reasons for missing columns."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from esxparse.recording import Recording
 
 
 def tables(rec: Recording) -> tuple[str, ...]:
-    """The derived tables that a recording can give: none if it is of another format than esxtop.
+    """Return the derived tables that a recording supports: none for other formats than esxtop.
 
-    A table of the capture hides a derived one of its name.
+    A table of the capture hides a derived table with the same name.
     """
     if rec.format != "esxtop":
         return ()
@@ -27,7 +27,7 @@ def tables(rec: Recording) -> tuple[str, ...]:
 
 
 def lacking(rec: Recording, table: str) -> dict[str, str]:
-    """The columns of a derived table that a recording cannot give, and why: "no counter pct_costop" for instance."""
+    """Return the columns that a recording does not support in a derived table, with reasons: "no counter NAME"."""
     there = {name: frozenset(frame.collect_schema().names()) for name, frame in rec.tables.items()}
     return {name: why for name, column in declared()[table].items() if (why := _why(column, there))}
 
@@ -43,14 +43,14 @@ def _why(column: Column, there: Mapping[str, frozenset[str]]) -> str:
             reasons.append(f"no counter {why}")
         else:
             return ""
-    # The reason of a view whose tables are there says more.
+    # A missing counter is more specific than a missing table.
     return min(reasons, key=lambda one: one.startswith("no table"), default="")
 
 
 def missing(rec: Recording, table: str | None = None) -> pl.DataFrame:
-    """The columns of derived tables that a recording cannot give: `table`, `column`, `reason`.
+    """Return the columns of derived tables that a recording does not support: `table`, `column`, `reason`.
 
-    `table`: of one derived table; by default of all.
+    `table`: one derived table; by default all.
 
     Raises EsxparseError: There is no such derived table.
     """
@@ -61,12 +61,12 @@ def missing(rec: Recording, table: str | None = None) -> pl.DataFrame:
 
 
 def table(rec: Recording, name: str, wanted: Sequence[str] | None = None) -> pl.LazyFrame:
-    """A derived table: `time`, `instance` (the object's name) and its columns, one row per sample and object.
+    """Return a derived table: `time`, `instance` (the object's name) and columns, one row per sample and object.
 
-    Columns that the recording cannot give are left out; see `missing`. What is unknown in a sample is null.
-    `wanted`: columns to make; by default all.
+    Columns that the recording does not support are left out; see `missing`. Unknown values in a sample are null.
+    `wanted`: columns to compute; by default all.
 
-    Raises MissingTableError: The recording cannot give the table, or not those columns.
+    Raises MissingTableError: The recording does not support the table, or one of those columns.
     """
     if name not in tables(rec):
         needs = dict.fromkeys(view.needs[0] for view in VIEWS if view.table == name)

@@ -26,15 +26,15 @@ class Panel:
     kind: str
     names: tuple[str, ...]
     values: Mapping[str, Matrix]
-    """Samples x objects of each series that has a value anywhere; NaN where a value is missing."""
+    """Samples x objects of each series with any value; NaN for missing values."""
 
 
 def panels(one: Capture, times: Sequence[Any]) -> Mapping[str, Panel]:
-    """Make the panels of a capture by kind, all its views in one go; kinds without an object are left out."""
+    """Return the panels of a capture by kind, all views at once; kinds without an object are left out."""
     wanted = [
         (view, frame) for table in TABLES for view in views_of(one, table) if (frame := view.make(one)) is not None
     ]
-    # Table by table: what is held of one is gone before the next is read.
+    # Table by table: the data of one table are released before the next is read.
     collected: dict[int, pl.DataFrame] = {}
     for table in dict.fromkeys(view.needs[0] for view, _ in wanted):
         mine = [place for place, (view, _) in enumerate(wanted) if view.needs[0] == table]
@@ -42,16 +42,16 @@ def panels(one: Capture, times: Sequence[Any]) -> Mapping[str, Panel]:
         collected |= dict(zip(mine, frames, strict=True))
     made: dict[str, Panel] = {}
     for kind in TABLES:
-        # Kind by kind: its frames are gone before the next is made.
+        # Kind by kind: its frames are released before the next is made.
         frames = [collected.pop(place) for place, (view, _) in enumerate(wanted) if view.table == kind]
         made[kind] = panel(kind, [*frames, clock(times)] if kind == "host" else frames, times)
     return {kind: panel for kind, panel in made.items() if panel.names}
 
 
 def panel(kind: str, frames: Sequence[pl.DataFrame], times: Sequence[Any]) -> Panel:
-    """Make a panel of frames with `time`, `entity` (without one: the host) and columns of numbers.
+    """Make a panel of frames with `time`, `entity` (host if missing) and columns of numbers.
 
-    Rows may have any order. A row of a time that is not among `times` is left out.
+    Rows may have any order. Rows whose time is not in `times` are left out.
     """
     frames = [one if "entity" in one.columns else one.with_columns(entity=pl.lit("host")) for one in frames]
     frames = [one.filter(pl.col("entity").is_not_null()) for one in frames]
@@ -66,13 +66,13 @@ def panel(kind: str, frames: Sequence[pl.DataFrame], times: Sequence[Any]) -> Pa
         for name in numbers.columns:
             whole = np.full(shape, np.nan)
             whole[row, col] = numbers[name].to_numpy()[kept]
-            # A second view has what the first lacks.
+            # A second view fills gaps of the first.
             made[name] = np.where(np.isnan(made[name]), whole, made[name]) if name in made else whole
     return Panel(kind, tuple(names), {name: values for name, values in made.items() if not np.isnan(values).all()})
 
 
 def rows(made: Panel, times: Sequence[Any], wanted: Sequence[str]) -> pl.DataFrame:
-    """`time`, `instance` and columns: one row per sample and object, sample after sample; null if unknown."""
+    """Return `time`, `instance` and columns: one row per sample and object, sample after sample; null if unknown."""
     size, width = len(times), len(made.names)
     absent = np.full((size, width), np.nan)
     keys = {
@@ -84,7 +84,7 @@ def rows(made: Panel, times: Sequence[Any], wanted: Sequence[str]) -> pl.DataFra
 
 
 def _places(one: pl.DataFrame, times: Sequence[Any], names: Sequence[str]) -> tuple[Any, Any, Any]:
-    """Sample and object of each row that is of a sample: the n-th row of an object at a time is of the n-th sample."""
+    """Return sample and object of each row in a sample: an object's n-th row at a time is of its n-th sample."""
     stamps = pl.DataFrame({"time": pl.Series(times, dtype=TIME)}).with_row_index("_row")
     stamps = stamps.with_columns(_nth=pl.int_range(pl.len()).over("time"))
     objects = pl.DataFrame({"entity": names}, schema={"entity": pl.String}).with_row_index("_col")

@@ -11,12 +11,12 @@ from esxparse.metrics import network
 from esxparse.metrics.frames import column, names, share_pct
 
 _SPEEDS: Final = (1_000, 10_000, 25_000, 40_000, 100_000)
-"""Mbit/s of usual links; none of a server has 100."""
+"""Mbit/s of usual links; servers do not have 100 Mbit/s."""
 
 
 @derived("port", "network_port")
 def ports(one: Capture) -> pl.LazyFrame:
-    """Traffic, drops and links of physical NICs and of ports of the VMkernel."""
+    """Return traffic, drops and links of physical NICs and of ports of the VMkernel."""
     frame = one.tables["network_port"]
     there = names(frame)
     rows = network.ports(frame)
@@ -46,5 +46,5 @@ def ports(one: Capture) -> pl.LazyFrame:
 
 
 def _guessed(most: pl.Expr) -> pl.Expr:
-    """The speed that a link has at least, by the most that it carried."""
+    """Guess the speed of a link as the smallest usual speed that fits its highest traffic."""
     return pl.coalesce(pl.when(most <= speed).then(float(speed)) for speed in _SPEEDS)

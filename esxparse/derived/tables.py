@@ -32,7 +32,7 @@ _KEYS: Final = schema(
 
 @cache
 def declared() -> Mapping[str, Mapping[str, Column]]:
-    """The columns of each derived table by their names, each with its meaning."""
+    """Return the columns of each derived table by name, each with its meaning."""
     found: dict[str, dict[str, Column]] = {table: {} for table in TABLES}
     for one in COLUMNS:
         found[one.table][one.column] = replace(one, meaning=one.meaning or _meaning(one))
@@ -40,12 +40,12 @@ def declared() -> Mapping[str, Mapping[str, Column]]:
 
 
 def described(table: str, column: str) -> Column | Counter | None:
-    """What a catalogue says of a column of any table: of a derived one, else the counter that it holds."""
+    """Return the catalogue's entry for a column of any table: derived column or counter."""
     return declared().get(table, {}).get(column) or lookup(table, column)
 
 
 def _meaning(column: Column) -> str:
-    """What the catalogue says of the counter that a column is."""
+    """Return the meaning of the counter behind a column."""
     raws = dict.fromkeys(raw for view in VIEWS if view.table == column.table for raw in view.needs)
     found = (lookup(raw, names[0]) for raw in raws for names in column.counters)
     return next((one.meaning for one in found if one is not None), "")
@@ -53,26 +53,26 @@ def _meaning(column: Column) -> str:
 
 @cache
 def columns(view: View) -> tuple[str, ...]:
-    """The columns of a view, as a capture without a single sample gives them."""
+    """Return the columns of a view, by making it for a capture without samples."""
     empty = pl.LazyFrame(schema={"time": TIME, **_KEYS})
     made = view.make(Capture(dict.fromkeys({*view.needs, "vcpu"}, empty)))
     return tuple(name for name in made.collect_schema().names() if name not in KEYS) if made is not None else ()
 
 
 def capture_of(rec: Recording) -> Capture:
-    """The tables of a recording, each read once however many views ask for it."""
+    """Return the tables of a recording, each read once however many views use it."""
     return Capture({name: frame.cache() for name, frame in rec.tables.items()}, rec.meta.get("release"))
 
 
 def views_of(one: Capture, table: str) -> list[View]:
-    """The views of a derived table for which a capture has the tables."""
+    """Return the views of a derived table whose tables a capture has."""
     return [view for view in VIEWS if view.table == table and set(view.needs) <= set(one.tables)]
 
 
 def sample_times(rec: Recording) -> Sequence[datetime]:
-    """The time of each sample, in the order of the file.
+    """Return the time of each sample, in the order of the file.
 
-    Raises EsxparseError: There is no sample.
+    Raises EsxparseError: The recording has no samples.
     """
     for frame in rec.tables.values():
         stamps = frame.select("time", "instance").collect()
@@ -83,10 +83,10 @@ def sample_times(rec: Recording) -> Sequence[datetime]:
 
 
 def clock(times: Sequence[Any]) -> pl.DataFrame:
-    """Columns of the host that come from the times of samples: seconds since the last, the usual, how often less."""
+    """Return host columns from sample times: seconds since the last, usual step, and number of steps back."""
     step = np.diff(pl.Series(times).dt.epoch("us").to_numpy()) / 1e6
     interval = float(np.median(step)) if step.size else np.nan
-    # Where a spreadsheet dropped the seconds, times tell nothing of the clock.
+    # If a spreadsheet dropped the seconds, times do not show the clock.
     steps = np.concatenate([[interval], step]) if (step != 0).all() else np.full(len(times), np.nan)
     back = np.full(steps.size, float((step < 0).sum()))
     return pl.DataFrame({"time": times, "step_s": steps, "interval_s": interval, "steps_back": back})

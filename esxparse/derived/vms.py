@@ -37,19 +37,19 @@ _OF_PORTS: Final = (
 
 @derived("vm", "group_cpu", also=("vcpu",))
 def scheduling(one: Capture) -> pl.LazyFrame:
-    """What the scheduler did to it, per vCPU."""
+    """Return the scheduler's effect on each VM, per vCPU."""
     rows = per_vcpu(one.tables["group_cpu"], one.entities, one.tables.get("vcpu"))
     return _waits(one, rows.with_columns(group_waits=(pl.col("ready_from") == FROM_GROUP).cast(pl.Float64)))
 
 
 @derived("vm", "vcpu")
 def scheduling_by_worlds(one: Capture) -> pl.LazyFrame | None:
-    """The same by the worlds of vCPUs, where a capture has no groups."""
+    """Return the same by the worlds of vCPUs, if a capture has no groups."""
     return None if "group_cpu" in one.tables else _waits(one, per_vcpu_by_worlds(one.tables["vcpu"], one.entities))
 
 
 def _waits(one: Capture, rows: pl.LazyFrame) -> pl.LazyFrame:
-    # Without %MLMTD no limit is known of: all of ready counts as waiting for others.
+    # Without %MLMTD, limits are unknown: all ready time counts as waiting for others.
     waits = pl.coalesce("contention_pct", pl.when(pl.col("max_limited_pct").is_null()).then("ready_pct"))
     rows = rows.with_columns(pl.col("vcpus").cast(pl.Float64), contention_pct=waits)
     return named(one, rows.drop("vm", "ready_from", strict=False))
@@ -57,7 +57,7 @@ def _waits(one: Capture, rows: pl.LazyFrame) -> pl.LazyFrame:
 
 @derived("vm", "vcpu")
 def each_vcpu(one: Capture) -> pl.LazyFrame:
-    """How single vCPUs fare, the worst and the busiest, and helper worlds."""
+    """Return figures of single vCPUs, the worst and the busiest, and of helper worlds."""
     frame = one.tables["vcpu"]
     there = names(frame)
     known = frame.select("world_id", "group_id", "world").unique().with_columns(_n=inventory.vcpu_number())
@@ -68,7 +68,7 @@ def each_vcpu(one: Capture) -> pl.LazyFrame:
         maintain_order="left",
     )
     helpers = [pl.when(~pl.col("vcpu")).then(name).alias(f"helper_{name}") for name in ("used", "run")]
-    # The worlds of others are left out by null, which costs less than a filter in each aggregate.
+    # Other worlds become null, which costs less than a filter in each aggregate.
     own = [pl.when("vcpu").then(name).alias(name) for name in _VCPU_COUNTERS]
     waits = pl.col("ready") - pl.col("limited").fill_null(0.0)
     made = (
@@ -91,7 +91,7 @@ def each_vcpu(one: Capture) -> pl.LazyFrame:
 
 @derived("vm", "group_cpu")
 def group(one: Capture) -> pl.LazyFrame:
-    """Rates and settings of its group."""
+    """Return rates and settings of each VM's group."""
     rows = of(one, "group_cpu", copied("vm", "group_cpu"), pl.col("group_id"))
     rows = over_time.with_covered(rows.join(one.entities.select("group_id"), on="group_id", how="semi"))
     usual = over_time.quantile(pl.col("group_run_pct"), _SELDOM_LESS).over("group_id")
@@ -100,7 +100,7 @@ def group(one: Capture) -> pl.LazyFrame:
 
 @derived("vm", "group_memory")
 def memory(one: Capture) -> pl.LazyFrame:
-    """Memory, with what the VMkernel wants of it."""
+    """Return the memory of each VM, and the VMkernel's targets for it."""
     frame = one.tables["group_memory"]
     rows = named(one, metrics_memory.vms(frame, one.entities).drop("vm"))
     more = of(one, "group_memory", copied("vm", "group_memory"), pl.col("group_id")).join(
@@ -122,14 +122,14 @@ def memory(one: Capture) -> pl.LazyFrame:
 
 @derived("vm", "virtual_disk")
 def disk(one: Capture) -> pl.LazyFrame:
-    """Virtual disks: the row of the VM, or the sum of its disks."""
+    """Return virtual disks: the row of the VM, or the sum of its disks."""
     counters = copied("vm", "virtual_disk")
     rows = of(one, "virtual_disk", counters, pl.col("vm").alias("entity"), pl.col("disk"))
     whole, single = pl.col("disk").is_null(), pl.col("disk").is_not_null()
     read, write = pl.col("vdisk_read_ms"), pl.col("vdisk_write_ms")
 
     def of_all(name: str) -> pl.Expr:
-        # A part of a capture may hold the disks without their VM's row.
+        # Part of a capture may have the disks without their VM's row.
         return pl.coalesce(pl.col(name).filter(whole).max(), total(pl.col(name).filter(single))).alias(name)
 
     return rows.group_by("time", "entity", maintain_order=True).agg(
@@ -146,7 +146,7 @@ def disk(one: Capture) -> pl.LazyFrame:
 
 @derived("vm", "network_port")
 def network(one: Capture) -> pl.LazyFrame:
-    """Traffic and drops of all its ports."""
+    """Return traffic and drops of all ports of each VM."""
     frame = one.tables["network_port"]
     cast = column(names(frame), "broadcast_packets_received_per_sec")
     rows = metrics_network.ports(frame)
@@ -161,7 +161,7 @@ def network(one: Capture) -> pl.LazyFrame:
 
 @derived("vm", "physical_disk_per_device_per_world", "vcpu")
 def queue(one: Capture) -> pl.LazyFrame | None:
-    """What it does and waits for in devices, by its worlds."""
+    """Return each VM's activity and queues in devices, by its worlds."""
     frame = one.tables["physical_disk_per_device_per_world"]
     rates = storage.latency(frame).select(
         "time",

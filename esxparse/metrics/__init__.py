@@ -1,8 +1,8 @@
-"""Metrics: pure functions from the tables of a recording to the numbers people ask for.
+"""Metrics: pure functions from the tables of a recording to performance figures.
 
-Every function takes polars LazyFrames and gives a LazyFrame; nothing is read or computed until the caller collects.
-A counter that a capture lacks is an absent column there and a column of nulls here. Every module here is public but
-those that begin with `_`, and says in its first line what it is about; it loads when it is first touched.
+Every function takes polars LazyFrames and returns a LazyFrame; nothing is read or computed until the caller collects.
+If a capture does not have a counter, its column is absent from the input and null in the result. Modules are public
+unless their name begins with `_`. The first line of each module describes its subject. A module loads when first used.
 
 >>> from esxparse import metrics
 >>> [name for name in dir(metrics) if name.startswith("host")]

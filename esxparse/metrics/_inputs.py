@@ -1,4 +1,4 @@
-"""Numbers that people give: impossible ones are refused, by functions of numbers and of tables alike."""
+"""Checks of numbers that people enter, as functions of numbers and of tables."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .frames import finite
 
 
 class Bound(NamedTuple):
-    """What a number has to be."""
+    """The smallest valid value of a number."""
 
     least: float = 0.0
     above: bool = False
-    """The number has to be above `least`, not only as large."""
+    """The number has to be greater than `least`, not equal to it."""
     hint: str = ""
 
     def refusal(self, what: str, value: float) -> EsxparseError:
-        """The error for a number outside the bound."""
+        """Return the error for a number outside the bound."""
         wanted = f"above {self.least:g}" if self.above else f"of {self.least:g} or more"
         hint = f": {self.hint}" if self.hint else ""
         return EsxparseError(f"{what} must be a number {wanted}, not {value!r}{hint}")
@@ -33,15 +33,16 @@ ABOVE_0 = Bound(above=True)
 
 
 def check(what: str, value: float, bound: Bound = AT_LEAST_0) -> None:
-    """Refuse a number outside its bound, and one that is not finite."""
+    """Raise EsxparseError for a number that is not finite or outside its bound."""
     if not (math.isfinite(value) and (value > bound.least if bound.above else value >= bound.least)):
         raise bound.refusal(what, value)
 
 
 def checked(table: pl.LazyFrame, bounds: Mapping[str, Bound]) -> pl.LazyFrame:
-    """Give the table with null for NaN and infinity; numbers below their bound are refused when it is collected.
+    """Return the table with null for NaN and infinity; collecting it checks the bounds.
 
-    Columns that the table lacks are skipped. Tables give null for a 0 that is divided by, so `above` is not applied.
+    A number below its bound raises EsxparseError. Missing columns are skipped. `above` is not applied: tables return
+    null for a division by 0.
 
     >>> checked(pl.LazyFrame({"vms": [3, -15]}), {"vms": Bound()}).collect()
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""How a table of ratios is put together: configurations, the baseline of each, intervals and verdicts."""
+"""Tables of ratios: configurations, their baselines, intervals and verdicts."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ OUTPUT: Final = schema(
 
 
 def text(baseline: Mapping[str, Any]) -> str:
-    """A baseline as messages and tables name it."""
+    """Return the baseline as text for messages and tables."""
     return ", ".join(f"{name}={wanted}" for name, wanted in baseline.items())
 
 
 def configurations(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """One row per configuration, with its repetitions."""
+    """Return one row per configuration, with its repetitions."""
     number = pl.col("_value").filter(pl.col("_value").is_finite())
     return frame.group_by(keys, maintain_order=True).agg(
         number.len().cast(pl.Int64).alias("runs"),
@@ -46,7 +46,7 @@ def configurations(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
 def beside_baseline(
     table: pl.DataFrame, keys: Sequence[str], baseline: Mapping[str, Any], shared: Sequence[str]
 ) -> pl.DataFrame:
-    """Each configuration beside the baseline it is divided by."""
+    """Join each configuration with its baseline."""
     try:
         marked = table.with_columns(
             is_baseline=pl.all_horizontal(pl.col(name).eq_missing(pl.lit(value)) for name, value in baseline.items())
@@ -84,15 +84,15 @@ def _some(values: pl.Series) -> str:
 
 
 class Settings(NamedTuple):
-    """How intervals are made and differences decided."""
+    """How intervals are computed and differences decided."""
 
     method: interval.Method = "fieller"
     confidence: float = 0.95
     seed: int = 0
     family: evidence.Family | None = None
-    """The comparisons of the answer; None: those of the table."""
+    """The comparisons of the answer; None for the comparisons of the table."""
     which: str = "higher"
-    """What a comparison that is not significant leaves open."""
+    """The open question of a comparison that is not significant."""
 
 
 def with_intervals(table: pl.DataFrame, settings: Settings) -> pl.DataFrame:
@@ -137,7 +137,7 @@ _UNDECIDED: Final = {name: OUTPUT[name] for name in OUTPUT if name.startswith(("
 
 
 def _gap() -> pl.Expr:
-    """Why a ratio or its interval is null."""
+    """Return the reason why a ratio or its interval is null."""
     runs, base_runs, base = pl.col("runs"), pl.col("baseline_runs"), pl.col("baseline_mean")
     fewest = interval.FEWEST
     single = f"an interval needs {fewest} or more"
@@ -159,7 +159,7 @@ def _gap() -> pl.Expr:
 
 
 def _undecided(row: Mapping[str, Any], family: evidence.Family, which: str) -> dict[str, Any]:
-    """Words and repetitions for a comparison that shows no difference; nulls for others."""
+    """Return words and repetitions for a comparison that shows no difference; nulls for other comparisons."""
     nothing = dict.fromkeys(_UNDECIDED)
     difference, base, ratio = row["difference"], row["baseline_mean"], row["ratio"]
     if difference is None or row["verdict"] in {"higher", "lower"}:
@@ -168,7 +168,7 @@ def _undecided(row: Mapping[str, Any], family: evidence.Family, which: str) -> d
     change = f"{100 * (ratio - 1):+z.3g} %" if relative else f"{difference:+z.3g}"
     if row["p_value"] is None:
         return {**nothing, "undecided": evidence.describe_undecided(which, change, None, None, repeated=False)}
-    # A difference too small to matter needs no repetitions to be shown: one as large as the margin does.
+    # A difference too small to matter needs no proof: count the repetitions for the margin instead.
     wanted = max(abs(difference), evidence.EQUAL_PCT / 100 * abs(base))
     needed = evidence.count_repetitions(wanted, row["_var"], row["_base_var"], row["_freedom"], family.cutoff)
     if needed is not None and needed.runs <= min(row["runs"], row["baseline_runs"]):
@@ -187,21 +187,21 @@ def _undecided(row: Mapping[str, Any], family: evidence.Family, which: str) -> d
 
 
 def _over_baseline(table: pl.DataFrame, name: str) -> pl.Series:
-    """A column divided by the baseline's mean; null if there is no baseline, or its mean is not above 0.
+    """Divide a column by the baseline's mean; null if there is no baseline, or its mean is not above 0.
 
-    Polars multiplies by 1 / x where all rows are divided by one number, which makes 0.9999999999999999 of x / x.
+    Polars multiplies by 1 / x if all rows have the same divisor, so x / x would be 0.9999999999999999.
     """
     base, values = _numbers(table, "baseline_mean"), _numbers(table, name)
     return pl.Series(name, values / np.where(base > 0, base, np.nan), dtype=pl.Float64).fill_nan(None)
 
 
 def _numbers(table: pl.DataFrame, name: str) -> interval.Numbers:
-    """A column with NaN for null, writable."""
+    """Return a column as a writable array, with NaN for null."""
     return table[name].cast(pl.Float64).fill_null(math.nan).to_numpy()
 
 
 def _resolutions(table: pl.DataFrame) -> Iterator[tuple[float, float]]:
-    """Units of the last digit, of each configuration and of its baseline: as said, else as the values of both tell."""
+    """Return units of the last digit, per configuration and baseline: recorded, or inferred from the values."""
     names = ("_resolution", "_base_resolution", "_values", "_base_values")
     for own, base, values, others in table.select(names).iter_rows():
         inferred = 0.0
@@ -211,7 +211,7 @@ def _resolutions(table: pl.DataFrame) -> Iterator[tuple[float, float]]:
 
 
 class _Numbers(NamedTuple):
-    """What `interval.fieller_bounds` and `differences` need of each row."""
+    """Inputs of `interval.fieller_bounds` and `differences` for each row."""
 
     mean: interval.Numbers
     variance: interval.Numbers
@@ -229,7 +229,7 @@ class _Numbers(NamedTuple):
 def _bounds(
     table: pl.DataFrame, numbers: _Numbers, settings: Settings
 ) -> tuple[interval.Numbers, interval.Numbers, interval.Difference]:
-    """Bounds of all ratios, NaN if there are none, and the differences that verdicts rest on."""
+    """Return the bounds of all ratios, NaN if there are none, and the differences behind the verdicts."""
     units = np.array(list(_resolutions(table)), dtype=np.float64).reshape(-1, 2)
     halves = (units[:, 0] / 2, units[:, 1] / 2)
     differences = interval.differences(*numbers, settings.confidence, halves)

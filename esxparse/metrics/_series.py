@@ -1,8 +1,8 @@
-"""Numbers of one series: its straight line and waves, the unit of its last digit, and how far two clocks are apart.
+"""Numbers of one series: straight line, waves, unit of the last digit, and the lag between two clocks.
 
-What was printed is known to half a unit of its last digit: 9.40 may have been 9.395 as well as 9.405. How many decimals
-a column was printed with, the column itself betrays: no value has more. A mean of values that differ has as many as a
-number can hold, and is known as well as its scatter tells.
+A printed number is known to half a unit of its last digit: 9.40 may have been 9.395 or 9.405. The values of a column
+show how many decimals it was printed with: no value has more. A mean of different values has every decimal a float can
+hold. Its precision follows from its scatter.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ Numbers = NDArray[np.float64]
 
 
 def seconds_since(times: pl.Series, zero: datetime) -> Numbers:
-    """The times of a series in seconds since `zero`."""
+    """Return the times of a series in seconds since `zero`."""
     since = (times.cast(TIME) - zero).dt.total_microseconds()
     return np.asarray(since.to_numpy() / 1e6, dtype=np.float64)
 
 
 _ALIKE = 0.02
-"""Peaks this close to the best count as good as it: of those the shortest lag is meant."""
+"""Peaks this close to the best count as equally good; the shortest of their lags wins."""
 _FEWEST_SHARED = 20
-"""Points that two series have to share for a correlation to say anything."""
+"""Fewest points that two series must share for a correlation."""
 _SHARE = 0.5
 _MOST_POINTS = 1 << 20
 
 
 @dataclass(frozen=True)
 class Lag:
-    """How well two series go together as they are, and where they do best."""
+    """The correlation of two series without a shift, and at their best lag."""
 
     seconds: float
     """To be added to the times of the second series."""
     correlation: float
-    """There, -1 to 1."""
+    """Correlation at this lag, -1 to 1."""
     unshifted: float
-    """Correlation as they are; NaN where they share too few points."""
+    """Correlation without a shift; NaN if they share too few points."""
     step: float
-    """s, how exactly the lag is known."""
+    """Precision of the lag, s."""
 
 
 def _gridded(seconds: Numbers, values: Numbers, start: float, step: float, points: int, gap: float) -> Numbers:
-    """The series on a regular grid; NaN outside and in its gaps."""
+    """Return the series on a regular grid; NaN outside it and in its gaps."""
     grid = start + step * np.arange(points)
     found = np.interp(grid, seconds, values, left=np.nan, right=np.nan)
     after = np.searchsorted(seconds, grid)
@@ -62,14 +62,14 @@ def _gridded(seconds: Numbers, values: Numbers, start: float, step: float, point
 
 
 def _smoothed(seconds: Numbers, values: Numbers, step: float) -> tuple[Numbers, Numbers]:
-    """Means over periods of `step`, for a series that is finer than that."""
+    """Return means over periods of `step`, for a series with shorter steps."""
     bins = np.floor((seconds - seconds[0]) / step).astype(np.int64)
     _, inverse, counts = np.unique(bins, return_inverse=True, return_counts=True)
     return np.bincount(inverse, seconds) / counts, np.bincount(inverse, values) / counts
 
 
 def _correlations(first: Numbers, second: Numbers, fewest: int) -> Numbers:
-    """Correlation of the points both have, at every lag from -(len(second) - 1) points on."""
+    """Return the correlation of the shared points at every lag from -(len(second) - 1) points on."""
     size = 1 << int(np.ceil(np.log2(len(first) + len(second))))
 
     def cross(one: Numbers, other: Numbers) -> Numbers:
@@ -85,7 +85,7 @@ def _correlations(first: Numbers, second: Numbers, fewest: int) -> Numbers:
     sum_one, sum_other = cross(one, has_second), cross(has_first, other)
     spread_one = cross(one**2, has_second) - sum_one**2 / count
     spread_other = cross(has_first, other**2) - sum_other**2 / count
-    # A flat stretch correlates with nothing; rounding would make something of it.
+    # A flat stretch correlates with nothing; without this check, rounding errors would correlate.
     flat = (spread_one < 1e-3 * np.sum(one**2) * count / max(has_first.sum(), 1)) | (
         spread_other < 1e-3 * np.sum(other**2) * count / max(has_second.sum(), 1)
     )
@@ -102,10 +102,10 @@ def _usual(seconds: Numbers) -> float:
 def best_lag(
     first: tuple[Numbers, Numbers], second: tuple[Numbers, Numbers], furthest: float, gap: float
 ) -> Lag | None:
-    """The lag, within `furthest` seconds either way, at which two series (seconds, values) go together best.
+    """Return the lag, within `furthest` seconds either way, at which two series (seconds, values) correlate best.
 
-    The second series' times plus the lag are the first's. None if nothing can be said: too few points, or one of
-    the two does not move.
+    Add the lag to the times of the second series to match the first. None if there are too few points, or if one of
+    the two series is constant.
     """
     step = max(_usual(first[0]), _usual(second[0]))
     if step <= 0:
@@ -129,7 +129,7 @@ def best_lag(
         return None
     good = np.flatnonzero(found >= np.nanmax(found) - _ALIKE)
     place = int(good[np.argmin(np.abs(lags[good]))])
-    # From the foot of a peak to its top.
+    # Climb from the foot of a peak to its top.
     while True:
         near = max(
             range(max(place - 1, 0), min(place + 2, len(found))), key=lambda at: np.nan_to_num(found[at], nan=-2.0)
@@ -143,15 +143,15 @@ def best_lag(
 
 
 _MOST_DECIMALS: Final = 10
-"""Decimals beyond which a number was computed, and not printed."""
+"""Numbers with more decimals were computed, not printed."""
 _SAME: Final = 1e-12
-"""Relative difference that arithmetic leaves: the mean of five times 9.4 is 9.400000000000002."""
+"""Relative rounding error of arithmetic: the mean of five times 9.4 is 9.400000000000002."""
 
 
 def half_unit(values: NDArray[Any]) -> float:
-    """Half a unit of the last decimal that these values have; 0 where they have more than can be printed.
+    """Return half a unit of the last decimal in these values; 0 if they have more decimals than anyone prints.
 
-    Whole numbers are known to 0.5: trailing zeros of 9400 may be digits as well as none.
+    Whole numbers are known to 0.5: the zeros of 9400 may be significant digits.
 
     >>> half_unit(np.array([9.4, 9.39])), half_unit(np.array([9400.0])), half_unit(np.array([1 / 3]))
     (0.005, 0.5, 0.0)
@@ -168,12 +168,12 @@ def half_unit(values: NDArray[Any]) -> float:
 
 
 def half_unit_of(values: pl.Expr) -> pl.Expr:
-    """`half_unit` of the values of an expression, as an aggregate of them.
+    """Return `half_unit` of an expression, as an aggregate.
 
     >>> pl.DataFrame({"a": [9.4, 9.39, None]}).select(half_unit_of(pl.col("a"))).item()
     0.005
     """
-    # In one call: as an expression it takes a column for each number of decimals.
+    # One Python call: a pure expression would need a column for each number of decimals.
     return values.cast(pl.Float64).map_batches(
         lambda numbers: half_unit(numbers.drop_nulls().to_numpy()), return_dtype=pl.Float64, returns_scalar=True
     )
@@ -181,14 +181,14 @@ def half_unit_of(values: pl.Expr) -> pl.Expr:
 
 BLOCKS: Final = 120
 MISTAKEN: Final = 0.01
-"""Share of runs of noise in which a wave is found."""
+"""Share of pure noise series in which a wave is found."""
 _CAREFUL: Final = 1.4
-"""Standard errors that neighbours are taken to resemble each other more than they seem to: what covers 95 %."""
+"""Standard errors added to the correlation of neighbours, so that the interval covers 95 %."""
 _LARGEST_PHI: Final = 0.99
 _FEWEST_DEGREES: Final = 2.0
-"""Degrees of freedom that are left however alike neighbours are: with fewer, no short series would tell anything."""
+"""Fewest degrees of freedom, however alike neighbours are; with fewer, no short series would show a trend."""
 _PHI: Final = np.array([*np.linspace(-0.9, 0.9, 37), 0.925, 0.95, 0.97, 0.98, 0.99])
-# Student's t, 97.5 %, by degrees of freedom; between them the logarithm is straight over 1 / degrees, nearly.
+# Student's t, 97.5 %, by degrees of freedom; its logarithm is nearly straight over 1 / degrees.
 _DEGREES: Final = np.array([1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 7, 10, 15, 30, 60, np.inf])
 _T: Final = np.array(
     [12.7062, 8.6488, 6.0167, 4.3027, 3.5747, 3.1824, 2.7764, 2.5706, 2.3646, 2.2281, 2.1314, 2.0423, 2.0003, 1.96]
@@ -199,17 +199,17 @@ class Trend(NamedTuple):
     """The straight line through a series."""
 
     change: float
-    """From the first moment to the last."""
+    """From the first sample to the last."""
     reach: float
-    """How far that may be off either way: 95 %."""
+    """Half width of the 95 % interval of the change."""
     least_reach: float
-    """The same if no value resembled the one before."""
+    """`reach` if neighbouring values were independent."""
     effective: float
-    """Values that do not resemble each other and tell as much."""
+    """Number of independent values with the same information."""
 
 
 def student(degrees: float) -> float:
-    """Student's t, 97.5 %, to 1 in 100 for any degrees of freedom from 1 on.
+    """Return Student's t, 97.5 %, to 1 in 100 for any degrees of freedom from 1 on.
 
     >>> student(1), round(student(20), 2), round(student(1.3), 1)
     (12.7062, 2.09, 7.5)
@@ -218,7 +218,7 @@ def student(degrees: float) -> float:
 
 
 def blocks(seconds: Numbers, values: Numbers) -> tuple[Numbers, Numbers]:
-    """The means of blocks of equal length; the values themselves if there are no more than that."""
+    """Return the means of blocks of equal length; the values themselves if there are too few for blocks."""
     if len(values) <= BLOCKS:
         return seconds, values
     ends = np.linspace(0, len(values), BLOCKS + 1).astype(int)
@@ -228,17 +228,17 @@ def blocks(seconds: Numbers, values: Numbers) -> tuple[Numbers, Numbers]:
 
 @lru_cache(maxsize=256)
 def _under_ar1(shape: bytes) -> tuple[Numbers, Numbers]:
-    """By phi of `_PHI`: the variance of a slope over the residuals' sum of squares, and their expected correlation.
+    """Return variance of the slope / sum of squared residuals, and their expected correlation, for each `_PHI`.
 
-    `shape`: times about their mean, of length 1, as bytes.
+    `shape`: times minus their mean, scaled to length 1, as bytes.
     """
     x = np.frombuffer(shape)
     n = len(x)
     basis = np.column_stack([np.full(n, n**-0.5), x])
     apart = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
     variance, correlation = [], []
-    # Of (1 - basis basis') like (1 - basis basis') only two diagonals count: to make all of it takes a hundred times as
-    # long, and a capture with other times needs it anew.
+    # Of (1 - basis basis') like (1 - basis basis') only two diagonals count. The whole matrix would take a hundred
+    # times as long, and every new set of times needs a new one.
     for power in np.power.outer(_PHI, np.arange(n)):
         seen = power[apart] @ basis
         within = basis.T @ seen
@@ -251,11 +251,11 @@ def _under_ar1(shape: bytes) -> tuple[Numbers, Numbers]:
 
 
 def trend(seconds: Numbers, values: Numbers, half: float = 0.0) -> Trend:
-    """The straight line through a series by least squares, its error for neighbours that resemble each other, AR(1).
+    """Fit a straight line by least squares, with an error that allows for correlated neighbours, AR(1).
 
-    phi is the one whose residuals are expected to correlate as these do, and 1.4 standard errors more; degrees of
-    freedom are those of `n (1 - phi) / (1 + phi)` values, at least 2. `half` is half a unit of the last digit
-    printed: residuals are no smaller than it makes them.
+    phi is the value whose expected residuals correlate like the actual ones, plus 1.4 standard errors. The degrees of
+    freedom follow from `n (1 - phi) / (1 + phi)` values, at least 2. `half` is half a unit of the last printed digit,
+    which sets the smallest possible residuals.
     """
     span = float(seconds[-1] - seconds[0])
     x, y = blocks(seconds, values)
@@ -268,7 +268,7 @@ def trend(seconds: Numbers, values: Numbers, half: float = 0.0) -> Trend:
     slope = float(x @ y)
     residuals = y - y.mean() - slope * x
     left = max(float(residuals @ residuals), n * half**2 / 3 * (n / len(values)))
-    # What arithmetic leaves of a straight line is no noise.
+    # Rounding errors around a straight line are not noise.
     noise = left > (1e-12 * float(np.abs(y).max())) ** 2 * n
     seen = float(residuals[1:] @ residuals[:-1]) / left if noise else 0.0
     variance, correlation = _under_ar1(np.round(x, 9).tobytes())
@@ -287,10 +287,10 @@ def trend(seconds: Numbers, values: Numbers, half: float = 0.0) -> Trend:
 
 
 def swing(seconds: Numbers, values: Numbers) -> float:
-    """From trough to crest of the waves in a series about its straight line; 0 where noise explains them.
+    """Return the height of the waves about a series' straight line, trough to crest; 0 if noise explains them.
 
-    Fisher's test of the largest ordinate of the periodogram, again without it while it is more than chance; a sine wave
-    of the same variance as all that were found is as high.
+    Repeats Fisher's test on the largest ordinate of the periodogram until that ordinate may be chance. The height
+    belongs to a sine wave with the total variance of the ordinates found.
     """
     n = len(values)
     x = seconds - seconds.mean()

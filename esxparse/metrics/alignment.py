@@ -1,10 +1,10 @@
-"""Where requests begin: alignment of offsets, latency by operation, sequential share; from packet traces.
+"""Alignment of request offsets, latency by operation and sequential share, from packet traces.
 
-A guest partition that begins at sector 63 shifts every block of its file system against the blocks of the server, so
-that one write touches two of them and old blocks have to be read first. It shows in the offsets of requests: they are
-multiples of 512 bytes and of nothing larger, all with the same remainder.
+A guest partition that begins at sector 63 shifts every block of its file system against the blocks of the server. One
+write then touches two server blocks, and the old blocks have to be read first. The offsets of requests show the shift:
+they are multiples of 512 bytes and of nothing larger, all with the same remainder.
 
-Works on the tables `nfs` and `iscsi` of a packet trace, and on any frame with the columns a function names.
+Works on the tables `nfs` and `iscsi` of a packet trace, and on any frame with the columns that a function needs.
 Source: "NFS & iSCSI: Performance Characterization and Best Practices in ESX 3.5", case studies 1 and 2: "Block
 addresses aligned to appropriate boundaries?", "Offset in NFS WRITE requests is not aligned to power-of-2 boundary",
 "array takes 10 ms to 20 ms to respond to a read request".
@@ -27,23 +27,23 @@ _FILES = (("server", "file"), ("target", "lun"))
 
 
 def _addressed(requests: pl.LazyFrame) -> pl.LazyFrame:
-    """The requests that move data: they have a direction, where that is known, an offset and an operation."""
+    """Return the requests that move data: with an offset, an operation and, if the column exists, a direction."""
     moved = pl.col("direction").is_not_null() if "direction" in names(requests) else pl.lit(value=True)
     return requests.filter(moved, pl.col("offset_bytes").is_not_null(), pl.col("operation").is_not_null())
 
 
 def shares(requests: pl.LazyFrame, boundaries: Sequence[int] = BOUNDARIES) -> pl.LazyFrame:
-    """Give the share of requests, and of their bytes, that begin on a multiple of each boundary.
+    """Return the share of requests, and of their bytes, that begin on a multiple of each boundary.
 
     aligned = offset_bytes mod boundary_bytes = 0; the offset of a SCSI command is lba x block size.
-    Needs `operation`, `offset_bytes`, `size_bytes`; where there is a `direction`, requests without one (COMMIT,
-    SYNCHRONIZE CACHE) are left out, and so are requests without an offset. An offset is relative to the file or LUN:
-    what lies under it has its own. Returns one row per operation and boundary, in that order:
+    Needs `operation`, `offset_bytes`, `size_bytes`. Requests without an offset are left out. If there is a `direction`
+    column, so are requests without a direction (COMMIT, SYNCHRONIZE CACHE). An offset is relative to the file or LUN;
+    the storage below may be aligned differently. Returns one row per operation and boundary, in that order:
 
     operation
     boundary_bytes        i64
     requests              i64  requests of that operation that have an offset
-    aligned               i64  those of them that begin on the boundary
+    aligned               i64  requests that begin on the boundary
     aligned_requests_pct  f64  100 x aligned / requests
     aligned_bytes_pct     f64  100 x bytes of the aligned / bytes of all; null if no bytes were asked for
 
@@ -76,11 +76,11 @@ def shares(requests: pl.LazyFrame, boundaries: Sequence[int] = BOUNDARIES) -> pl
 
 
 def remainders(requests: pl.LazyFrame, boundary: int = 4096) -> pl.LazyFrame:
-    """Give how far behind the last boundary requests begin, most frequent first.
+    """Return how far behind the last boundary requests begin, most frequent first.
 
-    offset_bytes mod boundary. One remainder for nearly all requests is a shifted partition: a partition that begins at
-    sector 63 gives 63 x 512 mod 4096 = 3584. Many remainders are requests smaller than the boundary.
-    Needs `operation`, `offset_bytes` (see `shares` for what is left out). Returns:
+    offset_bytes mod boundary. One remainder for nearly all requests points to a shifted partition: a partition that
+    begins at sector 63 gives 63 x 512 mod 4096 = 3584. Many remainders point to requests smaller than the boundary.
+    Needs `operation`, `offset_bytes` (see `shares` for the requests left out). Returns:
 
     operation
     remainder_bytes  i64
@@ -106,12 +106,13 @@ def remainders(requests: pl.LazyFrame, boundary: int = 4096) -> pl.LazyFrame:
 
 
 def off_size(requests: pl.LazyFrame) -> pl.LazyFrame:
-    """Give the share of requests that begin on no multiple of their own size.
+    """Return the share of requests that do not begin on a multiple of their own size.
 
-    Of its size counts the largest power of two in it, 4096 at most: 1024 for 1 KB and 3 KB, 4096 for 64 KB. Aligned
-    requests smaller than a block of 4 KB begin inside one, so a boundary of 4 KB cannot tell them from shifted ones.
-    Needs `operation`, `offset_bytes`, `size_bytes` (see `shares` for what is left out). Returns one row per operation,
-    by name: `operation`, `requests` (i64, with a size), `off_size_pct` (f64, of them).
+    The size is rounded to its largest power-of-two factor, 4096 at most: 1024 for 1 KB and 3 KB, 4096 for 64 KB.
+    Aligned requests smaller than 4 KB begin inside a block, so a boundary of 4 KB cannot separate them from shifted
+    requests.
+    Needs `operation`, `offset_bytes`, `size_bytes` (see `shares` for the requests left out). Returns one row per
+    operation, by name: `operation`, `requests` (i64, with a size), `off_size_pct` (f64, of them).
 
     >>> requests = pl.LazyFrame({"operation": ["WRITE"] * 2, "offset_bytes": [1024, 32256], "size_bytes": [1024] * 2})
     >>> off_size(requests).collect().rows()
@@ -131,10 +132,11 @@ def off_size(requests: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def latency(requests: pl.LazyFrame) -> pl.LazyFrame:
-    """Give the latency of requests by operation: what the server or array took to answer, as seen on the wire.
+    """Return the latency of requests by operation: the response time of the server or array, as seen on the wire.
 
-    Needs `operation`, `latency_ms`, `size_bytes`; a request without a reply has no latency and counts in `unanswered`
-    alone. Percentiles are linear between the two nearest requests. Returns one row per operation, by name:
+    Needs `operation`, `latency_ms`, `size_bytes`. A request without a reply has no latency and counts only in
+    `unanswered`. Percentiles are interpolated between the two nearest requests. Returns one row per operation, by
+    name:
 
     operation
     requests     i64  with a reply
@@ -171,20 +173,21 @@ def latency(requests: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def sequential(requests: pl.LazyFrame) -> pl.LazyFrame:
-    """Give, for each file or LUN and direction, the share of requests that begin where the one before ended.
+    """Return, per file or LUN and direction, the share of requests that begin at the end of the previous request.
 
-    sequential = offset_bytes equals offset_bytes + size_bytes of the request before it in time, of the same file or LUN
-    and direction. Requests of several streams that run at once, or that were sent out of order, come out as random.
+    sequential = offset_bytes equals offset_bytes + size_bytes of the previous request to the same file or LUN in the
+    same direction. Concurrent streams and requests sent out of order count as random.
     Needs `time`, `direction`, `offset_bytes`, `size_bytes`, and `server`, `file` (NFS) or `target`, `lun` (iSCSI).
-    Returns, sorted by these:
+    Returns, sorted by the first columns:
 
     server, file  or  target, lun
     direction
     requests        i64  with an offset
-    sequential      i64  that follow on the one before
-    sequential_pct  f64  100 x sequential / (requests - 1): the first has none before it; null if it is the only one
+    sequential      i64  requests that continue the previous one
+    sequential_pct  f64  100 x sequential / (requests - 1), as the first follows nothing; null if it is the only
+    request
 
-    Raises EsxparseError: Neither pair of columns is there.
+    Raises EsxparseError: The table has neither pair of columns.
 
     >>> requests = pl.LazyFrame({
     ...     "time": [1, 2, 3], "target": ["a"] * 3, "lun": [1] * 3, "direction": ["read"] * 3,

@@ -1,9 +1,9 @@
-"""Where the level of a series changes, and how far beyond what it was: thousands of series at once, arrays in and out.
+"""Level changes in series: their place and size, for thousands of series at once, arrays in and out.
 
-The sums of what a series is above its mean begin and end at 0. They climb while it is high and fall while it is low, so
-the way from their lowest point to their highest is the part of the series that differs most from the rest: a spell, or
-all that follows a step. Its length over the square root of the samples is Kuiper's statistic. Noise alone passes 2 in
-about one series in 100. A level is one of samples: each counts alike, whatever time it covers.
+The running sum of a series minus its mean begins and ends at 0. The sum climbs while the series is high and falls
+while it is low. Between the lowest and highest sums lies the part of the series that differs most from the rest: a
+spell, or everything after a step. The climb over the square root of the samples is Kuiper's statistic. Noise alone
+passes 2 in about one series in 100. Every sample counts alike, whatever time it covers.
 
 Source: N. H. Kuiper 1960, the statistic; B. Levin and J. Kline 1985, a level that changes and comes back. Neighbouring
 samples of a host are alike, so noise counts as (1 + r) / (1 - r) of itself, r the correlation from one sample to the
@@ -23,33 +23,33 @@ Matrix = NDArray[np.float32]
 Numbers = NDArray[np.float64]
 
 _CLIPPED = 8.0
-"""Spreads beyond which a sample counts no more: a single value is no change of level."""
+"""Deviations are clipped to this many spreads: a single extreme value is not a change of level."""
 _SPREAD = 1.4826
 """Standard deviation of normal noise over its median absolute deviation."""
 _MOST_ALIKE = 0.9
 _PASSED = 0.8
-"""Quantile of distances that counts: a fifth of the samples pass it."""
+"""Quantile of distances that counts: a fifth of the samples are farther away."""
 _SOON = 24
-"""Samples in which a short spell may show."""
+"""Number of samples in which a short spell is looked for."""
 _FLOOR = 0.02
-"""Smallest deviation that counts: this part of the level, and of the unit, twice what counters are printed to."""
+"""Smallest deviation that counts, as a share of the level or of the unit: twice the precision of printed counters."""
 
 
 class Parts(NamedTuple):
     """The part of each series that differs most from the rest: one value per series."""
 
     begin: NDArray[np.int64]
-    """Its first sample."""
+    """First sample of the part."""
     end: NDArray[np.int64]
-    """The sample after its last."""
+    """First sample after the part."""
     statistic: Numbers
-    """Kuiper's; 0 for a series that never moves."""
+    """Kuiper's statistic; 0 for a constant series."""
 
 
 def parts(series: Matrix) -> Parts:
     """Find the part of each series whose level differs most from the rest.
 
-    `series`: one row per series, one column per sample, NaN if there is no value.
+    `series`: one row per series, one column per sample, NaN for missing values.
 
     >>> found = parts(np.array([[1, 1, 1, 1, 5, 5, 5, 1, 1, 1]], np.float32))
     >>> found.begin.tolist(), found.end.tolist()
@@ -57,7 +57,7 @@ def parts(series: Matrix) -> Parts:
     """
     off = np.nan_to_num(series - quantile(series, 0.5)[:, None])
     spread = _SPREAD * np.median(np.abs(off), axis=1)
-    # More than half of it is one value: noise is then what the squares tell.
+    # More than half of the samples are equal: use the root mean square as the noise.
     spread = np.where(spread > 0, spread, np.sqrt((off**2).mean(axis=1)))
     scaled = np.clip(off / np.where(spread > 0, spread, 1)[:, None], -_CLIPPED, _CLIPPED)
     scaled -= scaled.mean(axis=1, keepdims=True)
@@ -80,22 +80,21 @@ def parts(series: Matrix) -> Parts:
 
 
 class Beyond(NamedTuple):
-    """How far each series went beyond anything before: one value per series."""
+    """How far each series went beyond its earlier values: one value per series."""
 
     before: Numbers
     """Median before."""
     passed: Numbers
-    """Distance from it that a fifth of the samples after pass, of all or of the first 24."""
+    """Distance from `before` that a fifth of the later samples pass, of all or of the first 24."""
     farthest: Numbers
-    """Largest distance before, or what the spread of the series, or 2 % of its level or its unit, would let expect."""
+    """Largest distance before; at least the standard deviation before, and 2 % of the level or the unit."""
     after: Numbers
-    """Median after; of a change beyond the usual that is shorter, the level that a fifth of the samples reaches."""
+    """Median after; for a shorter change beyond the usual, the level that a fifth of the samples reach."""
 
     def times(self, counter: NDArray[np.int64]) -> Numbers:
-        """Give `passed` over `farthest`, or over what three in four series of its `counter` keep to, if that is more.
+        """Return `passed` over `farthest`, or over the upper quartile of `farthest` per `counter` if larger.
 
-        A series that rested before may be noise from now on, as its neighbours were all the time. 0 where a side has
-        no value.
+        A series that was idle before may become as noisy as its neighbours always were. 0 if a side has no value.
         """
         known = pl.DataFrame({"counter": counter, "farthest": self.farthest}).with_columns(
             pl.col("farthest").fill_nan(0)
@@ -108,7 +107,7 @@ class Beyond(NamedTuple):
 
 
 def beyond(series: Matrix, at: int | NDArray[np.int64]) -> Beyond:
-    """Tell how far each series went, from sample `at` on, beyond anything before.
+    """Measure how far each series went, from sample `at` on, beyond its earlier values.
 
     `at`: one sample for all, or one for each series.
 
@@ -132,7 +131,7 @@ def beyond(series: Matrix, at: int | NDArray[np.int64]) -> Beyond:
 
 
 def _split(series: Matrix, at: int | NDArray[np.int64]) -> tuple[Matrix, Matrix, Matrix]:
-    """The samples before, those from `at` on, and the first 24 of these."""
+    """Return the samples before `at`, the samples from `at` on, and the first 24 of the latter."""
     if isinstance(at, int):
         return series[:, :at], series[:, at:], series[:, at : at + _SOON]
     place, begin = np.arange(series.shape[1]), at[:, None]
@@ -143,7 +142,7 @@ def _split(series: Matrix, at: int | NDArray[np.int64]) -> tuple[Matrix, Matrix,
 
 
 def _reached(after: Matrix, soon: Matrix, level: Matrix, passed: Matrix) -> Matrix:
-    """The level after: the median, unless a change that is scored is shorter than half of the time."""
+    """Return the level after: the median, unless a scored change lasts less than half of the time."""
     ends = [quantile(one, share) for one in (after, soon) for share in (1 - _PASSED, _PASSED)]
     away = np.stack(ends) - level
     farthest = np.nanargmax(np.nan_to_num(np.abs(away), nan=-1.0), axis=0)
@@ -155,7 +154,7 @@ def _reached(after: Matrix, soon: Matrix, level: Matrix, passed: Matrix) -> Matr
 
 
 def quantile(series: Matrix, share: float) -> Matrix:
-    """Give a quantile of each row, between its samples where it falls there; NaN where a row has no value."""
+    """Return a quantile of each row, interpolated between samples; NaN if a row has no value."""
     ordered = np.sort(series, axis=1)
     known = series.shape[1] - np.isnan(ordered).sum(axis=1)
     place = np.maximum(known - 1, 0) * share

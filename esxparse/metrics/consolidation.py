@@ -1,9 +1,9 @@
-"""Consolidation: how many VMs a host carries before a tolerance is passed, and when dense mode would be on.
+"""Consolidation: how many VMs a host carries within a tolerance, and when dense mode would be on.
 
 Source: "Dynamic Host-Wide Performance Tuning in VMware vSphere 6.0": 95th-percentile response time of 100 ms as the
 "preferred latency tolerance", 90 % as the "desired maximum utilization", and the three thresholds of dense mode,
-checked "every 60 seconds by default". The study read its numbers of VMs off curves between measured points; that the
-curves are straight there is assumed.
+checked "every 60 seconds by default". The study read its numbers of VMs off curves between measured points; we assume
+straight lines between these points.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ._series import half_unit_of
 from .frames import finite, first_true, names, need
 
 TOLERANCES: Final = {"p95_ms": 100.0, "host_cpu_pct": 90.0}
-"""The study's: milliseconds of 95th-percentile response time, percent of the host's CPU."""
+"""The study's tolerances: 95th-percentile response time in ms, host CPU in percent."""
 CHECK_S: Final = 60.0
 BUSY_PCT: Final = 50.0
 VCPUS_PER_PCPU: Final = 2
@@ -43,23 +43,23 @@ def largest_loads(
 ) -> pl.LazyFrame:
     """Find the largest load at each tolerance, by interpolation between measured points.
 
-    Where the value first passes its limit, between the loads L0 (within) and L1 (beyond):
+    At the first crossing of the limit, between the loads L0 (within) and L1 (beyond):
 
         largest load = L0 + (limit - v0) / (v1 - v0) x (L1 - L0)
 
-    Needs `load` (VMs), the columns that `limits` names (p95_ms at 100 and host_cpu_pct at 90 unless said otherwise) and
-    the columns `by`. Rows of the same load are repetitions and count by their mean; rows without a value are left out.
-    A value that is as near to its limit as half a unit of the last decimal printed lies on it.
+    Needs `load` (VMs), the columns of `limits` (default: p95_ms at 100 and host_cpu_pct at 90) and the columns `by`.
+    Rows with the same load are repetitions; their mean counts. Rows without a value are left out. A value within half
+    a unit of its last printed decimal counts as on the limit.
     Returns one row per `by` and tolerance, in the order of the limits:
 
     *by
-    tolerance, limit   str, f64   the column and what it may reach
+    tolerance, limit   str, f64   the column and its limit
     largest_load       f64        null if even the smallest load is beyond
     status             str        interpolated; measured (a point lies on the limit); not reached (the largest load
                                   measured is within: the true one is larger); beyond from the start; no values
     last_within, first_beyond     f64   the measured loads on either side, L0 and L1
     within_again       i64        higher loads that are within the limit again: if any, the curve is not monotonic
-    unknown_loads      i64        loads without a value: whether they are within is not known
+    unknown_loads      i64        loads without a value, which may be within or beyond
 
     Raises EsxparseError: A column is missing, there are no limits, or one is not a number; on collecting, a load is
     negative.
@@ -136,7 +136,7 @@ def _largest_load(curve: pl.LazyFrame, load: str, value: str, limit: float, by: 
 
 
 def largest_load(loads: pl.LazyFrame, by: Sequence[str] = ()) -> pl.LazyFrame:
-    """Find the largest load within all tolerances at once: the smallest of those at each.
+    """Return the largest load within all tolerances at once: the smallest of the loads at each.
 
     Needs the columns of `largest_loads`. Returns one row per `by`, in their order:
 
@@ -162,14 +162,14 @@ def largest_load(loads: pl.LazyFrame, by: Sequence[str] = ()) -> pl.LazyFrame:
 
 
 def host_load(group_cpu: pl.LazyFrame, vms: pl.LazyFrame, physical_cpu: pl.LazyFrame) -> pl.LazyFrame:
-    """Count what dense mode looks at, sample by sample.
+    """Count the VMs, vCPUs and PCPUs of each sample, and their utilisation: the inputs of dense mode.
 
     Needs `time`, `group_id` in `group_cpu`; `group_id`, `vcpus` in `vms` (`inventory.vms`); `time`, `pcpu`,
     `pct_util_time` in `physical_cpu`. Returns, in order of time:
 
     time
-    vms, vcpus, pcpus  i64  VMs that run, their vCPUs, PCPUs (hyper-threads where there are any); VMs and vCPUs are null
-                            in a sample without groups, vCPUs where those of a VM are not known
+    vms, vcpus, pcpus  i64  running VMs, their vCPUs, PCPUs (hyper-threads if enabled); VMs and vCPUs are null in
+                            a sample without groups, vCPUs also if a VM's are unknown
     pcpu_util_pct      f64  % of time, mean over the PCPUs: util, not used
 
     >>> group_cpu = pl.LazyFrame({"time": [0, 0, 0], "group_id": [1, 7, 9]})
@@ -205,24 +205,24 @@ def host_load(group_cpu: pl.LazyFrame, vms: pl.LazyFrame, physical_cpu: pl.LazyF
 
 
 def dense_mode(load: pl.LazyFrame, check_every_s: float = CHECK_S) -> pl.LazyFrame:
-    """Say at each of the host's checks whether its load is one that dense mode is for.
+    """Find at each of the host's checks whether its load qualifies for dense mode.
 
-    Needs `time`, `vms`, `vcpus`, `pcpus`, `pcpu_util_pct` (see `host_load`). All three must hold, and when any does not
-    the optimisations are taken back at that check:
+    Needs `time`, `vms`, `vcpus`, `pcpus`, `pcpu_util_pct` (see `host_load`). All three conditions must hold. If one
+    does not, the host reverts the optimisations at that check:
 
         VMs >= PCPUs        vCPUs >= 2 x PCPUs        PCPU utilisation >= 50 %
 
-    Returns one row per check, which are `check_every_s` apart from the first sample on; a check without samples since
-    the one before has none:
+    Returns one row per check. Checks are `check_every_s` apart from the first sample on; a check without new samples
+    has no row:
 
     time               of the check
-    samples            i64  since the check before
-    vms, vcpus, pcpus  i64  as of the last of them
-    pcpu_util_pct      f64  mean over their time (assumed: the study does not say over what time the host looks)
+    samples            i64  since the previous check
+    vms, vcpus, pcpus  i64  as of the last sample
+    pcpu_util_pct      f64  mean over the samples' time (assumed: the study does not give the host's averaging time)
     enough_vms, enough_vcpus, busy_enough  bool  the three thresholds
-    eligible           bool all three; null if a number is missing and nothing else decides
-    switched           str  on or off, where this check changes it; before the first it is off, and a check of which
-                            nothing is known leaves it as it was
+    eligible           bool all three; null if a number is missing and the others do not decide
+    switched           str  on or off, if this check changes the mode; off before the first check, and unchanged at a
+                            check with unknown eligibility
 
     Raises EsxparseError: The time between checks is not positive; on collecting, a number is negative.
 
@@ -268,9 +268,9 @@ def dense_mode(load: pl.LazyFrame, check_every_s: float = CHECK_S) -> pl.LazyFra
 def dense_mode_summary(checks: pl.LazyFrame) -> pl.LazyFrame:
     """Sum up the checks of `dense_mode`.
 
-    Returns one row: checks, unknown_checks (of which a number is missing that decides), eligible_checks, switches (i64;
-    how often it went on or off) and eligible_pct, the share of the other checks' time (`over_time`) in which dense mode
-    would be in effect, %; null if there is no other.
+    Returns one row: checks, unknown_checks (eligibility unknown), eligible_checks, switches (i64; how often the mode
+    went on or off) and eligible_pct. The last is the share of time (`over_time`) in which dense mode would be on, %,
+    over the checks with known eligibility; null if there are none.
 
     >>> checks = pl.LazyFrame({"eligible": [True, False, True, True], "switched": ["on", "off", "on", None]})
     >>> dense_mode_summary(checks).collect().row(0)

@@ -1,21 +1,21 @@
-"""CPU cost: what an I/O, a megabyte per second or a thousand I/Os per second costs in CPU.
+"""CPU cost: the CPU use per I/O, per megabyte per second or per thousand I/Os per second.
 
     MHz per MBps = (physical CPU use % / 100) x CPUs x MHz / MBps
 
-Two measures of "use" exist and are never mixed; the first word of every result says which it rests on:
+Two measures of "use" exist and are never mixed; each result name begins with its measure:
 
 used  `% Processor Time` of `Physical Cpu(_Total)`, PCPU USED(%): work at the nominal frequency. Turbo raises it, and
       two busy hyper-threads count as half a core each in every known release: summed over PCPUs, percent of *cores*.
       The talk's formula. (%USED of worlds counts them 62.5 % each, so its sum is higher.)
 util  `% Util Time`, PCPU UTIL(%): time not halted, whatever the frequency. The sum over PCPUs is in percent of
-      *PCPUs*, which are hyper-threads where there are any; MHz of it are time x nominal frequency, not cycles.
+      *PCPUs*, which are hyper-threads if enabled; MHz of it are time x nominal frequency, not cycles.
 
 Both are means over the PCPUs, so `cpus` is the number of PCPUs that esxtop shows (threads with hyper-threading), and
 `mhz` the nominal frequency.
 
 Sources: "NFS & iSCSI: Performance Characterization and Best Practices in ESX 3.5", slide "CPU Costs" (the formula, and
 "normalize to per I/O or per MBps"); "Scaling Performance for VAIO in vSphere 6.0 U1" (percent of a core per 1K IOPS;
-that it rests on used is assumed, the study does not say). Idle-subtracted cost and cycles: general knowledge.
+we assume used, the study does not specify). Idle-subtracted cost and cycles: general knowledge.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _GIVEN: Final = (
 
 
 def busy_mhz(pct: float, cpus: float, mhz: float) -> float:
-    """CPU use of a host in MHz: `pct / 100 x cpus x mhz`.
+    """Return the CPU use of a host in MHz: `pct / 100 x cpus x mhz`.
 
     >>> busy_mhz(25.0, cpus=8, mhz=2400)
     4800.0
@@ -65,10 +65,10 @@ def busy_mhz(pct: float, cpus: float, mhz: float) -> float:
 
 
 def mhz_per_mbps(pct: float, cpus: float, mhz: float, mb_per_s: float) -> float:
-    """CPU cost of throughput: `pct / 100 x cpus x mhz / mb_per_s`, MHz per MBps.
+    """Return the CPU cost of throughput: `pct / 100 x cpus x mhz / mb_per_s`, MHz per MBps.
 
-    With MB of 10**6 bytes it is the number of cycles per byte as well. With MiB/s in the place of `mb_per_s` the result
-    is MHz per MiBps (Iometer up to 2006 prints MBps of 2**20 bytes).
+    With MB of 10**6 bytes the result is also the number of cycles per byte. With MiB/s for `mb_per_s` the result is
+    MHz per MiBps (Iometer up to 2006 prints MBps of 2**20 bytes).
 
     Raises EsxparseError: Zero throughput, or host facts that are not positive.
 
@@ -80,7 +80,7 @@ def mhz_per_mbps(pct: float, cpus: float, mhz: float, mb_per_s: float) -> float:
 
 
 def cycles_per_io(pct: float, cpus: float, mhz: float, iops: float) -> float:
-    """CPU cost of an I/O: `pct / 100 x cpus x mhz x 10**6 / iops`, cycles; MHz per I/O per second are 10**6 of them.
+    """Return the CPU cost of an I/O: `pct / 100 x cpus x mhz x 10**6 / iops`, cycles (10**-6 MHz per I/O per second).
 
     Raises EsxparseError: No I/Os, or host facts that are not positive.
 
@@ -92,7 +92,7 @@ def cycles_per_io(pct: float, cpus: float, mhz: float, iops: float) -> float:
 
 
 def core_pct_per_1k_iops(pct: float, cpus: float, iops: float) -> float:
-    """CPU cost of a thousand I/Os per second: `pct x cpus / (iops / 1000)`, percent of one core.
+    """Return the CPU cost of a thousand I/Os per second: `pct x cpus / (iops / 1000)`, percent of one core.
 
     `pct` is used (see the module); with util the result is percent of one PCPU.
 
@@ -107,26 +107,26 @@ def core_pct_per_1k_iops(pct: float, cpus: float, iops: float) -> float:
 
 
 def cost(runs: pl.LazyFrame, measure: Measure = "used", throughput: str = "mb_per_s") -> pl.LazyFrame:
-    """Add what each run's I/O cost in CPU.
+    """Add the CPU cost of each run's I/O.
 
     Needs `host_used_pct` (or `host_util_pct`, by `measure`; mean over the PCPUs, 0 to 100 and above), `cpus`, `mhz`,
     and any of `iops` and the column `throughput`, whose name ends in its unit, `mb_per_s` (10**6) or `mib_per_s`
-    (2**20). `load_hosts`, where there is such a column, is how many hosts alike share that load, `pct` being one's;
-    without it the load must be that of the host.
+    (2**20). The optional column `load_hosts` is the number of identical hosts that share the load; `pct` is the mean
+    of one host. Without the column the load must be the host's own.
     `idle_used_pct` (`idle_util_pct`), the same host without load, gives the idle-subtracted columns. Adds, with
     MHz = pct / 100 x cpus x mhz, here for `used` and MB (`util`: `util_...`, "pcpu" for "core"; MiB: `mhz_per_mibps`):
 
     used_mhz                    MHz of the host
-    used_mhz_per_mbps           MHz / MBps, here and below those of one host: divided by `load_hosts`
+    used_mhz_per_mbps           MHz / MBps, of one host here and below: the load is divided by `load_hosts`
     used_mhz_per_iops           MHz / IOPS
     used_cycles_per_io          MHz x 10**6 / IOPS
     used_cycles_per_byte        MHz x 10**6 / (bytes per second)
-    used_pct_of_core_per_1k_iops   pct x cpus / (iops / 1000): percent of one core (PCPU) for 1,000 IOPS; a core both of
-                            whose threads are busy is 100 % at nominal frequency
-    used_above_idle_...         all six with pct - idle pct in the place of pct: what the load adds
-    used_cost_gap               str  why a cost is null, in words; null if the costs are there
+    used_pct_of_core_per_1k_iops   pct x cpus / (iops / 1000): percent of one core (PCPU) for 1,000 IOPS; a core with
+                            two busy threads is 100 % at nominal frequency
+    used_above_idle_...         all six with pct - idle pct in the place of pct: the load's share
+    used_cost_gap               str  reason for a null cost, in words; null if no cost is null
 
-    Null where what is divided by is not above 0. Idle-subtracted values below 0 are kept: the idle run was the busier.
+    Null if the divisor is not above 0. Idle-subtracted values below 0 are kept: the idle run was busier.
 
     Raises EsxparseError: `measure` is unknown, or the name of the throughput column ends in no known unit; on
     collecting, a number is negative.
@@ -170,7 +170,7 @@ def _costs(
 
 
 def _gap(there: frozenset[str], measure: str, throughput: str) -> pl.Expr:
-    """Why there is no cost, for the first reason that holds."""
+    """Return the first reason why a cost is null."""
 
     def unknown(name: str) -> pl.Expr:
         return above_zero(column(there, name)).is_null()

@@ -1,4 +1,4 @@
-"""Energy out of power readings, and power per unit of work."""
+"""Energy from power readings, and power per unit of work."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from ._series import Numbers
 
 LONGEST_GAP = 3.0
-"""A distance between two readings of more than so many usual ones is a gap: nothing is known of the power in it."""
+"""Readings more than this many usual intervals apart are a gap: the power in between is unknown."""
 
 _JOULES_PER_KWH = 3_600_000.0
 _FEWEST_FOR_A_LINE = 10
 
 
 def energy(power: pl.LazyFrame) -> pl.LazyFrame:
-    """Give the energy of each sensor, J and kWh, by the trapezoid between readings; gaps are left out.
+    """Return the energy of each sensor, J and kWh, by the trapezoid between readings; gaps are left out.
 
-    Needs `time`, `watts`, and any of `source`, `sensor`; rows without watts do not count. A gap is a distance of more
-    than 3 times the median distance of the sensor's readings. Returns one row per source and sensor, in their order:
+    Needs `time`, `watts`, and any of `source`, `sensor`; rows without watts do not count. A gap is longer than 3 times
+    the median interval of the sensor's readings. Returns one row per source and sensor, in their order:
 
-    source, sensor  (those that are there)
+    source, sensor  (if present)
     readings        i64  rows with a number
     start, end      UTC
-    covered_s       f64  s that the energy is of
-    gaps, gap_s     i64, f64  s between start and end that are left out
-    energy_joules, energy_kwh  f64  null with one reading alone
+    covered_s       f64  s covered by the energy
+    gaps, gap_s     i64, f64  gaps between start and end, and their total length in s
+    energy_joules, energy_kwh  f64  null with a single reading
     watts_mean      f64  energy_joules / covered_s
 
     >>> from datetime import datetime, timedelta
@@ -79,14 +79,14 @@ def energy(power: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def by_counter(power: pl.LazyFrame) -> pl.LazyFrame:
-    """Give the energy of each sensor by the counter of its meter: the sum of the steps up.
+    """Return the energy of each sensor by its meter's counter: the sum of the steps up.
 
-    A counter that restarts or wraps steps down. What it counted in that interval is not known, and is left out.
+    A counter that restarts or wraps steps down. The energy of that interval is unknown and left out.
 
     Needs `time`, `energy_joules` (a counter), and any of `source`, `sensor`. Returns one row per source and sensor, in
     their order:
 
-    source, sensor  (those that are there)
+    source, sensor  (if present)
     counted_joules  f64  null with fewer than two readings of the counter
     restarts        list of the times (UTC) of the first reading after each restart
 
@@ -113,10 +113,10 @@ def by_counter(power: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def watts_per_unit(table: pl.LazyFrame, rate: str, watts: str = "watts") -> pl.LazyFrame:
-    """Give what a unit of work costs in power, row by row.
+    """Add the power cost of a unit of work, row by row.
 
-    Needs `watts` (W) and the column `rate` (units per second: I/Os, transactions, MB). Adds, null if the rate or the
-    power is not above zero:
+    Needs `watts` (W) and the column `rate` (units per second: I/Os, transactions, MB). Adds the columns below, null if
+    the rate or the power is not above zero:
 
     watts_per_unit   f64  watts / rate, that is joules for each unit
     units_per_joule  f64  rate / watts
@@ -134,10 +134,10 @@ def watts_per_unit(table: pl.LazyFrame, rate: str, watts: str = "watts") -> pl.L
 
 
 def fit(points: pl.DataFrame) -> tuple[float, float, float] | None:
-    """Slope (W per % util), intercept (W) and correlation of the straight line through the points; None if none is.
+    """Fit a line: slope (W per % util), intercept (W) and correlation; None if the points do not allow a line.
 
-    Needs `util_pct` and `watts`, both means over the same intervals (`power_intervals`). Each interval counts for its
-    length (`lengths`).
+    Needs `util_pct` and `watts`, both means over the same intervals (`power_intervals`). Each interval is weighted by
+    its length (`lengths`).
 
     >>> fit(pl.DataFrame({"util_pct": [float(n) for n in range(10)], "watts": [100.0 + 2 * n for n in range(10)]}))
     (2.0, 100.0, 1.0)
@@ -158,7 +158,7 @@ def fit(points: pl.DataFrame) -> tuple[float, float, float] | None:
 
 
 def lengths(points: pl.DataFrame) -> Numbers:
-    """Give how long each interval is: `interval_s`, else the time that its sample covers (`over_time`), else 1 for all.
+    """Return each interval's length: `interval_s`, else the time that its sample covers (`over_time`), else 1 for all.
 
     >>> lengths(pl.DataFrame({"interval_s": [5.0, None, 300.0]})).tolist()
     [5.0, 0.0, 300.0]

@@ -1,9 +1,9 @@
-"""What comparisons show together: the false discovery rate, repetitions that are still needed, and how both are worded.
+"""Evidence of comparisons: the false discovery rate, the repetitions still needed, and the wording of both.
 
-One comparison at 95 % is wrong in 1 of 20 studies without a difference. Twenty comparisons in one answer are wrong
-somewhere in most of them. So a difference counts as shown only if its p-value is at most the cutoff of Benjamini and
-Hochberg: of the differences that an answer shows, 5 % are false on average (at a confidence of 95 %). The procedure
-holds for independent comparisons and for those that share a baseline. `benchmarks/coverage.py` measures both.
+One comparison at 95 % is wrong in 1 of 20 studies without a difference. If an answer makes twenty comparisons, at
+least one is usually wrong. So a difference counts only if its p-value is at most the cutoff of Benjamini and Hochberg:
+of the differences that an answer shows, 5 % are false on average (at a confidence of 95 %). The procedure holds for
+independent comparisons and for comparisons that share a baseline. `benchmarks/coverage.py` measures both.
 
 A comparison that is not significant shows nothing: neither a difference nor equality. Two means count as
 equal only if the interval of their ratio lies within 2 % of 1.
@@ -24,11 +24,11 @@ import polars as pl
 from .interval import check_confidence, needs_scipy, usable_freedom
 
 EQUAL_PCT: Final = 2.0
-"""Margin of equivalence: two means are equal if the interval of their ratio lies within so many percent of 1."""
+"""Margin of equivalence: two means are equal if the interval of their ratio lies within this many percent of 1."""
 POWER: Final = 0.8
-"""How often the advised number of repetitions shows a difference of that size."""
+"""Share of studies in which the advised number of repetitions shows the difference."""
 MOST: Final = 1000
-"""Larger numbers of repetitions are reported as more than this."""
+"""Larger numbers of repetitions are reported as "more than" this."""
 
 
 class Family(NamedTuple):
@@ -40,10 +40,11 @@ class Family(NamedTuple):
 
 
 def find_family(p_values: Iterable[float | None], confidence: float = 0.95) -> Family:
-    """Count the comparisons of one answer, and give the largest p-value that counts as a difference among them.
+    """Count the comparisons of one answer, and return the largest p-value that counts as a difference among them.
 
-    Benjamini and Hochberg: with m comparisons and alpha = 1 - confidence, the largest k whose k-th smallest p-value is
-    at most k x alpha / m; the cutoff is k x alpha / m, and alpha / m if no k qualifies. Null and NaN are no comparison.
+    Benjamini and Hochberg: with m comparisons and alpha = 1 - confidence, find the largest k whose k-th smallest
+    p-value is at most k x alpha / m. The cutoff is k x alpha / m, and alpha / m if no k qualifies. Null and NaN are
+    not comparisons.
 
     >>> find_family([0.04]), find_family([0.04, 0.5]).cutoff, find_family([0.001, 0.04, None]).cutoff
     (Family(comparisons=1, cutoff=0.05), 0.025, 0.05)
@@ -56,7 +57,7 @@ def find_family(p_values: Iterable[float | None], confidence: float = 0.95) -> F
 
 
 class Repetitions(NamedTuple):
-    """How many runs of each side would show a difference, with the bounds that the uncertain scatter leaves."""
+    """How many runs per side would show a difference, with bounds from the uncertain scatter."""
 
     runs: int
     fewest: int
@@ -66,19 +67,19 @@ class Repetitions(NamedTuple):
 def count_repetitions(
     difference: float, variance: float, base_variance: float, freedom: float, alpha: float = 0.05
 ) -> Repetitions | None:
-    """Give the runs of each side that would show a difference in 4 of 5 studies; None if no number would.
+    """Return the runs per side that would show a difference in 4 of 5 studies; None if no number would.
 
     The smallest n whose power reaches 80 % in a two-sided t test at `alpha`:
 
         power = P(T > t(1 - alpha / 2)), T noncentral with difference / sqrt((variance + base_variance) / n)
 
     It assumes that `difference` is the true one, and that runs are normal, independent and scatter as before. The
-    scatter is known from few runs: `fewest` and `most` take the ends of its 95 % interval (chi squared).
+    scatter is known from few runs, so `fewest` and `most` use the ends of its 95 % interval (chi squared).
 
     Args:
-        difference: To be shown, in the unit of the values.
-        variance: Of the configuration's runs, n - 1 in the denominator.
-        base_variance: Of the baseline's runs.
+        difference: The difference to show, in the unit of the values.
+        variance: Variance of the configuration's runs, n - 1 in the denominator.
+        base_variance: Variance of the baseline's runs.
         freedom: Degrees of freedom behind the two variances.
         alpha: Largest p-value that counts as shown.
 
@@ -92,7 +93,7 @@ def count_repetitions(
     from scipy.special import chdtri  # noqa: PLC0415  (an extra, and slow to import)
 
     def count(share: float) -> int:
-        # Powers of 2 up to the first that is enough, then the half of the rest that holds the answer.
+        # Double up to the first power of 2 that is enough, then bisect.
         enough = 2
         while enough < MOST and _power(difference, share * variance, share * base_variance, enough, alpha) < POWER:
             enough = min(2 * enough, MOST + 1)
@@ -105,13 +106,13 @@ def count_repetitions(
                 low = middle
         return enough
 
-    # chdtri gives the value that chi squared exceeds with this probability.
+    # chdtri returns the value that chi squared exceeds with this probability.
     least, largest = (freedom / float(chdtri(freedom, tail)) for tail in (0.025, 0.975))
     return Repetitions(count(1.0), count(least), count(largest))
 
 
 def is_equal() -> pl.Expr:
-    """Whether the interval of a row of `ratio.ratios` lies within the margin of equivalence.
+    """Return whether the interval of a row of `ratio.ratios` lies within the margin of equivalence.
 
     >>> table = pl.DataFrame({"ratio_low": [0.99, 0.9, None], "ratio_high": [1.01, 1.01, None]})
     >>> table.select(is_equal()).to_series().to_list()
@@ -134,13 +135,13 @@ def describe_undecided(
     """Word a comparison that is not significant; every report uses this sentence.
 
     Args:
-        which: What is not known: "faster", "higher", "better".
+        which: The open question: "faster", "higher", "better".
         change: The measured difference: "+3.2 %", "+0.4 W".
         interval_pct: Interval of the change in percent; None if there is no ratio.
         needed: From `count_repetitions`; None if more repetitions would not help.
         target: The difference that `needed` is for: "3.2 %".
         repeated: False if a side has a single run.
-        comparisons: How many the answer makes.
+        comparisons: Number of comparisons in the answer.
 
     >>> describe_undecided("faster", "+3.2 %", (-1.0, 7.4), Repetitions(7, 3, 40), target="3.2 %")
     'the data do not show which is faster (+3.2 % [-1, +7.4]): about 7 runs of each (3 to 40) would show 3.2 %'

@@ -1,8 +1,8 @@
-"""The waits of VMs over many hosts and days, from the tables of a lake.
+"""CPU waits of VMs over many hosts and days, from the tables of a lake.
 
-VMs go by host and name, for a group gets another number each time its VM is started; one that moved to another host is
-two. "%MLMTD time is included in %RDY": with `limited=False` what a limit withheld is taken out, where a capture says
-it, as the thresholds for ready time do.
+VMs are identified by host and name, because a group gets a new number each time its VM starts. A VM that moved to
+another host counts as two. "%MLMTD time is included in %RDY": `limited=False` subtracts the time withheld by a limit
+if the capture has it, like the thresholds for ready time.
 
 Source: general knowledge; ready time as in `metrics.scheduling`.
 """
@@ -30,23 +30,23 @@ def _vcpus(vcpu: pl.LazyFrame, *, limited: bool) -> pl.LazyFrame:
     if not limited and "pct_max_limited" in held:
         wait = pl.coalesce(contention("pct_ready", "pct_max_limited"), wait).alias("pct_ready")
     world = pl.col("world").str
-    # ESX 3.5 and 4 have two worlds of a vCPU.
+    # ESX 3.5 and 4 have two worlds per vCPU.
     own = world.contains(WORLD_OF_VCPU)
     rows = over_time.with_covered(vcpu, "host", "date").filter(own, pl.col("pct_ready").is_not_null())
     return rows.select("host", "date", "group_id", over_time.COVERED, wait, vm="group")
 
 
 def ready(vcpu: pl.LazyFrame, *, limited: bool = True) -> pl.LazyFrame:
-    """Give how long the vCPUs of each VM were ready and did not run, % of one core, over all samples and vCPUs of it.
+    """Return how long the vCPUs of each VM were ready but not running, % of one core, over all samples and vCPUs.
 
     With a column `time` each sample counts for the time that it covers in its host's day (`over_time`).
 
-    `p95_pct` (95th percentile), `median_pct`, `max_pct`, and `values`: how many there are. Nothing is averaged over the
-    vCPUs of a VM, so that one that waits alone is seen. Helper worlds are left out. `limited`: whether time that a CPU
-    limit withheld counts.
+    `p95_pct` (95th percentile), `median_pct`, `max_pct`, and `values`: the number of values. Nothing is averaged over
+    the vCPUs of a VM, so a single waiting vCPU shows. Helper worlds are left out. `limited`: whether time withheld by
+    a CPU limit counts.
 
     Needs `host`, `date`, `group_id`, `group`, `world`, `pct_ready`, and without `limited` takes `pct_max_limited`.
-    Returns, in no order: `host`, `group_id` (the highest, where the VM had several), `vm`, and those named above.
+    Returns, unordered: `host`, `group_id` (the highest, if the VM had several), `vm`, and the columns above.
 
     >>> from datetime import date
     >>> worlds = pl.LazyFrame({
@@ -74,9 +74,9 @@ def ready(vcpu: pl.LazyFrame, *, limited: bool = True) -> pl.LazyFrame:
 
 
 def ready_by_day(vcpu: pl.LazyFrame, *, limited: bool = True) -> pl.LazyFrame:
-    """Give how the 95th percentiles of the fleet's VMs are spread, day by day (UTC).
+    """Return the spread of the 95th percentiles of the fleet's VMs, day by day (UTC).
 
-    Each VM counts once a day, by the 95th percentile of its vCPUs' samples. `limited` and the columns that it needs: as
+    Each VM counts once a day, by the 95th percentile of its vCPUs' samples. `limited` and the input columns: see
     `ready`. Returns, by date, % of one core: `date`, `vms`, `median_pct`, `p90_pct`, `p99_pct`, `max_pct`.
     """
     value = pl.col("p95_pct")
@@ -97,10 +97,10 @@ def ready_by_day(vcpu: pl.LazyFrame, *, limited: bool = True) -> pl.LazyFrame:
 
 
 def ready_by_host(vcpu: pl.LazyFrame, *, limited: bool = True) -> pl.LazyFrame:
-    """Give the ready time of each host's worst VM, day by day (UTC).
+    """Return the ready time of each host's worst VM, day by day (UTC).
 
-    A VM counts by the 95th percentile of its vCPUs' samples of the day. `limited` and the columns that it needs: as
-    `ready`. Returns, by host and date: `host`, `date`, `worst_pct` (% of one core).
+    A VM counts by the 95th percentile of its vCPUs' samples of the day. `limited` and the input columns: see `ready`.
+    Returns, by host and date: `host`, `date`, `worst_pct` (% of one core).
 
     >>> from datetime import date
     >>> worlds = pl.LazyFrame({
@@ -123,9 +123,9 @@ def ready_by_host(vcpu: pl.LazyFrame, *, limited: bool = True) -> pl.LazyFrame:
 def week_over_week(vcpu: pl.LazyFrame, *, limited: bool = True) -> pl.LazyFrame:
     """Compare each VM's last seven days in the lake with the seven before: 95th percentile of ready, % of one core.
 
-    The weeks end with the last date of the whole fleet. `limited` and the columns that it needs: as `ready`.
+    The weeks end with the last date of the whole fleet. `limited` and the input columns: see `ready`.
     Returns the VMs with values in both weeks, the largest change first: `host`, `vm`, `before_pct`, `after_pct`,
-    `change_pct` (points), and `before_days`, `after_days`: of how many days there are samples.
+    `change_pct` (points), and `before_days`, `after_days`: the number of days with samples.
     """
     rows = _vcpus(vcpu, limited=limited)
     last = rows.select(last=pl.col("date").max())

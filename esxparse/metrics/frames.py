@@ -1,8 +1,8 @@
-"""What metrics share: columns that may be missing, weighted means, and samples told apart where several have one time.
+"""Helpers of all metrics: columns that may be missing, weighted means, and samples with equal timestamps.
 
-Several samples have one time where a spreadsheet dropped the seconds, or a file was appended to itself. A sample has
-each instance once: the first row of each instance at a time is of one sample, the second of the next. Sums over the
-instances of a sample must not go by its time alone.
+Several samples share a timestamp if a spreadsheet dropped the seconds, or a file was appended to itself. A sample has
+each instance once. So the first row of each instance at a time belongs to one sample, the second row to the next. Sums
+over the instances of a sample must not group by time alone.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from polars import selectors
 from esxparse.errors import EsxparseError, did_you_mean
 
 SAMPLE: Final = ("time", "_place")
-"""What tells samples apart: their time, and which one of that time it is."""
+"""Columns that identify a sample: its time, and its place among samples with that time."""
 
 
 def names(frame: pl.LazyFrame) -> frozenset[str]:
-    """Give the names of a frame's columns.
+    """Return the names of a frame's columns.
 
-    On a lazy frame this resolves the plan: ask once in a function and hand the answer on.
+    On a lazy frame this resolves the plan: call it once per function and pass the result on.
     """
     return frozenset(frame.collect_schema().names())
 
 
 def finite(frame: pl.LazyFrame) -> pl.LazyFrame:
-    """Give the frame with null for NaN and infinity: a value that was not measured is missing, however it is written.
+    """Return the frame with null for NaN and infinity: a value that was not measured is missing.
 
     >>> finite(pl.LazyFrame({"n": [1.0, float("nan"), float("inf")]})).collect()["n"].to_list()
     [1.0, None, None]
@@ -38,7 +38,7 @@ def finite(frame: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def need(there: Collection[str], *wanted: str, results: Collection[str] = ()) -> None:
-    """Refuse a table that lacks a column, or has one with the name of a result."""
+    """Raise EsxparseError if the table misses a column, or has a column with the name of a result."""
     for name in wanted:
         if name not in there:
             raise EsxparseError(
@@ -49,7 +49,7 @@ def need(there: Collection[str], *wanted: str, results: Collection[str] = ()) ->
 
 
 def above_zero(value: pl.Expr) -> pl.Expr:
-    """Give the numbers above zero; null for others, NaN and infinity.
+    """Return the numbers above zero; null for others, NaN and infinity.
 
     >>> pl.LazyFrame({"n": [1.0, 0.0, float("inf")]}).select(above_zero(pl.col("n"))).collect()["n"].to_list()
     [1.0, None, None]
@@ -58,7 +58,7 @@ def above_zero(value: pl.Expr) -> pl.Expr:
 
 
 def column(there: Collection[str], name: str) -> pl.Expr:
-    """Give the column `name` as Float64, or nulls of that type if the capture lacks the counter.
+    """Return the column `name` as Float64, or nulls of that type if the capture does not have the counter.
 
     >>> frame = pl.LazyFrame({"pct_used": [1.0]})
     >>> frame.select(column(names(frame), "pct_used"), column(names(frame), "pct_ready")).collect().row(0)
@@ -70,7 +70,7 @@ def column(there: Collection[str], name: str) -> pl.Expr:
 
 
 def completed(frame: pl.LazyFrame, *wanted: str) -> pl.LazyFrame:
-    """Give the frame with nulls in columns that it lacks: a derived table has only what its capture can give.
+    """Add missing columns as nulls: a derived table has only the columns that its capture supports.
 
     >>> completed(pl.LazyFrame({"gavg_ms": [1.0]}), "gavg_ms", "kavg_ms").collect().row(0)
     (1.0, None)
@@ -80,12 +80,12 @@ def completed(frame: pl.LazyFrame, *wanted: str) -> pl.LazyFrame:
 
 
 def renamed(there: Collection[str], columns: Mapping[str, str]) -> list[pl.Expr]:
-    """Give one expression for each `metric name -> counter column`; see `column`."""
+    """Return one expression for each `metric name -> counter column`; see `column`."""
     return [column(there, counter).alias(metric) for metric, counter in columns.items()]
 
 
 def first_true(*cases: tuple[pl.Expr, str | None], otherwise: str | None = None) -> pl.Expr:
-    """The text of the first condition that holds; `otherwise` where none does.
+    """Return the text of the first condition that holds; `otherwise` if none holds.
 
     >>> number = pl.col("n")
     >>> table = pl.LazyFrame({"n": [1, 5, None]})
@@ -100,14 +100,14 @@ def first_true(*cases: tuple[pl.Expr, str | None], otherwise: str | None = None)
 
 
 def share_pct(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
-    """A part in percent of the whole; null if that is not above 0."""
+    """Return a part in percent of the whole; null if the whole is not above 0."""
     return pl.when(whole > 0).then(100.0 * part / whole)
 
 
 def total(value: pl.Expr) -> pl.Expr:
-    """Aggregate `value` by its sum; null if none is known: an empty sum looks like a measured 0.
+    """Aggregate `value` by its sum; null if all values are null, because an empty sum looks like a measured 0.
 
-    Counters have two decimals: past the ninth a sum has only what the order of its rows left.
+    Counters have two decimals: digits past the ninth depend only on the order of the rows.
 
     >>> frame = pl.LazyFrame({"known": [1.0, None], "lacking": [None, None]}, schema_overrides={"lacking": pl.Float64})
     >>> frame.select(total(pl.col("known")), total(pl.col("lacking"))).collect().row(0)
@@ -117,9 +117,9 @@ def total(value: pl.Expr) -> pl.Expr:
 
 
 def weighted_mean(value: pl.Expr, weight: pl.Expr) -> pl.Expr:
-    """Aggregate `value` by its mean weighted by `weight`; null if no weight falls on a value.
+    """Aggregate `value` by its mean weighted by `weight`; null if no value has a weight above 0.
 
-    sum(value x weight) / sum(weight), over the rows that have both: a null value takes its weight with it.
+    sum(value x weight) / sum(weight), over the rows that have both; the weight of a null value does not count.
 
     >>> frame = pl.LazyFrame({"ms": [1.0, 10.0, None], "commands": [90.0, 10.0, 1000.0]})
     >>> frame.select(weighted_mean(pl.col("ms"), pl.col("commands"))).collect().item()
@@ -130,13 +130,13 @@ def weighted_mean(value: pl.Expr, weight: pl.Expr) -> pl.Expr:
 
 
 def placed(rows: pl.LazyFrame, *instance: str) -> pl.LazyFrame:
-    """Add to each row which sample of its time it is of, from 0, by the columns that name an instance; sorts by time.
+    """Number the samples of each timestamp from 0, by the columns of an instance; sorts by time.
 
     >>> rows = pl.LazyFrame({"time": [0, 0, 0, 0], "device": ["a", "b", "a", "b"], "iops": [1.0, 2.0, 3.0, 4.0]})
     >>> placed(rows, "device").group_by(SAMPLE).agg(pl.col("iops").sum()).sort(SAMPLE).collect()["iops"].to_list()
     [3.0, 7.0]
     """
-    # By instance alone, in order of time: groups by time and instance would be as many as there are rows.
+    # By instance alone, in order of time: grouping by time and instance would make as many groups as rows.
     rows = finite(rows)
     number, time = pl.int_range(pl.len()), pl.col("time")
     first = pl.when(time.ne_missing(time.shift(1))).then(number).forward_fill()

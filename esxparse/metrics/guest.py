@@ -1,4 +1,4 @@
-"""A guest beside its host: how far their clocks are apart, and what the guest cannot see of its CPU time."""
+"""A guest beside its host: the offset between their clocks, and the CPU time that the guest cannot see."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from .energy import LONGEST_GAP
 
 _FURTHEST_S: Final = 15 * 3600.0
 SURE: Final = 0.6
-"""Correlation from which the two are taken to have seen the same."""
+"""Correlation from which both series are taken to show the same events."""
 _BETTER: Final = 0.2
-"""By so much a shift has to go together better than none."""
+"""Correlation that a shift must gain to be preferred to no shift."""
 
 
 class Shift(NamedTuple):
-    """How a guest's clock lies to its host's."""
+    """The offset of a guest's clock from its host's."""
 
     shift: timedelta
     """To be added to the guest's times."""
     correlation: float
-    """Of the two series there, -1 to 1."""
+    """Correlation of the shifted series, -1 to 1."""
 
 
 def clock_shift(host: pl.DataFrame, guest: pl.DataFrame) -> Shift | None:
-    """Find the shift within 15 hours at which two series go together best.
+    """Find the shift within 15 hours at which two series correlate best.
 
-    No shift if they go together without one nearly as well. None if nothing can be said: fewer than 20 common
-    samples, or one of the two never moves.
+    No shift if they correlate nearly as well without one. None with fewer than 20 common samples, or if one of the two
+    series is constant.
 
     `host`, `guest`: `time`, `value`, sorted by time, without nulls.
 
@@ -58,10 +58,10 @@ def clock_shift(host: pl.DataFrame, guest: pl.DataFrame) -> Shift | None:
 
 
 def given_pct(waited: pl.Expr, run: pl.Expr) -> pl.Expr:
-    """Give the share of the CPU time that a VM asked for and got: run / (run + waited), in %; 100 if it asked for none.
+    """Return the share of the requested CPU time that a VM got: run / (run + waited), in %; 100 if it requested none.
 
-    `waited`: what it waited for a CPU: ready and co-stop. `run`: what it ran. Both in % of one core per vCPU. A guest
-    does not see what it waited: its clock goes on, and its tools call the time busy or idle.
+    `waited`: time waiting for a CPU, ready plus co-stop. `run`: time running. Both in % of one core per vCPU. A guest
+    does not see the waits: its clock goes on, and its tools report the time as busy or idle.
 
     Source: general knowledge.
 

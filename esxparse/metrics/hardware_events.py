@@ -1,7 +1,7 @@
 """Hardware events of perf stat and vmkperf: per second, per instruction, TLB misses, one recording against another.
 
-Counts of perf are estimates where an event shared its counter (`counted_pct` below 100); ratios of such are estimates
-too. Which event says what is in hardware_events.toml.
+Counts of perf are estimates if the event shared its counter (`counted_pct` below 100); so are ratios of such counts.
+hardware_events.toml defines the classes of events.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MODIFIERS = r"(?:/[A-Za-z]*|:[A-Za-z]+/?)$"
 
 @cache
 def classes() -> Mapping[str, str]:
-    """Give the classes of events: class to a regular expression of the names that are of it.
+    """Return the regular expression of event names for each class of events.
 
     >>> sorted(classes())[:3]
     ['branch_miss', 'cache_miss', 'cycles']
@@ -32,7 +32,7 @@ def classes() -> Mapping[str, str]:
 
 
 def event_class(event: str) -> str | None:
-    """Give the class of an event, or None.
+    """Return the class of an event, or None.
 
     >>> event_class("cpu_core/dTLB-load-misses:u/"), event_class("instructions:k"), event_class("page-faults")
     ('tlb_miss_load', 'instructions', None)
@@ -47,11 +47,11 @@ def _class(event: pl.Expr) -> pl.Expr:
 
 
 def per_second(events: pl.LazyFrame, runs: pl.LazyFrame | None = None) -> pl.LazyFrame:
-    """Give each count of perf stat as a rate.
+    """Add each count of perf stat as a rate.
 
-    value / seconds, where seconds is the length of the interval (`-I`: from the end of the one before), else what the
-    run took (`elapsed_s` of `runs`); with `-r` both are means over the repetitions. Null where neither is known, as in
-    plain CSV. A rate of task-clock is in milliseconds per second: the unit stays that of the value.
+    value / seconds, where seconds is the length of the interval (`-I`: from the end of the previous one), else the
+    duration of the run (`elapsed_s` of `runs`). With `-r` both are means over the repetitions. Null if neither is
+    known, as in plain CSV. The rate of task-clock is in milliseconds per second: the value keeps its unit.
 
     Needs `run`, `event`, `value`, `elapsed_s` of `events`, and `run`, `elapsed_s` of `runs`. Adds `seconds`, `per_s`.
 
@@ -84,12 +84,12 @@ def per_second(events: pl.LazyFrame, runs: pl.LazyFrame | None = None) -> pl.Laz
 
 
 def per_instruction(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Give each count of perf stat per instruction of the same run, interval, aggregate and PMU.
+    """Add each count of perf stat per instruction of the same run, interval, aggregate and PMU.
 
-    value / value of the event of class `instructions` (the first, where there are several). On hybrid processors each
-    kind of core has instructions of its own. Events without a PMU go with instructions without one.
+    value / value of the event of class `instructions` (the first, if there are several). On hybrid processors each
+    kind of core counts its own instructions. Events without a PMU use instructions without a PMU.
 
-    Needs `run`, `event`, `value`; uses `elapsed_s`, `aggregate`, `cgroup`, `pmu` where there. Adds `instructions` and
+    Needs `run`, `event`, `value`; uses `elapsed_s`, `aggregate`, `cgroup`, `pmu` if present. Adds `instructions` and
     `per_instruction`; null if instructions were not counted, or in a line with a unit (task-clock).
 
     >>> events = pl.LazyFrame({"run": [1, 1], "event": ["cycles:u", "instructions:u"], "value": [300.0, 600.0]})
@@ -111,13 +111,14 @@ def per_instruction(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def tlb_misses(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Give TLB misses per 1,000 instructions, one row per TLB event as it was counted.
+    """Return TLB misses per 1,000 instructions, one row per counted TLB event.
 
-    1000 x misses / instructions. Nothing is added up: two events of a class, such as a generic and a raw one, count the
-    same misses. Needs what `per_instruction` does; adds `event_class` (tlb_miss_load, tlb_miss_store,
+    1000 x misses / instructions. Nothing is added up: two events of a class, such as a generic and a raw one, count
+    the same misses. Needs the columns of `per_instruction`; adds `event_class` (tlb_miss_load, tlb_miss_store,
     tlb_miss_instruction), `instructions` and `per_1k_instructions`.
 
-    Source: the study of MMU modes compares TLB misses of the same work; per instruction they compare across machines.
+    Source: the study of MMU modes compares TLB misses of the same work; misses per instruction compare across
+    machines.
 
     >>> events = pl.LazyFrame({"run": [1, 1], "event": ["dTLB-load-misses", "instructions"], "value": [5.0, 2000.0]})
     >>> tlb_misses(events).select("event_class", "per_1k_instructions").collect().rows()
@@ -133,15 +134,15 @@ def tlb_misses(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _all_known(seconds: pl.Expr) -> pl.Expr:
-    """Aggregate seconds, where they are known of all."""
+    """Aggregate seconds; null if any are unknown."""
     return pl.when(pl.col("seconds").null_count() == 0).then(seconds).alias("seconds")
 
 
 def totals(events: pl.LazyFrame, runs: pl.LazyFrame | None = None) -> pl.LazyFrame:
-    """Give the whole of each event in a recording of perf stat: count, seconds, rate.
+    """Return the total of each event in a recording of perf stat: count, seconds, rate.
 
-    Counts are summed over aggregates and intervals of a run; of several runs the mean. The summary that ends an
-    interval recording is a run of its own, and would count again: leave it out first.
+    Counts are summed over the aggregates and intervals of a run, and averaged over runs. The summary at the end of an
+    interval recording is a separate run: leave it out first, or it counts again.
 
     Returns, sorted by event: event, value, seconds, per_s (value / seconds; null if seconds are not known).
     """
@@ -168,10 +169,10 @@ def totals(events: pl.LazyFrame, runs: pl.LazyFrame | None = None) -> pl.LazyFra
 
 
 def vmkperf_totals(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Give the whole of each event in a recording of `vmkperf poll`: the mean over polls of the sum over PCPUs.
+    """Return the total of each event in a recording of `vmkperf poll`: the mean over polls of the sum over PCPUs.
 
-    For a VM that was pinned, keep the rows of its PCPUs first. Needs `block`, `poll`, `event`, `rate_per_s` of
-    `events`. Returns, sorted by event: event, value (null: polls tell rates), seconds (null), per_s.
+    For a pinned VM, keep the rows of its PCPUs first. Needs `block`, `poll`, `event`, `rate_per_s` of `events`.
+    Returns, sorted by event: event, value (null: polls report rates), seconds (null), per_s.
 
     >>> polls = pl.LazyFrame({"block": [1] * 2, "poll": [1, 2], "event": ["tlb"] * 2, "rate_per_s": [3.0, 7.0]})
     >>> vmkperf_totals(polls).collect().rows()
@@ -193,12 +194,12 @@ def vmkperf_totals(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def compare(first: pl.LazyFrame, second: pl.LazyFrame) -> pl.LazyFrame:
-    """Give the events of two recordings beside each other: `totals` or `vmkperf_totals` of each.
+    """Return the events of two recordings side by side, from `totals` or `vmkperf_totals` of each.
 
-    Ratios are first / second: how many times as many the first had. The ratio of counts compares the same work however
-    long it took, that of rates the load on the processor.
+    Ratios are first / second. The ratio of counts compares the same work, however long it took; the ratio of rates
+    compares the load on the processor.
 
-    Returns, sorted by event, events of one recording alone included: event, first_value, second_value, value_ratio,
+    Returns, sorted by event, including events of one recording alone: event, first_value, second_value, value_ratio,
     first_per_s, second_per_s, rate_ratio.
 
     >>> nested = pl.LazyFrame({"event": ["dTLB-load-misses"], "value": [68456568.0], "per_s": [68456568.0 / 60.07]})

@@ -1,7 +1,7 @@
-"""The whole host: its I/O, its CPU use and its nominal clock, each in one place for studies, reports and joins.
+"""The whole host: its I/O, CPU use and nominal clock, defined once for studies, reports and joins.
 
-`disks`, `cpu` and `nominal_mhz` take the tables of an esxtop capture by name. Rows are samples: where several samples
-have one time (a spreadsheet dropped the seconds), `_place` tells them apart, and nothing is added up over them.
+`disks`, `cpu` and `nominal_mhz` take the tables of an esxtop capture by name. Rows are samples. If several samples
+share a timestamp (a spreadsheet dropped the seconds), `_place` numbers them, and nothing is added up over them.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from .units import mib_to_mb
 Tables = Mapping[str, pl.LazyFrame]
 
 DISKS: Final = ("physical_disk_scsi_device", "physical_disk_adapter", "physical_disk_path", "physical_disk")
-"""Tables that hold all the host's commands to disks, each again: the first that a capture has is used."""
+"""Tables that each hold all the host's disk commands: the first one in a capture is used."""
 VOLUMES: Final = "physical_disk_nfs_volume"
 
 
 def disk_tables(tables: Tables) -> list[pl.LazyFrame]:
-    """The tables that together hold each of the host's commands once: one level of its disks, and NFS volumes."""
+    """Return the tables that hold each of the host's commands once: one level of its disks, and NFS volumes."""
     found = [tables[name] for name in DISKS if name in tables][:1]
     if found and "path" in names(found[0]):
         found = [found[0].filter(pl.col("path").is_null())]
@@ -31,11 +31,11 @@ def disk_tables(tables: Tables) -> list[pl.LazyFrame]:
 
 
 def disks(tables: Tables) -> pl.LazyFrame | None:
-    """Give rates and latencies of all disks and NFS volumes that serve I/O; None if the capture has neither.
+    """Return rates and latencies of all disks and NFS volumes that serve I/O; None if the capture has neither.
 
-    Returns the columns of `storage.latency`, `_place` (which of the samples of one time), and
+    Returns the columns of `storage.latency`, `_place` (number among samples of the same time), and
 
-    left_out  str  why the device is left out of means and totals, over the whole of `tables`; null if it is in them
+    left_out  str  reason why the device is left out of means and totals, over all of `tables`; null if it counts
     """
     levels = disk_tables(tables)
     if not levels:
@@ -46,7 +46,7 @@ def disks(tables: Tables) -> pl.LazyFrame | None:
 
 
 def left_out(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Give the devices that `io` and means over devices leave out, from the rows of `disks`.
+    """Return the devices that `io` and means over devices leave out, from the rows of `disks`.
 
     Returns, sorted by device: device, left_out (why), iops (mean commands per second), failed_per_s.
     """
@@ -56,15 +56,15 @@ def left_out(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def io(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Give the I/O of the whole host from the rows of `disks`, one row per sample.
+    """Return the I/O of the whole host from the rows of `disks`, one row per sample.
 
-    Devices that do little else than fail or be polled (`storage.left_out`) are not in it. Returns, sorted by time; null
-    in a sample in which nothing was measured, as in the first of a capture:
+    Excludes devices whose commands mostly fail or are polls (`storage.left_out`). Returns, sorted by time; null in a
+    sample without measurements, such as the first of a capture:
 
     time, _place
     iops                          commands per second
     read_mb_per_s, write_mb_per_s MB/s of 10**6 bytes
-    left_out_iops                 commands per second of the devices that are left out
+    left_out_iops                 commands per second of the excluded devices
 
     >>> disk = pl.LazyFrame({
     ...     "time": [0, 0], "instance": ["naa.1", "naa.2"], "commands_per_sec": [60.0, 40.0],
@@ -77,7 +77,7 @@ def io(rows: pl.LazyFrame) -> pl.LazyFrame:
     serves = pl.col("left_out").is_null()
 
     def total(name: str, of: pl.Expr) -> pl.Expr:
-        # Without any number the sum is not 0: nothing was measured.
+        # Without any number the sum is null, not 0: nothing was measured.
         return pl.when(pl.col(name).count() > 0).then(pl.col(name).filter(of).sum())
 
     return (
@@ -93,9 +93,9 @@ def io(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def cpu(tables: Tables) -> pl.LazyFrame | None:
-    """Give the CPU use of the whole host, one row per sample; None if the capture has no physical CPUs.
+    """Return the CPU use of the whole host, one row per sample; None if the capture has no physical CPUs.
 
-    That is the row `_Total`, or the mean of the PCPUs, which that row is, where a part of a capture lacks it. Returns,
+    Uses the row `_Total`, or its equivalent, the mean of the PCPUs, if part of a capture has no such row. Returns,
     sorted by time: time, _place, used_pct, util_pct, core_util_pct (see `host_cpu.pcpu`).
 
     >>> table = pl.LazyFrame({"time": [0, 0], "pcpu": [0, 1], "pct_processor_time": [40.0, 60.0]})
@@ -113,10 +113,10 @@ def cpu(tables: Tables) -> pl.LazyFrame | None:
 
 
 def nominal_mhz(tables: Tables) -> float | None:
-    """The nominal frequency of the CPUs, by the P-states of a capture; None if it has none.
+    """Return the nominal frequency of the CPUs, by the P-states of a capture; None if it has none.
 
-    It is that of the highest P-state, or of the second where the first stands for turbo, 1 MHz above it (general
-    knowledge of how ACPI lists them).
+    This is the highest P-state, or the second if the first represents turbo, 1 MHz higher (general knowledge of how
+    ACPI lists them).
 
     >>> states = pl.LazyFrame({"p_state": [None, 0, 1, 2], "p_state_mhz": [None, 2601.0, 2600.0, 1200.0]})
     >>> nominal_mhz({"power": states})

@@ -1,7 +1,7 @@
 """Physical CPUs: how much work they did (used) and how long they were busy (util).
 
 The two are different measures and are never mixed here. *Util* is the share of time a PCPU was not halted, 0 to 100.
-*Used* is work in units of the nominal frequency: turbo lifts it above 100, a low P-state pulls it down, and while both
+*Used* is work in units of the nominal frequency: turbo lifts it above 100, and a low P-state lowers it. While both
 hyper-threads of a core are busy each counts half (`esxparse.counters.threads`, with the evidence). So a full host at
 its nominal frequency is 50 % used with hyper-threads, and 100 % without. The `_Total` row is already the mean over the
 PCPUs, not their sum.
@@ -26,14 +26,14 @@ Measure = Literal["util_pct", "used_pct", "core_util_pct"]
 
 
 def pcpu(physical_cpu: pl.LazyFrame) -> pl.LazyFrame:
-    """Give used and util of every physical CPU, under short names.
+    """Return used and util of every physical CPU, under short names.
 
     Needs `time`, `pcpu` and any of `pct_processor_time`, `pct_util_time`, `pct_core_util_time`.
-    Returns, in the order of `physical_cpu`; null if the capture lacks the counter:
+    Returns, in the order of `physical_cpu`; null if the capture does not have the counter:
 
     time
-    pcpu           i64  number of the PCPU (a hyper-thread where there are any), null on the `_Total` row
-    used_pct       PCPU USED(%), % of one core at nominal frequency, may pass 100
+    pcpu           i64  number of the PCPU (a hyper-thread if enabled), null on the `_Total` row
+    used_pct       PCPU USED(%), % of one core at nominal frequency, may exceed 100
     util_pct       PCPU UTIL(%), % of time not halted
     core_util_pct  CORE UTIL(%), % of time any thread of the core was not halted; the same on both threads of a core
 
@@ -46,16 +46,16 @@ def pcpu(physical_cpu: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def imbalance(pcpu: pl.LazyFrame, measure: Measure = "util_pct") -> pl.LazyFrame:
-    """Say sample by sample how evenly the physical CPUs are loaded.
+    """Measure sample by sample how evenly the physical CPUs are loaded.
 
     Needs `time`, `pcpu` and the column `measure` (see `pcpu`, the function); the `_Total` row is left out.
-    Returns one row per sample that has values, in order of time (several may have one), % of one PCPU in the measure:
+    Returns one row per sample with values, in order of time (times may repeat), % of one PCPU in the measure:
 
     time
-    pcpus         i64  number of PCPUs that have a value
+    pcpus         i64  number of PCPUs with a value
     mean_pct, min_pct, max_pct
     spread_pct    max - min: 0 is even, large means some PCPUs are full while others idle
-    busiest_pcpu  i64  the PCPU of the maximum, the lowest number of several
+    busiest_pcpu  i64  the PCPU of the maximum, the lowest number if several share it
 
     Raises EsxparseError: `measure` is not one of the three.
 

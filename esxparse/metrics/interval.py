@@ -1,7 +1,7 @@
-"""How sure a ratio of two means is: Fieller's interval, and the bootstrap beside it.
+"""Confidence intervals of ratios of two means: Fieller's interval, and the bootstrap for comparison.
 
-A study repeats each run a few times. With `y` the repetitions of a configuration and `x` those of the baseline, the
-ratio is mean(y) / mean(x), and its interval holds the true ratio in 95 % of studies (or another `confidence`).
+A study repeats each run a few times. Let `y` be the repetitions of a configuration and `x` the baseline's. The ratio
+is mean(y) / mean(x), and its interval holds the true ratio in 95 % of studies (or another `confidence`).
 
 Measured coverage of 95 % intervals over 2 to 10 repetitions of either side, normal and log-normal noise of 0.5 to 20 %,
 up to 20 times as large on one side as on the other (`python benchmarks/coverage.py`; the worst of all cases):
@@ -14,15 +14,15 @@ fewest repetitions  Fieller           bootstrap
 
 Fieller's is therefore the default everywhere. The usual degrees of freedom (Welch and Satterthwaite) are too many if
 the side with the fewest runs scatters the most: they cover 86 % with two repetitions against seven. `usable_freedom`
-lowers them. With two repetitions the interval is wide, 13 standard errors either way: three are worth their time. Both
-methods take the runs for independent of each other.
+lowers them. With two repetitions the interval is wide, 13 standard errors either way; a third run is worth its time.
+Both methods assume independent runs.
 
-A baseline whose mean is 0 or less has no ratio: a percentage of it has no meaning, and its sign would turn the verdict
-over. The direction of a comparison is that of the difference.
+A ratio needs a baseline whose mean is above 0: a percentage of 0 or less has no meaning, and its sign would reverse
+the verdict. The verdict follows the sign of the difference.
 
-What was printed is known to half a unit of its last digit, so each mean is moved by half a unit up and down: 9.40 three
-times against 9.39 three times is no difference shown. The unit is that of the last decimal that any value of the two
-sides has, unless `resolution` says it.
+A printed number is known to half a unit of its last digit, so each mean is moved by half a unit up and down: 9.40
+three times against 9.39 three times shows no difference. The unit is the last decimal of any value on the two sides,
+unless `resolution` gives it.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ Method = Literal["fieller", "bootstrap"]
 Verdict = Literal["higher", "lower", "no difference shown"]
 
 FEWEST: Final = 2
-"""Repetitions that an interval needs of each side."""
+"""Repetitions that an interval needs on each side."""
 FEWEST_RESAMPLED: Final = 3
-"""Repetitions that the bootstrap needs: of two, half of all resamples are one run twice."""
+"""Repetitions that the bootstrap needs: with two, half of all resamples repeat one run."""
 RESAMPLES: Final = 10_000
 _DOUBT: Final = 8.0
-"""How much more the variance of few repetitions weighs; see `usable_freedom`."""
+"""Extra weight of the variance of few repetitions; see `usable_freedom`."""
 SAME: Final = 1e-9
-"""What rounding can make of a ratio of 1: five and three repetitions of 9.4 differ in the last digit of their means."""
+"""Rounding error in a ratio of 1: the means of five and of three repetitions of 9.4 differ in the last digit."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A ratio of means with the interval that its true value is taken to be in."""
+    """A ratio of means with its confidence interval."""
 
     ratio: float
     low: float
@@ -68,7 +68,7 @@ class Interval:
 
     @property
     def verdict(self) -> Verdict:
-        """Where the interval lies: above 1, below 1, or around it, which shows no difference.
+        """The position of the interval: above 1, below 1, or around 1, which shows no difference.
 
         The baseline's mean is above 0, so a ratio above 1 is a higher mean.
         """
@@ -80,7 +80,7 @@ class Interval:
 def needs_scipy() -> None:
     """Check that scipy is installed.
 
-    Raises EsxparseError: It is not.
+    Raises EsxparseError: scipy is not installed.
     """
     if find_spec("scipy") is None:
         raise EsxparseError('fits and confidence intervals need scipy: pip install "esxparse[study]"')
@@ -117,17 +117,17 @@ def _scattered(baseline: Numbers) -> EsxparseError:
 
 
 def usable_freedom(square: Numbers, base_square: Numbers, runs: NDArray[Any], base_runs: NDArray[Any]) -> Numbers:
-    """Degrees of freedom of a difference of two means that intervals may rely on.
+    """Return the degrees of freedom of a difference of two means that intervals may rely on.
 
-    Those of Welch and Satterthwaite, (A + B)^2 / (A^2 / (n - 1) + B^2 / (m - 1)), with A the squared standard error of
-    one side times 1 + 8 / (n - 1)^2, and B likewise; 1 if a side has two repetitions. The factor is ours: the variance
-    of few repetitions often comes out too small, and then lets the other side's freedom count for both.
+    They follow Welch and Satterthwaite, (A + B)^2 / (A^2 / (n - 1) + B^2 / (m - 1)), with A the squared standard error
+    of one side times 1 + 8 / (n - 1)^2, and B likewise; 1 if a side has two repetitions. The factor is ours: the
+    variance of few repetitions often comes out too small, and then the other side's freedom counts for both.
 
     Args:
         square: Squared standard error of the first mean.
-        base_square: Squared standard error of the second.
-        runs: Repetitions behind the first.
-        base_runs: Repetitions behind the second.
+        base_square: Squared standard error of the second mean.
+        runs: Repetitions behind the first mean.
+        base_runs: Repetitions behind the second mean.
 
     >>> from numpy import array
     >>> one, other = array([1.0, 1.0, 1.0]), array([1.0, 1.0, 0.1])
@@ -143,12 +143,12 @@ def usable_freedom(square: Numbers, base_square: Numbers, runs: NDArray[Any], ba
 
 
 class Difference(NamedTuple):
-    """Differences of many means from those of their baselines; NaN with fewer than 2 repetitions on a side."""
+    """Differences of many means from their baselines; NaN with fewer than 2 repetitions on a side."""
 
     low: Numbers
     high: Numbers
     p_value: Numbers
-    """How often chance alone gives a difference of that size; the ratio's interval at 1 - p ends at 1."""
+    """Probability of a difference of that size by chance alone; the ratio's interval at 1 - p ends at 1."""
     freedom: Numbers
 
 
@@ -162,12 +162,12 @@ def differences(
     confidence: float = 0.95,
     halves: tuple[Numbers, Numbers] | None = None,
 ) -> Difference:
-    """Interval and p-value of many differences of means at once, whatever their sign; arguments as `fieller_bounds`.
+    """Return interval and p-value of many differences of means at once, whatever their sign.
 
         difference +- (t x sqrt(variance / runs + base_variance / base_runs) + both halves)
 
-    t has `usable_freedom` with the measured ratio put in, as in `fieller`, so that both give one verdict. A difference
-    no larger than the halves has the p-value 1.
+    The arguments are the same as for `fieller_bounds`. t has `usable_freedom` at the measured ratio, as in `fieller`,
+    so that both give the same verdict. A difference no larger than the halves has the p-value 1.
 
     >>> from numpy import array
     >>> five = array([5])
@@ -186,13 +186,13 @@ def differences(
     with np.errstate(all="ignore"):
         square = np.where(runs >= FEWEST, variance / runs, np.nan)
         base_square = np.where(base_runs >= FEWEST, base_variance / base_runs, np.nan)
-        # Fieller leaves 1 out if it does so for the pair of means that rounding allows nearest to each other.
+        # Fieller excludes 1 if it does so for the closest pair of means that rounding allows.
         nearest, base_nearest = mean - sign * own, base_mean + sign * base
         weight = np.where(base_nearest > 0, (nearest / base_nearest) ** 2, 1.0)
         freedom = usable_freedom(square, weight * base_square, runs, base_runs)
         error = np.sqrt(square + base_square)
         left = np.abs(difference) - rounding
-        # What rounding of the arithmetic leaves of equal means is no difference.
+        # Differences of equal means that come from floating-point rounding do not count.
         left = np.where(left > SAME * np.maximum(np.abs(mean), np.abs(base_mean)), left, 0.0)
         p_value = np.where(left > 0, np.where(error > 0, 2 * stdtr(freedom, -left / error), 0.0), 1.0)
         reach = stdtrit(freedom, (1 + confidence) / 2) * error + rounding
@@ -210,20 +210,20 @@ def fieller_bounds(
     confidence: float = 0.95,
     halves: tuple[Numbers, Numbers] | None = None,
 ) -> tuple[Numbers, Numbers]:
-    """Lower and upper bounds of many ratios at once, from means, variances (n - 1) and numbers of repetitions.
+    """Return lower and upper bounds of many ratios at once, from means, variances (n - 1) and repetitions.
 
     NaN if there is no bounded interval: fewer than 2 repetitions on a side, or a baseline whose mean is not above 0
     beyond its scatter. See `fieller` for the formula.
 
     Args:
-        mean: Of the configurations.
-        variance: Theirs.
-        runs: Their repetitions.
-        base_mean: Of the baselines.
-        base_variance: Theirs.
-        base_runs: Their repetitions.
-        confidence: Of the intervals.
-        halves: Half a unit of the last digit printed, of the configurations and of the baselines; none: exact numbers.
+        mean: Means of the configurations.
+        variance: Variances of the configurations.
+        runs: Repetitions of the configurations.
+        base_mean: Means of the baselines.
+        base_variance: Variances of the baselines.
+        base_runs: Repetitions of the baselines.
+        confidence: Confidence of the intervals.
+        halves: Half a unit of the last printed digit, of the configurations and the baselines; None: exact numbers.
 
     >>> from numpy import array
     >>> low, high = fieller_bounds(array([98.0]), array([1.0]), array([5]), array([100.0]), array([1.0]), array([5]))
@@ -235,7 +235,7 @@ def fieller_bounds(
     if halves is not None:
         (own, base), still = halves, (variance, runs)
         with np.errstate(invalid="ignore"):
-            # A baseline that rounding alone can make 0 cannot be divided by.
+            # A baseline that may be 0 within its rounding cannot be a divisor.
             away = np.where(base_mean > base, 1.0, np.nan)
         corners = [
             fieller_bounds(
@@ -253,7 +253,7 @@ def fieller_bounds(
         freedom = usable_freedom(square, (mean / base_mean) ** 2 * base_square, runs, base_runs)
         t2 = stdtrit(freedom, (1 + confidence) / 2) ** 2
         divisor = base_mean**2 - t2 * base_square
-        # The discriminant without the difference of two large squares.
+        # The discriminant, written without the difference of two large squares.
         root = np.sqrt(t2 * np.maximum(square * divisor + mean**2 * base_square, 0.0))
         middle = mean * base_mean
         bounded = (divisor > 0) & (base_mean > 0)
@@ -270,7 +270,7 @@ def check_resolution(resolution: float | None) -> None:
 
 
 def _half(values: Numbers, baseline: Numbers, resolution: float | None) -> float:
-    """Half a unit of the last digit of both sides: of `resolution`, or else of their decimals."""
+    """Return half a unit of the last digit of both sides, from `resolution` or else from their decimals."""
     check_resolution(resolution)
     return half_unit(np.concatenate([values, baseline])) if resolution is None else resolution / 2
 
@@ -278,22 +278,22 @@ def _half(values: Numbers, baseline: Numbers, resolution: float | None) -> float
 def fieller(
     values: Sequence[float], baseline: Sequence[float], confidence: float = 0.95, resolution: float | None = None
 ) -> Interval:
-    """Fieller's interval of mean(values) / mean(baseline).
+    """Return Fieller's interval of mean(values) / mean(baseline).
 
     All ratios R for which `mean(y) - R x mean(x)` lies within t standard errors of 0:
 
         (mean(y) - R mean(x))^2 <= t^2 (var(y) / n + R^2 var(x) / m)
 
-    a quadratic in R. t is Student's, at `usable_freedom` with the measured ratio put in, so that the two sides may
-    scatter differently. Exact for two normal means of known variance; see the module for what it covers with few
-    repetitions. Both means are moved by half of `resolution` either way, the unit of the last digit that was printed;
-    without it, that of the last decimal there is.
+    a quadratic in R. t is Student's, at `usable_freedom` with the measured ratio, so that the two sides may scatter
+    differently. Exact for two normal means of known variance; the module docstring gives the coverage with few
+    repetitions. Both means are moved by half of `resolution` either way, the unit of the last printed digit. Without
+    `resolution`, the unit is the last decimal of the values.
 
     Source: E. C. Fieller, "Some Problems in Interval Estimation" (1954); degrees of freedom: A. C. Tamhane and
     B. R. Logan, "Finding the Maximum Safe Dose Level for Heteroscedastic Data" (2004).
 
-    Raises EsxparseError: Fewer than 2 repetitions, a baseline whose mean is 0 or less, or one that scatters so much
-    that its mean is indistinguishable from 0, where no bounded interval exists.
+    Raises EsxparseError: Fewer than 2 repetitions, or a baseline whose mean is 0 or less, or indistinguishable from 0
+    because of its scatter, so that no bounded interval exists.
 
     >>> found = fieller([98.0, 99.0, 97.0, 98.5, 97.5], [100.0, 101.0, 99.0, 100.5, 99.5])
     >>> round(found.ratio, 3), round(found.low, 3), round(found.high, 3), found.verdict
@@ -326,17 +326,17 @@ def bootstrap(
     seed: int = 0,
     resolution: float | None = None,
 ) -> Interval:
-    """The percentile bootstrap's interval of mean(values) / mean(baseline); the same for the same seed.
+    """Return the percentile bootstrap's interval of mean(values) / mean(baseline); reproducible for a seed.
 
-    Repetitions of each side are drawn again with replacement, `resamples` times; the interval lies between the
+    Draws the repetitions of each side again with replacement, `resamples` times. The interval lies between the
     percentiles of the ratios of their means, each moved by half of `resolution` either way, as in `fieller`.
 
-    Use it from some 20 repetitions on: it assumes no shape of the noise. With few it is too narrow: called 95 %, it
+    Use it from some 20 repetitions on: it assumes no shape of the noise. With few it is too narrow: a 95 % interval
     covers the truth in 75 to 81 % of studies with 3 and 83 to 89 % with 5 (see the module).
 
     Source: B. Efron and R. J. Tibshirani, "An Introduction to the Bootstrap" (1993), chapter 13.
 
-    Raises EsxparseError: As `fieller`, fewer than 3 repetitions, or no resamples.
+    Raises EsxparseError: Fewer than 3 repetitions, no resamples, or a baseline as in `fieller`.
 
     >>> found = bootstrap([98.0, 99.0, 97.0, 98.5, 97.5], [100.0, 101.0, 99.0, 100.5, 99.5])
     >>> round(found.ratio, 3), round(found.low, 2), round(found.high, 2), found.verdict
@@ -361,5 +361,5 @@ def bootstrap(
 
 
 def check_method(method: str) -> None:
-    """Refuse an unknown kind of interval."""
+    """Reject an unknown kind of interval."""
     check_known("interval", method, get_args(Method))

@@ -1,7 +1,7 @@
-"""Which VMs a capture holds, and what kind each world is.
+"""The VMs of a capture, and the kind of each world.
 
 esxtop groups worlds (VMkernel threads). A VM is a group that has vCPU worlds: `vmx-vcpu-0:NAME` since ESXi 5,
-`vcpu-0:NAME` and `vmm0:NAME` on ESX 3.5 and 4. Its name is free text: groups are told apart by `group_id` alone.
+`vcpu-0:NAME` and `vmm0:NAME` on ESX 3.5 and 4. Its name is free text: only `group_id` identifies a group.
 
 Source: instances of real captures of ESXi 6.0 and 6.5; "Interpreting esxtop Statistics", section 2.1.
 """
@@ -17,13 +17,13 @@ from .frames import finite, first_true
 
 KINDS = ("vcpu", "vm helper", "idle", "system")
 
-# ESX 3.5 and 4 have the monitor's world of a vCPU, `vmmN:NAME`, next to its `vcpu-N` world.
+# ESX 3.5 and 4 have the monitor's world of a vCPU, `vmmN:NAME`, besides its `vcpu-N` world.
 WORLD_OF_VCPU = r"^(?:(?:vmx-)?vcpu-|vmm)(\d+)(?::|$)"
 _HELPER_WORLD = r"^(?:vmx(?:$|-)|vmast\.\d+$|(?:PVSCSI|LSI)-\d+:\d+$|NetWorld-VM-\d+$)"
 
 
 def vcpu_number() -> pl.Expr:
-    """Give the N of a vCPU world (`vmx-vcpu-N:...`, `vcpu-N:...`, `vmmN:...`) as Int64, null for any other world.
+    """Return the N of a vCPU world (`vmx-vcpu-N:...`, `vcpu-N:...`, `vmmN:...`) as Int64, null for other worlds.
 
     Needs column `world`.
     """
@@ -33,7 +33,7 @@ def vcpu_number() -> pl.Expr:
 def vcpu_worlds(vcpu: pl.LazyFrame, name: str) -> pl.LazyFrame:
     """Keep the worlds of vCPUs, in their order, and add the number of each (`vcpu_number`) as the column `name`.
 
-    Needs column `world`. The number is read once of each world, not in each sample.
+    Needs column `world`. The number is parsed once per world, not in each sample.
 
     >>> worlds = pl.LazyFrame({"time": [0, 0, 1, 1], "world": ["vmx", "vmx-vcpu-3:db"] * 2})
     >>> vcpu_worlds(worlds, "vcpu").collect().rows()
@@ -44,15 +44,15 @@ def vcpu_worlds(vcpu: pl.LazyFrame, name: str) -> pl.LazyFrame:
 
 
 def world_kind() -> pl.Expr:
-    """Give the kind of each world of a `vcpu` table: one of `KINDS`, never null for a named world.
+    """Return the kind of each world of a `vcpu` table: one of `KINDS`, never null for a named world.
 
     vcpu        a virtual CPU of a VM
     vm helper   any other world of a VM: vmx, vmx-mks, vmx-svga, vmx-vthread, vmast, NetWorld-VM, PVSCSI, LSI ...
     idle        the idle loop of a physical CPU, which is busy when the host is not
     system      the rest: kernel worlds, drivers, daemons, shells
 
-    Needs columns `group_id`, `group`, `world`; looks at all rows of a group, so use it before filtering worlds away.
-    A helper whose VM has no vCPU world in the capture (switched off in its first moments) is known by its own name.
+    Needs columns `group_id`, `group`, `world`. Looks at all rows of a group, so call it before filtering worlds. A
+    helper whose VM has no vCPU world in the capture (powered off in the first samples) is recognised by its own name.
 
     >>> worlds = pl.LazyFrame({
     ...     "group_id": [1, 1, 7, 7],
@@ -64,7 +64,7 @@ def world_kind() -> pl.Expr:
     """
     world = pl.col("world")
     is_vcpu = world.str.contains(WORLD_OF_VCPU)
-    # Groups of a damaged instance have no id: together they must not pass for one VM.
+    # Groups of a damaged instance have no id; do not mistake them for one VM.
     of_a_vm = is_vcpu.any().over("group_id") & pl.col("group_id").is_not_null()
     idle = world.str.contains(IDLE_WORLD) | (pl.col("group") == "idle")
     helper = world.str.contains(_HELPER_WORLD)
@@ -73,12 +73,12 @@ def world_kind() -> pl.Expr:
 
 
 def only_kinds(vcpu: pl.LazyFrame, *kinds: str) -> pl.LazyFrame:
-    """Keep the worlds of the given kinds and say in a column `kind` which each is.
+    """Keep the worlds of the given kinds and add their kind as the column `kind`.
 
-    The way to leave idle and helper worlds out of a ranking: `only_kinds(vcpu, "vcpu")`.
+    Use it to exclude idle and helper worlds from a ranking: `only_kinds(vcpu, "vcpu")`.
     Needs columns `group_id`, `group`, `world`; returns all columns and `kind`.
 
-    Raises EsxparseError: A kind is not in `KINDS`, or no kind is given.
+    Raises EsxparseError: A kind is not in `KINDS`, or there are no kinds.
 
     >>> worlds = pl.LazyFrame({
     ...     "group_id": [1, 7], "group": ["system", "db"], "world": ["idle0", "vmx-vcpu-0:db"], "pct_used": [99.0, 2.0],
@@ -102,8 +102,8 @@ def vms(vcpu: pl.LazyFrame) -> pl.LazyFrame:
     vm        str  name of the VM, which is the name of its group
     vcpus     i64  number of virtual CPUs, 1 or more
 
-    It is the highest N of `vmx-vcpu-N:...` and 1, not the number of worlds: ESX 3.5 and 4 show a `vmm` and a `vcpu`
-    world each, and a part of a capture may lack some.
+    `vcpus` is the highest N of `vmx-vcpu-N:...` plus 1, not the number of worlds: ESX 3.5 and 4 show a `vmm` and a
+    `vcpu` world per vCPU, and part of a capture may miss some worlds.
 
     >>> worlds = pl.LazyFrame({
     ...     "group_id": [1, 7, 7, 7, 9, 9],

@@ -1,13 +1,13 @@
-"""What a virtual disk's I/O looks like: sizes, reads, how sequential, whether lengths are whole multiples of 4 KiB.
+"""I/O profile of virtual disks: request sizes, reads, sequential share, and lengths in multiples of 4 KiB.
 
-From the tables of a vscsiStats recording. A histogram bin holds the values above `from`, up to and with `to`; `from`
-null is the first bin, `to` null the last. Shares are of commands, not of bytes. Histograms grow from the start of the
-collection: of several samples of a disk, each has its own rows here, and holds what the ones before it held.
+From the tables of a vscsiStats recording. A histogram bin holds the values above `from`, up to and including `to`;
+`from` null is the first bin, `to` null the last. Shares are of commands, not of bytes. Histograms grow from the start
+of the collection: each sample of a disk has its own rows here, and includes the earlier samples.
 
-Source: I. Ahmad, "Easy and Efficient Disk I/O Workload Characterization in VMware ESX Server" (IISWC 2007), and
-A. Gulati, C. Kumar, I. Ahmad, "Storage Workload Characterization and Consolidation in Virtualized Environments" (VPACT
-2009). That seek distance is from the last block of one command to the first of the next, so that 1 is a command that
-begins where the one before it ended, is general knowledge after them.
+Source: I. Ahmad, "Easy and Efficient Disk I/O Workload Characterization in VMware ESX Server" (IISWC 2007), and A.
+Gulati, C. Kumar, I. Ahmad, "Storage Workload Characterization and Consolidation in Virtualized Environments" (VPACT
+2009). Seek distance counts from the last block of one command to the first of the next. So 1 is a command that begins
+at the end of the previous one (general knowledge after these papers).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def _by(histograms: pl.LazyFrame) -> list[str]:
 
 
 def size_mix(histograms: pl.LazyFrame) -> pl.LazyFrame:
-    """Give the share of each I/O size, for all commands, reads and writes.
+    """Return the share of each I/O size, for all commands, reads and writes.
 
     share_pct = 100 x commands of the bin / commands of all bins of the same disk and direction.
 
-    Works on the table `histograms`. Returns sample, world_group_id, handle_id, disk, vm (those there are), and
+    Works on the table `histograms`. Returns sample, world_group_id, handle_id, disk, vm (if present), and
 
     direction            str   all, read, write
     from_bytes, to_bytes i64   from < size <= to; null: open
@@ -55,14 +55,14 @@ def size_mix(histograms: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def read_share(histograms: pl.LazyFrame) -> pl.LazyFrame:
-    """Give the reads and writes of each disk.
+    """Return the reads and writes of each disk.
 
     read_pct = 100 x reads / (reads + writes), from the histograms of I/O lengths of reads and of writes.
 
-    Works on the table `histograms`. Returns sample, world_group_id, handle_id, disk, vm (those there are), and
+    Works on the table `histograms`. Returns sample, world_group_id, handle_id, disk, vm (if present), and
 
     reads, writes  i64   commands
-    read_pct       f64   null if there were neither
+    read_pct       f64   null without reads and writes
 
     >>> lengths = pl.LazyFrame({
     ...     "handle_id": [1] * 3, "histogram": ["io_length"] * 3, "direction": ["all", "read", "write"],
@@ -86,20 +86,20 @@ def read_share(histograms: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def sequential_share(histograms: pl.LazyFrame, near_blocks: int = 128) -> pl.LazyFrame:
-    """Give how many commands follow on the one before, are near it, or are elsewhere.
+    """Return how many commands continue the previous one, are near it, or are elsewhere.
 
     sequential_pct = 100 x commands at a seek distance of exactly 1 (the bin 0 < distance <= 1) / all
     near_pct       = 100 x commands in the other bins that lie within -near_blocks .. near_blocks / all
     random_pct     = 100 - sequential_pct - near_pct
     interleaved_sequential_pct  as sequential_pct, of the distance from the closest of the last commands (16): several
-                     sequential streams that take turns look random to the first, and sequential to this
+                     interleaved sequential streams look random by sequential_pct, and sequential here
 
-    How near is near is a choice, not a definition: 128 blocks of 512 bytes are 64 KiB. A bin that reaches beyond is not
-    near. That a distance of 1 is sequential: see the sources of this module.
+    The limit of "near" is our choice: 128 blocks of 512 bytes are 64 KiB. A bin that extends beyond the limit is not
+    near. See the sources of this module for why a distance of 1 is sequential.
 
-    Works on the table `histograms`. Returns sample, world_group_id, handle_id, disk, vm (those there are), and
+    Works on the table `histograms`. Returns sample, world_group_id, handle_id, disk, vm (if present), and
 
-    direction       str   all, read, write; distances within one direction skip the commands of the other
+    direction       str   all, read, write; distances within one direction ignore commands of the other
     commands        i64
     sequential_pct, near_pct, random_pct, interleaved_sequential_pct   f64; the last for `all` only
 
@@ -136,22 +136,22 @@ def sequential_share(histograms: pl.LazyFrame, near_blocks: int = 128) -> pl.Laz
 
 
 def alignment_hints(histograms: pl.LazyFrame, multiple_bytes: int = 4096, sector_bytes: int = 512) -> pl.LazyFrame:
-    """Give how many commands have a length that is a whole multiple of 4 KiB, as far as the bins tell.
+    """Return how many commands have a length that is a whole multiple of 4 KiB, as far as the bins show.
 
-    A command of another length cannot begin and end at 4 KiB borders: on storage of 4 KiB blocks it costs a read before
-    the write. Where commands begin is in none of the histograms: lengths that are multiples may be misaligned all the
-    same (a packet trace tells).
+    A command of another length cannot begin and end at 4 KiB borders: on storage of 4 KiB blocks it costs a read
+    before the write. The histograms do not show where commands begin. Multiples of 4 KiB may still be misaligned
+    (check with a packet trace).
 
-    With whole multiples of a sector, a bin (from, to] holds these many lengths, and multiples among them:
+    Lengths are whole multiples of a sector, so a bin (from, to] holds this many lengths, and multiples among them:
 
         lengths = floor(to / sector) - floor(from / sector)
         multiples = floor(to / multiple) - floor(from / multiple)
 
-    no_multiple_pct  share of the bins without any multiple: surely none
-    multiple_pct     share of the bins with multiples only: surely one
+    no_multiple_pct  share of the bins without any multiple
+    multiple_pct     share of the bins with multiples only
     unknown_pct      share of the bins with both, and of the last, open one
 
-    Works on the table `histograms`. Returns sample, world_group_id, handle_id, disk, vm (those there are), and
+    Works on the table `histograms`. Returns sample, world_group_id, handle_id, disk, vm (if present), and
 
     direction   str   all, read, write
     commands    i64

@@ -1,4 +1,4 @@
-"""Throughput against the line: what framing leaves of it, packets and their size, host CPU by number of NICs.
+"""Throughput against the line: the share left by framing, packets and their size, host CPU by number of NICs.
 
 A packet of MTU bytes carries MTU - 40 bytes of data (20 of IP, 20 of TCP, more with TCP options) and takes MTU + 38
 bytes of the wire (8 preamble and start, 14 header, 4 checksum, 12 gap between frames):
@@ -29,16 +29,16 @@ from .interval import check_confidence, needs_scipy
 TCP_IP_BYTES: Final = 40
 FRAMING_BYTES: Final = 38
 TIMESTAMP_BYTES: Final = 12
-"""The TCP option that most systems send with every segment."""
+"""TCP timestamps, an option that most systems send with every segment."""
 _HEADER_BYTES: Final = 14
 _ROUNDING: Final = 0.01
-"""Counters are rounded: a mean size this little above one packet is one packet."""
+"""Counters are rounded: a mean size up to this share above one packet is one packet."""
 
 
 def payload_bytes(mtu: int = 1500, tcp_option_bytes: int = 0) -> int:
-    """Give the bytes of data in a full packet: MTU - 40 - options.
+    """Return the bytes of data in a full packet: MTU - 40 - options.
 
-    Raises EsxparseError: Nothing is left of the packet.
+    Raises EsxparseError: Headers and options leave no room for data.
 
     >>> payload_bytes(), payload_bytes(9000), payload_bytes(1500, TIMESTAMP_BYTES)
     (1460, 8960, 1448)
@@ -51,9 +51,9 @@ def payload_bytes(mtu: int = 1500, tcp_option_bytes: int = 0) -> int:
 
 
 def payload_share(mtu: int = 1500, tcp_option_bytes: int = 0) -> float:
-    """Give the share of the line that is left for data: (MTU - 40 - options) / (MTU + 38).
+    """Return the share of the line that is left for data: (MTU - 40 - options) / (MTU + 38).
 
-    Raises EsxparseError: Nothing is left of the packet.
+    Raises EsxparseError: Headers and options leave no room for data.
 
     >>> round(payload_share(1500), 4), round(payload_share(1500, TIMESTAMP_BYTES), 4), round(payload_share(9000), 4)
     (0.9493, 0.9415, 0.9914)
@@ -62,9 +62,9 @@ def payload_share(mtu: int = 1500, tcp_option_bytes: int = 0) -> float:
 
 
 def available_mbit_per_s(line_mbit_per_s: float, mtu: int = 1500, tcp_option_bytes: int = 0) -> float:
-    """Give the most data TCP can move over a line, Mbit/s: line x payload_share.
+    """Return the most data TCP can move over a line, Mbit/s: line x payload_share.
 
-    Raises EsxparseError: The line's speed is not above 0, or nothing is left of the packet.
+    Raises EsxparseError: The line's speed is not above 0, or headers and options leave no room for data.
 
     >>> round(available_mbit_per_s(10_000)), round(available_mbit_per_s(10_000, tcp_option_bytes=TIMESTAMP_BYTES))
     (9493, 9415)
@@ -74,9 +74,9 @@ def available_mbit_per_s(line_mbit_per_s: float, mtu: int = 1500, tcp_option_byt
 
 
 def packets_per_s(mbit_per_s: float, packet_payload_bytes: float) -> float:
-    """Give the packets per second that move data at a rate: Mbit/s x 10**6 / 8 / bytes of data in each.
+    """Return the packets per second that move data at a rate: Mbit/s x 10**6 / 8 / bytes of data in each.
 
-    Raises EsxparseError: The packets carry nothing.
+    Raises EsxparseError: The packets carry no data.
 
     >>> round(packets_per_s(9400, payload_bytes()))  # published: 800K per second and NIC
     804795
@@ -86,9 +86,9 @@ def packets_per_s(mbit_per_s: float, packet_payload_bytes: float) -> float:
 
 
 def packet_bytes(mbit_per_s: float, per_s: float) -> float:
-    """Give the mean size of packets, bytes: Mbit/s x 10**6 / 8 / packets per second.
+    """Return the mean size of packets, bytes: Mbit/s x 10**6 / 8 / packets per second.
 
-    Raises EsxparseError: No packets passed.
+    Raises EsxparseError: The number of packets is not above 0.
 
     >>> round(packet_bytes(9400, 120_000))  # published: TSO packets of close to 10K
     9792
@@ -98,9 +98,9 @@ def packet_bytes(mbit_per_s: float, per_s: float) -> float:
 
 
 def aggregated(packet_payload_bytes: float, mtu: int = 1500, tcp_option_bytes: int = 0) -> float:
-    """Give how many packets of the wire one packet of the host stands for, with TSO on sending or LRO on receiving.
+    """Return the number of wire packets per host packet, with TSO for sending or LRO for receiving.
 
-    bytes of data in the host's packet / bytes of data in a full packet of the wire; 1 is no aggregation.
+    bytes of data in the host's packet / bytes of data in a full packet on the wire; 1 means no aggregation.
 
     >>> round(aggregated(9792), 1)
     6.7
@@ -109,21 +109,21 @@ def aggregated(packet_payload_bytes: float, mtu: int = 1500, tcp_option_bytes: i
 
 
 def against_line(ports: pl.LazyFrame, mtu: int = 1500, tcp_option_bytes: int = 0) -> pl.LazyFrame:
-    """Compare the traffic of ports with what their lines allow, one row in, one row out.
+    """Compare the traffic of ports with the capacity of their lines, one row in, one row out.
 
     Needs `link_mbits` (`network.link_speeds`, joined by the caller) and, for each direction, `tx_mbits` and
     `tx_packets`, `rx_mbits` and `rx_packets` (`network.ports`), or their means under the same names. Keeps all columns
-    and adds, null if a counter is lacking or 0:
+    and adds, null if a counter is missing or 0:
 
     available_mbit_per_s                     link x payload share: the most data TCP can move
-    tx_packet_bytes, rx_packet_bytes         mean size of a packet as the host saw it
+    tx_packet_bytes, rx_packet_bytes         mean size of a packet on the host
     tx_wire_packets_per_s, rx_...            packets on the wire (estimate): the host's, cut to the MTU (TSO, LRO)
     tx_data_mbit_per_s, rx_...               traffic without the Ethernet, IP and TCP headers of the host's packets
     tx_of_available_pct, rx_...              data / available x 100
 
-    What esxtop counts are frames with the Ethernet header and without preamble, checksum and gap, whose headers it has
-    seen once for each of the host's packets (assumptions, general knowledge). Pure acknowledgements carry nothing; in
-    a direction of mixed traffic the share is a little too high for data and too low for the line.
+    esxtop counts frames with the Ethernet header, but without preamble, checksum and gap, and sees headers once per
+    host packet (assumptions, general knowledge). Pure acknowledgements carry no data. In a direction of mixed traffic
+    the share is a little too high for data and too low for the line.
 
     >>> ports = pl.LazyFrame({
     ...     "client": ["vmnic0"], "link_mbits": [10_000.0], "tx_mbits": [9_452.0], "tx_packets": [120_000.0],
@@ -156,25 +156,25 @@ def against_line(ports: pl.LazyFrame, mtu: int = 1500, tcp_option_bytes: int = 0
 def cpu_by_nics(
     runs: pl.LazyFrame, cpu: str = "host_util_pct", by: tuple[str, ...] = (), confidence: float = 0.95
 ) -> pl.LazyFrame:
-    """Fit a line to the host's CPU by the number of NICs: what one more NIC costs.
+    """Fit a line to the host's CPU by the number of NICs: the cost of one more NIC.
 
     cpu = intercept + slope x nics by least squares; the interval of the slope is slope +- t(n - 2) x its standard
-    error. Needs `nics` and the column `cpu` (% of the host; say in its name whether it is util or used, and do not mix
-    them); rows without either do not count. Returns one row for each group of `by` (send and receive, say), in order:
+    error. Needs `nics` and the column `cpu` (% of the host, util or used, never both in one column). Rows without
+    either do not count. Returns one row for each group of `by` (send and receive, for example), in order:
 
     by...
     points              i64  rows that counted
-    slope_pct_per_nic   f64  points of percent for each NIC; null with fewer than two numbers of NICs
+    slope_pct_per_nic   f64  percentage points per NIC; null with fewer than two numbers of NICs
     slope_low_pct_per_nic, slope_high_pct_per_nic   f64  its interval; null with fewer than three points
     intercept_pct       f64  % without a NIC
-    r_squared           f64  share of the variance the line explains; null if the CPU does not vary
-    largest_deviation_pct   f64  points of percent from the line to the point farthest from it
+    r_squared           f64  share of the variance that the line explains; null if the CPU does not vary
+    largest_deviation_pct   f64  percentage points from the line to the point farthest from it
 
-    An r_squared near 1 is no proof of a line: look at the deviation too. Source: VMware, "Line-Rate Performance with
+    An r_squared near 1 does not prove a line: check the deviation too. Source: VMware, "Line-Rate Performance with
     80GbE and vSphere 5.5", figure 3 ("CPU usage increased linearly as we added more physical NICs"); least squares:
     general knowledge.
 
-    Raises EsxparseError: `confidence` is not between 0 and 1, or scipy is lacking (when the result is collected).
+    Raises EsxparseError: `confidence` is not between 0 and 1, or scipy is missing (when the result is collected).
 
     >>> runs = pl.LazyFrame({"nics": [1, 2, 4, 8], "host_util_pct": [6.0, 11.0, 21.0, 41.0]})
     >>> cpu_by_nics(runs).select("points", "slope_pct_per_nic", "intercept_pct", "r_squared").collect().row(0)
@@ -214,7 +214,7 @@ def cpu_by_nics(
 
 
 def _t(freedom: pl.Expr, confidence: float) -> pl.Expr:
-    """The quantile of Student's t that leaves (1 - confidence) / 2 above it."""
+    """Return the quantile of Student's t with a probability of (1 - confidence) / 2 above it."""
 
     def quantile(series: pl.Series) -> pl.Series:
         needs_scipy()

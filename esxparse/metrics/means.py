@@ -1,18 +1,18 @@
-"""Means of many series at once, and the difference of two of them, where neighbouring samples are alike.
+"""Means of many series at once, and the differences of pairs of means, for series with correlated neighbours.
 
 The squared error of a mean is the long-run variance of its series over the number of samples. It is estimated in three
-steps. The correlation from one sample to the next, corrected for its bias in short series, takes out most of what
-neighbours share. Two or three cosines of the lowest frequencies measure what is left. Then the correlation is put back
-in, larger than it was estimated: in a short series it may be small by chance. So few cosines give Student's t few
-degrees of freedom, and wide intervals that hold. More of them would find more changes, but hosts move slowly: with
-half of the independent samples to the power of 2/3, a fifth of all pairs of hosts differ that should not.
+steps. First, remove the correlation from one sample to the next, corrected for its bias in short series. Second,
+measure the rest with two or three cosines of the lowest frequencies. Third, put the correlation back in, larger than
+estimated: in a short series the estimate may be small by chance. So few cosines give Student's t few degrees of
+freedom, and wide intervals that hold. More cosines would find more changes, but hosts move slowly. With half of the
+independent samples to the power of 2/3, a fifth of all pairs of equal hosts would differ.
 
-Noise on top of a slow movement hides it from neighbours. So the same is done with the means of some 24 blocks of
-samples, in which noise cancels out, and the larger error counts.
+Noise on top of a slow movement hides the correlation of neighbours. So the same estimate is made from the means of
+some 24 blocks of samples, in which noise cancels out, and the larger error counts.
 
 A series counts as n (1 - r) / (1 + r) independent samples. With fewer than 3 on a side there is no interval: r cannot
-be estimated from so few. A higher limit would not make the other intervals hold: of series that correlate much it
-leaves those whose r came out too small. `benchmarks/compare.py` measures coverage, false alarms and power.
+be estimated from so few. A higher limit would not help: among highly correlated series it keeps only the series whose
+r came out too small. `benchmarks/compare.py` measures coverage, false alarms and power.
 
 Source: M. G. Kendall 1954, the bias of r; E. Lazarus, D. Lewis, J. Stock and M. Watson 2018, "HAR Inference", cosines
 of equal weight and their t; D. Andrews and J. Monahan 1992, taking r out first; B. L. Welch 1947, two variances;
@@ -34,33 +34,33 @@ Matrix = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 
 FEWEST: Final = 12
-"""Values of a series without which its mean has no error."""
+"""Fewest values of a series for an error of its mean."""
 FEWEST_EFFECTIVE: Final = 3.0
-"""Independent samples without which a mean has no error."""
+"""Fewest independent samples for an error of a mean."""
 _MOST_ALIKE: Final = 0.98
 _BLOCKS: Final = 24
 _SLOW: Final = 0.5
-"""Correlation of neighbouring blocks from which they are what counts: below it may be chance."""
+"""Correlation of neighbouring blocks from which the blocks decide; lower values may be chance."""
 _SHORT: Final = 60
-"""Samples below which two cosines measure a series; from here on there are three."""
+"""Below this many samples two cosines measure a series; from here on three."""
 _CAUTION: Final = 7.0
-"""By which share a correlation is raised, times the samples; measured, so that intervals of short series hold.
+"""A correlation is raised by this share over the number of samples; measured, so that intervals of short series hold.
 From _SHORT samples on the share falls faster than their number rises."""
 _CLEAR: Final = 0.7
-"""Correlation up to which a series that is not short needs no caution."""
+"""Correlation up to which a longer series is not raised."""
 
 
 class Means(NamedTuple):
-    """Means of series, and how well each is known: one value per series."""
+    """Means of series and their precision: one value per series."""
 
     mean: Numbers
     """NaN without a value."""
     square: Numbers
-    """Squared standard error; NaN with fewer than 12 values, 0 where the series never moves."""
+    """Squared standard error; NaN with fewer than 12 values, 0 if the series is constant."""
     freedom: Numbers
     """Degrees of freedom of `square`."""
     effective: Numbers
-    """Independent samples that the series counts as."""
+    """Number of independent samples with the same information."""
     known: Numbers
     """Samples with a value."""
 
@@ -73,17 +73,17 @@ class Differences(NamedTuple):
     """Bounds of the interval; NaN without one."""
     high: Numbers
     p_value: Numbers
-    """How often chance alone gives such a difference; NaN without an interval."""
+    """Probability of such a difference by chance alone; NaN without an interval."""
     too_few: Marks
     """Whether a side has too few independent samples for an interval."""
     still: Marks
-    """Whether the series has one and the same value on both sides, so that it cannot differ."""
+    """Whether the series has one constant value on both sides, so that it cannot differ."""
 
 
 def means(series: Matrix, weights: Matrix | None = None) -> Means:
-    """Mean of each series, with its error.
+    """Return the mean of each series, with its error.
 
-    `series`: samples x series, NaN without a value. `weights`: of the same shape, what each sample counts.
+    `series`: samples x series, NaN without a value. `weights`: the weight of each sample, same shape.
 
     >>> found = means(np.array([[1.0, 5.0], [3.0, 5.0]] * 8))
     >>> found.mean.tolist(), (found.square > 0).tolist(), found.effective.tolist()
@@ -96,10 +96,10 @@ def means(series: Matrix, weights: Matrix | None = None) -> Means:
     with np.errstate(invalid="ignore", divide="ignore"):
         total = weight.sum(axis=0)
         mean = (weight * np.where(there, series, 0.0)).sum(axis=0) / np.where(total > 0, total, np.nan)
-        # What each sample adds to the error of the mean; a sample without a value adds nothing.
+        # The contribution of each sample to the error of the mean; 0 for a sample without a value.
         off = np.where(there, weight * (series - mean), 0.0) * (samples / np.where(total > 0, total, 1.0))
     with warnings.catch_warnings():
-        # A series without a value has no lowest and highest.
+        # A series without values has no minimum and maximum.
         warnings.simplefilter("ignore", RuntimeWarning)
         moves = np.nanmax(series, axis=0) > np.nanmin(series, axis=0) if samples else known > 0
     if samples < FEWEST:
@@ -115,7 +115,7 @@ def means(series: Matrix, weights: Matrix | None = None) -> Means:
     effective, surely = (known * (1 - one) / (1 + one) for one in (alike, raised))
     length = samples // _BLOCKS
     if length > 1:
-        # The oldest samples that fill no block are left out.
+        # Leave out the oldest samples that do not fill a block.
         blocks = off[samples % length :].reshape(samples // length, length, -1).mean(axis=1)
         blocks -= blocks.mean(axis=0)
         block_alike = _alike(blocks, known / length)
@@ -128,7 +128,7 @@ def means(series: Matrix, weights: Matrix | None = None) -> Means:
 
 
 def _alike(off: Matrix, known: Numbers) -> Numbers:
-    """Correlation from one sample to the next of series around 0, without the bias of short series; 0 to 0.98."""
+    """Return the correlation from one sample to the next of series around 0, corrected for short series; 0 to 0.98."""
     squares = np.einsum("ij,ij->j", off, off)
     products = np.einsum("ij,ij->j", off[1:], off[:-1])
     raw = products / np.where(squares > 0, squares, 1.0)
@@ -138,9 +138,9 @@ def _alike(off: Matrix, known: Numbers) -> Numbers:
 
 
 def _long_run(off: Matrix, alike: Numbers, raised: Numbers, count: int) -> Numbers:
-    """Long-run variance of series around 0, by `count` cosines.
+    """Return the long-run variance of series around 0, by `count` cosines.
 
-    `alike`: the correlation to take out. `raised`: the one to put back in.
+    `alike`: the correlation to remove. `raised`: the correlation to put back in.
     """
     left = off[1:] - alike * off[:-1]
     rows = len(left)
@@ -151,9 +151,9 @@ def _long_run(off: Matrix, alike: Numbers, raised: Numbers, count: int) -> Numbe
 
 
 def differences(before: Means, after: Means, confidence: float = 0.95, resolution: float = 0.0) -> Differences:
-    """Difference of each pair of means with its interval, whose bounds hold one at a time.
+    """Return the difference of each pair of means with its interval; each interval holds individually.
 
-    `resolution`: the smallest step that was printed; a smaller or equal difference counts as none, with a p of 1.
+    `resolution`: the smallest printed step; a difference up to this size counts as none, with a p of 1.
 
     Raises EsxparseError: scipy is not installed, or the confidence is not between 0 and 1.
 
@@ -184,7 +184,7 @@ def differences(before: Means, after: Means, confidence: float = 0.95, resolutio
 
 
 def adjusted(p_values: Numbers) -> Numbers:
-    """P-values after Benjamini and Hochberg; those that are NaN are not counted.
+    """Return p-values after Benjamini and Hochberg; NaN is not counted.
 
     >>> adjusted(np.array([0.01, np.nan, 0.04, 0.5])).round(3).tolist()
     [0.03, nan, 0.06, 0.5]

@@ -1,7 +1,7 @@
-"""Memory of the host and of each VM: what there is, and what is being taken back.
+"""Memory of the host and of each VM: its use, and the amounts being reclaimed.
 
-Sizes of ballooned, swapped and compressed memory are states, left over perhaps from hours ago; the rates say what goes
-on now. MBytes are 2**20 bytes (general knowledge; the capture does not say).
+Sizes of ballooned, swapped and compressed memory are states that may be hours old; the rates show current activity.
+MBytes are 2**20 bytes (general knowledge; the capture does not specify).
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ _HOST, _VM = (toml.beside(__file__, "counters.toml")["memory"][whose] for whose 
 _SWAP_RATES = {"swap_in_mib_per_s": "swap_mbytes_read_per_sec", "swap_out_mib_per_s": "swap_mbytes_write_per_sec"}
 _SINCE_6 = {0: "high", 1: "clear", 2: "soft", 3: "hard", 4: "low"}
 _BEFORE_6 = {0: "high", 1: "soft", 2: "hard", 3: "low"}
-# 4 exists on the newer scale alone.
+# 4 exists only on the newer scale.
 _ON_ANY = {0: "high", 4: "low"}
 
 
 def state_names(release: str | None) -> dict[int, str]:
-    """Give the names of the numbers of `Kernel State` in a release.
+    """Return the names of the numbers of `Kernel State` in a release.
 
-    ESXi 6.0 put "clear" between "high" and "soft", so 1 to 3 mean other things before and after. Without a known
-    release only the numbers that mean the same everywhere have a name.
+    ESXi 6.0 put "clear" between "high" and "soft", so 1 to 3 differ before and after. Without a known release, only
+    numbers with the same meaning in all releases have a name.
 
     `release`: text whose first number of the form `n` or `n.n` is the release ("6.5", "ESXi 6.7 or later"), or None.
 
@@ -44,28 +44,28 @@ def state_names(release: str | None) -> dict[int, str]:
 
 
 def host(memory: pl.LazyFrame, release: str | None = None) -> pl.LazyFrame:
-    """Give the host's memory under short names, one row per sample.
+    """Return the host's memory under short names, one row per sample.
 
-    Needs `time` and any of the counters of the table `memory`; `release` names the states (see `state_names`).
-    Returns, in the order given; MiB, null if the counter is lacking:
+    Needs `time` and any of the counters of the table `memory`; `release` decides the names of states (see
+    `state_names`). Returns, in input order; MiB, null if the counter is missing:
 
     time
     machine_mib        all memory of the machine (PMEM total)
-    vmkernel_mib       the VMkernel's
-    other_mib          everybody else's: VMs and user worlds
+    vmkernel_mib       used by the VMkernel
+    other_mib          used by everything else: VMs and user worlds
     free_mib           free
-    minfree_mib        what the VMkernel wants free: it takes memory back below this
+    minfree_mib        the VMkernel reclaims memory if less is free
     balloon_mib        reclaimed from guests by ballooning (MEMCTL curr)
     swap_used_mib      swapped out by the VMkernel (SWAP curr)
-    compressed_mib     compressed, by its size before (ZIP zipped)
+    compressed_mib     compressed, by its uncompressed size (ZIP zipped)
     pshare_saved_mib   saved by page sharing (PSHARE saving)
     swap_in_mib_per_s, swap_out_mib_per_s   read from and written to the VMkernel's swap
     state              number of the memory state, 0 is the best
-    state_name         "high", "clear", "soft", "hard", "low"; null if the release decides and is not known
-    overcommit         ratio, 1 minute average: 0.2 is 20 % more promised than there is
+    state_name         "high", "clear", "soft", "hard", "low"; null if it depends on the release and that is unknown
+    overcommit         ratio, 1 minute average: 0.2 means 20 % more than the host's memory is promised
 
-    ESX 4 and older print two pairs of swap rates, first the service console's and then the VMkernel's (and two
-    `Free MBytes`, the VMkernel's first): the right ones are taken.
+    ESX 4 and older print two pairs of swap rates, first the service console's and then the VMkernel's. They also print
+    two `Free MBytes`, the VMkernel's first. The function takes the VMkernel's.
 
     >>> table = pl.LazyFrame({"time": [0], "free_mbytes": [500.0], "kernel_state": [1.0]})
     >>> host(table, release="6.5").select("free_mib", "state", "state_name", "balloon_mib").collect().rows()
@@ -87,25 +87,25 @@ def host(memory: pl.LazyFrame, release: str | None = None) -> pl.LazyFrame:
 
 
 def vms(group_memory: pl.LazyFrame, vms: pl.LazyFrame) -> pl.LazyFrame:
-    """Give the memory of each VM under short names, one row per sample and VM.
+    """Return the memory of each VM under short names, one row per sample and VM.
 
     Needs `time`, `group_id` and any of the counters in `group_memory`; `group_id`, `vm` in `vms` (`inventory.vms`).
-    Returns, in the order of `group_memory`; MiB, null if the counter is lacking:
+    Returns, in the order of `group_memory`; MiB, null if the counter is missing:
 
     time, group_id, vm
     size_mib, granted_mib, consumed_mib    MEMSZ, GRANT, CNSM
     active_mib                             touched lately (TCHD), an estimate from samples
     balloon_mib, balloon_target_mib        MCTLSZ, MCTLTGT
-    swapped_mib                            SWCUR: swapped out at some time, not a present trouble by itself
+    swapped_mib                            SWCUR: swapped out at some time, not a current problem by itself
     swap_in_mib_per_s, swap_out_mib_per_s  SWR/s, SWW/s: swapping now
-    compressed_mib                         CACHEUSD: used of the cache that compressed pages are in
+    compressed_mib                         CACHEUSD: used part of the cache of compressed pages
     zip_mib_per_s, unzip_mib_per_s         ZIP/s, UNZIP/s: compressing now, reading compressed pages now
     shared_mib, shared_saved_mib           SHRD, SHRDSVD
-    overhead_mib                           OVHD: what the VM costs on top
+    overhead_mib                           OVHD: memory that the VM needs on top
     numa_local_mib, numa_remote_mib        NLMEM, NRMEM
     numa_local_pct                         N%L, % of its memory on its home node
 
-    On a host with one NUMA node esxtop writes 0 for all three NUMA counters; 0 % of nothing is not a measurement: null.
+    On a host with one NUMA node esxtop writes 0 for all three NUMA counters. The result is null: nothing was measured.
 
     >>> table = pl.LazyFrame({
     ...     "time": [0, 0], "group_id": [7, 9], "memctl_mbytes": [1230.57, 0.0], "numa_pct_local": [0.0, 0.0],

@@ -1,21 +1,21 @@
-"""Nested paging or shadow page tables: what TLB misses say, and how far they can be trusted.
+"""Nested paging or shadow page tables: TLB misses, and how far they can be trusted.
 
-A TLB miss walks one page table (4 references at most) with shadow page tables, and two at once (24) with nested paging,
-which in turn keeps the guest's changes of page tables from leaving the VM. So more misses of nested paging alone decide
-nothing: the time of the same work does. In the published runs 1.77 times as many misses cost 1.6 % of the time.
+A TLB miss walks one page table (4 references at most) with shadow page tables, and two at once (24) with nested
+paging. In return, nested paging handles the guest's page table changes without leaving the VM. So more misses with
+nested paging do not decide: the time of the same work does. In the published runs 1.77 times as many misses cost 1.6 %
+of the time.
 
-Misses are bounded in what they can cost:
+The cost of misses has bounds:
 
     share of the CPU = misses per second x cycles of a walk / (MHz x 10**6 x CPUs)
 
 with 20 to 100 cycles for a walk of one table and 40 to 300 for the nested one. These ranges are assumptions (general
-knowledge: most references hit a cache, and walks overlap other work); they are wide, and so is what is said from them.
+knowledge: most references hit a cache, and walks overlap other work). They are wide, and so are the conclusions.
 
 Source: v(e)Xpertise, "Selecting the MMU Virtualization Mode" and "vPMC - Virtual Performance Monitoring Counters";
 references of a walk: Bhargava et al., "Accelerating Two-Dimensional Page Walks for Virtualized Systems" (ASPLOS 2008).
 Large pages make for fewer misses in either mode: VMware, "Docker Containers Performance in VMware vSphere", LINPACK.
-That current releases run on nested paging unless told otherwise, and that shadow page tables fade out: general
-knowledge.
+Current releases use nested paging by default, and shadow page tables are being phased out: general knowledge.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ from .interval import Interval
 from .ratio import ratios
 
 Mode = Literal["nested", "shadow", "either", "undecided"]
-"""`either`: the mode is known to make no difference worth having; `undecided`: the data do not show which is faster."""
+"""`either`: the mode makes no relevant difference; `undecided`: the data do not show which is faster."""
 
 SHADOW_CYCLES: Final = (20.0, 100.0)
 NESTED_CYCLES: Final = (40.0, 300.0)
 """Cycles of a page walk, low and high (assumptions)."""
 MATTERS_PCT: Final = 1.0
-"""Below so much of the CPU the mode hardly makes a difference (assumption)."""
+"""Below this share of the CPU the mode hardly makes a difference (assumption)."""
 
 
 class Runs(NamedTuple):
-    """Repetitions of one piece of work in one mode."""
+    """Repetitions of the same work in one mode."""
 
     per_s: tuple[float, ...]
-    """TLB misses per second of each."""
+    """TLB misses per second of each repetition."""
     work_s: tuple[float, ...] = ()
-    """Seconds the work took in each; none if nobody timed it, as in polls of vmkperf."""
+    """Duration of the work in each repetition, s; empty if it was not timed, as in polls of vmkperf."""
 
 
 def runs(misses: Sequence[float], elapsed_s: Sequence[float]) -> Runs:
-    """Put counts and times of `perf stat` together, one of each for every repetition.
+    """Combine counts and times of `perf stat`, one of each for every repetition.
 
     Raises EsxparseError: Their numbers differ or are 0, or a time is not above 0.
 
@@ -71,7 +71,7 @@ def runs(misses: Sequence[float], elapsed_s: Sequence[float]) -> Runs:
 
 
 def per_second(misses: float, elapsed_s: float) -> float:
-    """Give misses per second: misses / s.
+    """Return misses per second: misses / s.
 
     Raises EsxparseError: The time is not above 0.
 
@@ -84,9 +84,9 @@ def per_second(misses: float, elapsed_s: float) -> float:
 
 
 def walk_share_pct(misses_per_s: float, mhz: float, cycles: float, cpus: int = 1) -> float:
-    """Give the share of CPUs that page walks take, %: misses/s x cycles / (MHz x 10**6 x CPUs) x 100.
+    """Return the share of CPU time that page walks take, %: misses/s x cycles / (MHz x 10**6 x CPUs) x 100.
 
-    Raises EsxparseError: There is no CPU to share.
+    Raises EsxparseError: The frequency is not above 0, or there are no CPUs.
 
     >>> walk_share_pct(1_140_000, 2400, 100)
     4.75
@@ -97,15 +97,15 @@ def walk_share_pct(misses_per_s: float, mhz: float, cycles: float, cpus: int = 1
 
 
 def compare_modes(nested: pl.LazyFrame, shadow: pl.LazyFrame, events: Collection[str] = ()) -> pl.LazyFrame:
-    """Lay the TLB misses of the two modes beside each other.
+    """Return the TLB misses of the two modes side by side.
 
-    Needs what `hardware_events.totals` or `vmkperf_totals` gives: `event`, `value`, `per_s`. Counts compare the same
-    work, rates the load on the CPU. Returns, sorted by event, TLB events (`hardware_events.event_class`) and those
-    named in `events`:
+    Needs the columns of `hardware_events.totals` or `vmkperf_totals`: `event`, `value`, `per_s`. Counts compare the
+    same work, rates the load on the CPU. Returns, sorted by event, TLB events (`hardware_events.event_class`) and the
+    extra `events`:
 
     event
-    event_class           str  tlb_miss_load, tlb_miss_store, tlb_miss_instruction; null: named by the caller
-    nested_misses, shadow_misses   f64  null in polls, which tell rates
+    event_class           str  tlb_miss_load, tlb_miss_store, tlb_miss_instruction; null for the extra events
+    nested_misses, shadow_misses   f64  null in polls, which report rates
     misses_ratio          f64  nested / shadow
     nested_per_s, shadow_per_s     f64
     rate_ratio            f64  nested / shadow
@@ -139,22 +139,22 @@ def compare_modes(nested: pl.LazyFrame, shadow: pl.LazyFrame, events: Collection
 
 @dataclass(frozen=True)
 class Advice:
-    """Which mode to choose, and what that rests on."""
+    """The recommended mode and its evidence."""
 
     mode: Mode
     shown: bool
-    """The times of repetitions show it; otherwise it is where the numbers point, no more."""
+    """Whether repetitions show it; otherwise the mode is only a suspicion."""
     large_pages: bool
-    """Try large pages in guest and host first: they help in either mode, and cost nothing of the other's benefit."""
+    """Try large pages in guest and host first: they help in either mode."""
     rate_ratio: float | None
     """Misses per second, nested / shadow; None if shadow had none."""
     time_ratio: float | None
     """Time of the work, nested / shadow: above 1, shadow is faster. None if it was not timed."""
     time_interval: Interval | None
-    """Fieller's interval of it; None with fewer than two repetitions of each, or too much scatter."""
+    """Fieller's interval of `time_ratio`; None with fewer than two repetitions of each, or too much scatter."""
     nested_walk_pct: tuple[float, float]
     shadow_walk_pct: tuple[float, float]
-    """Least and most that page walks can take of the CPUs, %."""
+    """Lower and upper bound of the CPU share of page walks, %."""
     reasons: tuple[str, ...]
 
 
@@ -164,7 +164,7 @@ def _bounds(found: Runs, cycles: tuple[float, float], mhz: float, cpus: int) -> 
 
 
 def _compare_times(nested_s: Sequence[float], shadow_s: Sequence[float], confidence: float) -> dict[str, Any]:
-    """The row of `ratio.ratios` for nested against shadow, and whether the two are equal."""
+    """Return the row of `ratio.ratios` for nested against shadow, and whether the two are equal."""
     modes = ["nested"] * len(nested_s) + ["shadow"] * len(shadow_s)
     times = pl.LazyFrame({"mode": modes, "elapsed_s": [*nested_s, *shadow_s]})
     found = ratios(times, "elapsed_s", ["mode"], {"mode": "shadow"}, confidence=confidence)
@@ -172,19 +172,19 @@ def _compare_times(nested_s: Sequence[float], shadow_s: Sequence[float], confide
 
 
 def advice(nested: Runs, shadow: Runs, mhz: float, cpus: int = 1, confidence: float = 0.95) -> Advice:
-    """Say which mode suits the work, and how sure that is.
+    """Recommend the mode for this work, with the evidence.
 
     1. Both were timed at least twice: the faster, if the times show it; either, if they are equal within 2 %.
-    2. The most that nested walks can cost is under 1 % of the CPU: either, the mode hardly matters.
+    2. Nested walks cost at most 1 % of the CPU: either, the mode hardly matters.
     3. Timed once: the faster, as a suspicion. 4. Not timed: shadow if nested has more misses, as a suspicion.
-    Else undecided, with the repetitions that would decide it (`evidence.count_repetitions`).
+    Otherwise undecided, with the repetitions that would decide it (`evidence.count_repetitions`).
 
     Args:
         nested: The work with nested paging.
         shadow: The same work with shadow page tables.
         mhz: Frequency of the CPUs.
-        cpus: How many CPUs the misses are of: the vCPUs of `perf stat`, 1 for one pinned PCPU.
-        confidence: Of the interval.
+        cpus: Number of CPUs that the misses were counted on: the vCPUs of `perf stat`, 1 for one pinned PCPU.
+        confidence: Confidence of the interval.
 
     Raises EsxparseError: A mode has no runs.
 

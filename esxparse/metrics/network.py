@@ -1,15 +1,15 @@
 """Ports of virtual switches: traffic, and drops weighted by packets.
 
-A drop percentage says little alone: one packet of two is 50 %. Over time it is weighted by packets, which is the same
-as counting packets, and peaks are looked for only where enough packets passed.
+A drop percentage needs context: one packet of two is 50 %. Over time it is weighted by packets, which is the same as
+counting packets. Peaks count only in samples with enough packets.
 
     dropped % = dropped / (passed + dropped) x 100      so     dropped/s = passed/s x pct / (100 - pct)
 
-`PKTTX/s` and `PKTRX/s` count the packets that passed (general knowledge, as is the formula; vCenter's packet totals do
-not hold the dropped ones either).
+`PKTTX/s` and `PKTRX/s` count the packets that passed (general knowledge, as is the formula; vCenter's packet totals
+exclude dropped packets too).
 
-esxtop prints megabits of 2**20 bits (`esxparse.counters`, unit Mibit/s). `ports` is where they become megabits of
-10**6: every metric, chart and page that speaks of Mbit/s takes them from there, never from the counter.
+esxtop prints megabits of 2**20 bits (`esxparse.counters`, unit Mibit/s). `ports` converts them to megabits of 10**6:
+every metric, chart and page in Mbit/s uses its result, never the counter.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from .frames import column, finite, first_true, names, renamed, weighted_mean
 _MEGABITS = {"tx_mbits": "mbits_transmitted_per_sec", "rx_mbits": "mbits_received_per_sec"}
 _TRAFFIC: dict[str, str] = toml.beside(__file__, "counters.toml")["network"]
 _LINK_SPEED = "link_speed_mb_per_s"
-# Below 100 packets per second a single lost packet in a second is the quoted 1 % by itself.
+# Below 100 packets per second, a single lost packet in a second reaches the quoted 1 %.
 PACKET_FLOOR = 100.0
 ALL = 100.0
 
 
 def kind() -> pl.Expr:
-    """Give the kind of each port: "uplink" (vmnicN), "vm" (has a world), "vmkernel" (vmkN) or "other".
+    """Return the kind of each port: "uplink" (vmnicN), "vm" (has a world), "vmkernel" (vmkN) or "other".
 
-    Other ports are the switch's own: `Management`, `Shadow of vmnic0`, mirrors and aggregates.
-    A VM may be called `vmnic0`: a port with a world is a VM's whatever its name. Needs `world_id`, `client`.
+    Other ports belong to the switch: `Management`, `Shadow of vmnic0`, mirrors and aggregates. A VM may be called
+    `vmnic0`: a port with a world is a VM's, whatever its name. Needs `world_id`, `client`.
     """
     client = pl.col("client")
     return first_true(
@@ -45,23 +45,23 @@ def kind() -> pl.Expr:
 
 
 def _dropped(passed: pl.Expr, pct: pl.Expr) -> pl.Expr:
-    """Give dropped packets per second; null at 100 %, where nothing passed from which to count."""
+    """Return dropped packets per second; null at 100 %, as no packets passed to count from."""
     return pl.when(pct < ALL).then(passed * pct / (ALL - pct))
 
 
 def offered(passed: str, pct: str) -> pl.Expr:
-    """Give the packets per second of which a percentage was dropped; null at 100 %.
+    """Return all packets per second, passed and dropped; null at 100 %.
 
-    `passed`: column of the packets that passed. `pct`: column of the % that was dropped.
+    `passed`: column of the packets that passed. `pct`: column of the dropped packets, %.
     """
     return pl.col(passed) + _dropped(pl.col(passed), pl.col(pct))
 
 
 def ports(network_port: pl.LazyFrame) -> pl.LazyFrame:
-    """Give traffic and drops of every port under short names.
+    """Return traffic and drops of every port under short names.
 
     Needs `time`, `switch`, `port_id`, `world_id`, `client` and any of the counters.
-    Returns, in the order given; null if the counter is lacking:
+    Returns, in input order; null if the counter is missing:
 
     time, switch, port_id, client
     kind                              "uplink", "vm", "vmkernel" or "other" (see `kind`, the function)
@@ -71,7 +71,7 @@ def ports(network_port: pl.LazyFrame) -> pl.LazyFrame:
     drop_tx_pct, drop_rx_pct          % of packets dropped
     tx_dropped_per_s, rx_dropped_per_s   packets dropped per second: passed x pct / (100 - pct), null at 100 %
 
-    Packets of a VM pass its own port and, leaving the host, the uplink's: never add the kinds up.
+    Packets of a VM pass its own port and, when leaving the host, the uplink: never add up different kinds.
 
     >>> table = pl.LazyFrame({
     ...     "time": [0], "switch": ["vSwitch0"], "port_id": [33554449], "world_id": [444768], "client": ["db"],
@@ -118,8 +118,8 @@ def summary(ports: pl.LazyFrame, packet_floor: float = PACKET_FLOOR) -> pl.LazyF
 
     all_dropped_tx_samples, all_dropped_rx_samples   i64  samples at 100 %
 
-    A sample that dropped all its packets does not tell how many they were: it carries no weight, and counts for the
-    maximum only if the floor is 0. Look at the last two columns for a port that lets nothing through.
+    A sample that dropped all its packets does not show their number. It carries no weight, and counts for the maximum
+    only if the floor is 0. Check the last two columns for a port that passes no packets.
 
     >>> table = pl.LazyFrame({
     ...     "time": [0, 1], "switch": ["vSwitch0"] * 2, "port_id": [5] * 2, "client": ["db"] * 2, "kind": ["vm"] * 2,
@@ -162,7 +162,7 @@ def summary(ports: pl.LazyFrame, packet_floor: float = PACKET_FLOOR) -> pl.LazyF
 
 
 def link_speeds(network_port: pl.LazyFrame | None) -> pl.LazyFrame | None:
-    """Give the speed of the link of every uplink; None if the capture lacks the counter.
+    """Return the speed of the link of every uplink; None if the capture does not have the counter.
 
     Needs `switch`, `port_id`, `world_id`, `client`, `link_speed_mb_per_s`. Returns one row per uplink (see `kind`)
     whose link was up at any time:
@@ -170,8 +170,8 @@ def link_speeds(network_port: pl.LazyFrame | None) -> pl.LazyFrame | None:
     switch, port_id, client
     link_mbits                        Mbit/s of 10**6 bits, the highest of the capture: a link that is down has 0
 
-    Source: the counter `Link Speed (Mb/s)` of Network Port, the name of the link's class and so 10**6 bits as it stands
-    (a port of Fast Ethernet shows 100); that 0 is a link that is down is general knowledge.
+    Source: the counter `Link Speed (Mb/s)` of Network Port is the nominal speed of the link, in 10**6 bits (a port of
+    Fast Ethernet shows 100). 0 means that the link is down (general knowledge).
 
     >>> table = pl.LazyFrame({
     ...     "switch": ["vSwitch0"] * 3, "port_id": [2, 4, 9], "world_id": [None, None, 444768],

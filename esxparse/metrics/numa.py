@@ -1,12 +1,13 @@
-"""NUMA: does a VM fit one node, is it wide, will its guest see nodes, and how local its memory is.
+"""NUMA: whether a VM fits one node or is wide, whether its guest sees nodes, and its share of local memory.
 
-A VM fits where it has at most as many vCPUs as a node has cores, and less memory than a node has. With more vCPUs it is
-wide: before 4.1 the NUMA scheduler leaves such a VM alone (no home node, memory from all nodes in turn); since 4.1 it
-is split into clients, each at home on a node; since 5.0 (hardware version 8, more than 8 vCPUs) the guest sees them.
+A VM fits if it has at most as many vCPUs as a node has cores, and less memory than a node has. With more vCPUs it is
+wide. Before 4.1 the NUMA scheduler leaves a wide VM alone (no home node, memory from all nodes in turn). Since 4.1 it
+is split into clients, each with a home node. Since 5.0 (hardware version 8, more than 8 vCPUs) the guest sees the
+nodes.
 
 Source: v(e)Xpertise, "Summarizing NUMA Scheduling", called the article here; VMware, vSphere Resource Management, 5.0
 to 8.0, "Using Virtual NUMA" and "Virtual NUMA Controls", called the guide; CPU hot add: VMware KB 2040375. The article
-wants fewer vCPUs than cores; as many fit too (general knowledge), which leaves the VM a node of its own.
+wants fewer vCPUs than cores; an equal number fits too (general knowledge) and gives the VM a node of its own.
 """
 
 from __future__ import annotations
@@ -28,32 +29,32 @@ VNUMA_HARDWARE: Final = 8
 _WIDE_VMS: Final = (4, 1)
 _VNUMA: Final = (5, 0)
 _HOST_TOPOLOGY: Final = (6, 5)
-"""Since then cores per socket no longer shape the nodes of a guest (guide)."""
+"""Since this release cores per socket no longer shape the nodes of a guest (guide)."""
 
 
 class NodeFit(NamedTuple):
-    """How a VM lies on the nodes of a host."""
+    """The fit of a VM on the nodes of a host."""
 
     fits: bool
-    """vCPUs and memory in one node."""
+    """vCPUs and memory fit in one node."""
     vcpus_fit: bool
     memory_fits: bool
     wide: bool
     """More vCPUs than a node has cores."""
     nodes: int
-    """Nodes its vCPUs need at least."""
+    """Fewest nodes for its vCPUs."""
     memory_headroom_mib: float
-    """Memory of a node less that of the VM, MiB; negative: part of it is remote."""
+    """Memory of a node minus the VM's, MiB; if negative, part of the VM's memory is remote."""
 
 
 class VirtualNuma(NamedTuple):
-    """What a guest sees of NUMA."""
+    """The NUMA topology that a guest sees."""
 
     exposed: bool
     nodes: int
-    """Nodes the guest sees; 1 where none are exposed."""
+    """Nodes that the guest sees; 1 if the topology is not exposed."""
     vcpus_per_node: int
-    """Most vCPUs of one of them."""
+    """vCPUs of the largest node."""
     why: str
 
 
@@ -64,7 +65,7 @@ def _at_least_1(**values: float) -> None:
 
 
 def _release(text: str) -> tuple[int, int]:
-    """The numbers of a release: `5.1`, `ESXi 6.7 or later`, `vSphere 4`."""
+    """Return major and minor number of a release: `5.1`, `ESXi 6.7 or later`, `vSphere 4`."""
     found = re.search(r"(\d+)(?:\.(\d+))?", text)
     if found is None:
         raise EsxparseError(f"release {text!r} has no number: write it as 5.0 or 6.7")
@@ -72,9 +73,9 @@ def _release(text: str) -> tuple[int, int]:
 
 
 def node_fit(vcpus: int, memory_mib: float, cores_per_node: int, node_memory_mib: float) -> NodeFit:
-    """Say whether a VM fits one node: vCPUs <= cores of a node, and memory < memory of a node.
+    """Check whether a VM fits one node: vCPUs <= cores of a node, and memory < memory of a node.
 
-    Nodes may differ in memory (talk "NFS & iSCSI ... ESX 3.5", slide "Pre-Deployment Best Practices (2 of 4)"): give
+    Nodes may differ in memory (talk "NFS & iSCSI ... ESX 3.5", slide "Pre-Deployment Best Practices (2 of 4)"): pass
     the smallest (`node_size`). Cores, not hyper-threads.
 
     Raises EsxparseError: A number is less than 1.
@@ -95,9 +96,9 @@ def node_fit(vcpus: int, memory_mib: float, cores_per_node: int, node_memory_mib
 
 
 def node_fits(vms: pl.LazyFrame, cores_per_node: int, node_memory_mib: float) -> pl.LazyFrame:
-    """Add to each VM what `node_fit` says of it.
+    """Add the results of `node_fit` to each VM.
 
-    Needs `vcpus` and `memory_mib`. Keeps all columns and adds, null if a number is lacking: `fits`, `vcpus_fit`,
+    Needs `vcpus` and `memory_mib`. Keeps all columns and adds, null if a number is missing: `fits`, `vcpus_fit`,
     `memory_fits`, `wide`, `nodes`, `memory_headroom_mib`.
 
     Raises EsxparseError: The node has less than one core or MiB.
@@ -121,10 +122,10 @@ def node_fits(vms: pl.LazyFrame, cores_per_node: int, node_memory_mib: float) ->
 
 
 def node_size(nodes: pl.LazyFrame, threads_per_core: int = 1) -> pl.LazyFrame:
-    """Give the size of the host's smallest node, for `node_fit`.
+    """Return the size of the host's smallest node, for `node_fit`.
 
-    Needs `cpus` and `size_mib` (MiB) of the table `nodes` of `numactl --hardware`; nodes of memory alone
-    are left out. Returns one row:
+    Needs `cpus` and `size_mib` (MiB) of the table `nodes` of `numactl --hardware`; nodes without CPUs are left out.
+    Returns one row:
 
     nodes             i64  nodes with CPUs
     cores_per_node    i64  fewest CPUs of a node / threads per core
@@ -146,7 +147,7 @@ def node_size(nodes: pl.LazyFrame, threads_per_core: int = 1) -> pl.LazyFrame:
 
 
 def _fewest_vcpus(max_per_virtual_node: int | None, vcpu_min: int | None) -> tuple[int, bool]:
-    """Give the vCPUs from which a guest sees nodes, and whether that is the article's word alone."""
+    """Return the fewest vCPUs with which a guest sees nodes, and whether only the article supports that number."""
     if vcpu_min is not None:
         return vcpu_min, False
     if max_per_virtual_node is not None and 2 * max_per_virtual_node + 1 < VNUMA_VCPUS:
@@ -166,23 +167,24 @@ def vnuma(
     follow_cores_per_socket: bool = False,
     cpu_hot_add: bool = False,
 ) -> VirtualNuma:
-    """Say whether the guest of a VM will see NUMA nodes, and how many.
+    """Predict whether the guest of a VM will see NUMA nodes, and how many.
 
-    It takes release 5.0, hardware version 8, no CPU hot add, and enough vCPUs: `numa.vcpu.min` (9), or, where
-    `numa.vcpu.maxPerVirtualNode` is below 4, more than twice that: so says the article, which takes 4 for the default;
-    the guide gives it 8 and names `numa.vcpu.min` alone. `why` says when an answer rests on the article.
-    The size of a node is `numa.vcpu.maxPerVirtualNode` where set; before 6.5 (or with
-    `numa.vcpu.followcorespersocket`) `cpuid.coresPerSocket` above 1; else the vCPUs are split evenly over as many nodes
-    as `cores_per_node` of the host asks for (guide). A single node is no NUMA to a guest.
+    A guest sees nodes from release 5.0 and hardware version 8 on, without CPU hot add, and with enough vCPUs. Enough
+    is `numa.vcpu.min` (9). If `numa.vcpu.maxPerVirtualNode` is below 4, more than twice that number is enough, by the
+    article, which has a default of 4. The guide has a default of 8 and mentions only `numa.vcpu.min`. `why` shows when
+    an answer relies on the article.
+    The size of a node is `numa.vcpu.maxPerVirtualNode` if set. Before 6.5 (or with `numa.vcpu.followcorespersocket`)
+    it is `cpuid.coresPerSocket` if above 1. Otherwise the vCPUs are split evenly over as many nodes as `cores_per_node`
+    of the host requires (guide). With a single node a guest does not see NUMA.
 
     Args:
         vcpus: `numvcpus`.
         hardware: `virtualHW.version`.
-        release: Of ESXi.
-        cores_per_node: Cores of one node of the host that the VM was first powered on at.
+        release: Release of ESXi.
+        cores_per_node: Cores per node of the host on which the VM was first powered on.
         cores_per_socket: `cpuid.coresPerSocket`.
-        max_per_virtual_node: `numa.vcpu.maxPerVirtualNode`, where set.
-        vcpu_min: `numa.vcpu.min`, where set.
+        max_per_virtual_node: `numa.vcpu.maxPerVirtualNode`, if set.
+        vcpu_min: `numa.vcpu.min`, if set.
         follow_cores_per_socket: `numa.vcpu.followcorespersocket`.
         cpu_hot_add: `vcpu.hotadd`.
 
@@ -226,9 +228,9 @@ def vnuma(
 
 
 def advice(release: str, fit: NodeFit, seen: VirtualNuma | None = None) -> tuple[str, ...]:
-    """Give the article's bottom lines for a VM, by release; none if it fits.
+    """Return the article's recommendations for a VM, by release; none if it fits.
 
-    Memory latency matters to VMs that use much memory; for others all of this may be irrelevant (article).
+    Memory latency matters to VMs that use much memory; for others the recommendations may be irrelevant (article).
 
     Raises EsxparseError: The release has no number.
 
@@ -258,11 +260,11 @@ def advice(release: str, fit: NodeFit, seen: VirtualNuma | None = None) -> tuple
 
 
 def locality(vms: pl.LazyFrame, below_pct: float = LOCAL_PCT) -> pl.LazyFrame:
-    """Sum up how local the memory of each VM was over time.
+    """Sum up the share of local memory of each VM over time.
 
-    N%L = local / (local + remote) x 100. Needs `vm`, `numa_local_mib`, `numa_remote_mib` (MiB), the
-    columns of `memory.vms`. Samples without local and remote memory, as on a host of one node, do not count. Returns
-    one row per VM, sorted:
+    N%L = local / (local + remote) x 100. Needs `vm`, `numa_local_mib`, `numa_remote_mib` (MiB), the columns of
+    `memory.vms`. Samples without local and remote memory, as on a host with one node, do not count. Returns one row
+    per VM, sorted:
 
     vm
     samples          i64  that counted

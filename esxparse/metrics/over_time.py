@@ -1,19 +1,20 @@
 """Means, shares and percentiles over time: each sample counts for the time that it covers.
 
-A row of esxtop holds rates since its previous sample, so it covers the time since the row before it. In a capture with
-one interval throughout every sample covers the same time, and a plain mean is right. Where the interval changes, it is
-not: 60 samples of 5 s at 10 % and one of 300 s at 90 % are 50.3 % of the time, and 11.3 % of the samples. The rules:
+A row of esxtop holds rates since its previous sample, so it covers the time since that sample. In a capture with a
+constant interval every sample covers the same time, and a plain mean is right. If the interval changes, a plain mean
+is wrong: 60 samples of 5 s at 10 % and one of 300 s at 90 % are 50.3 % of the time, and 11.3 % of the samples. The
+rules:
 
-- The interval of the first row is not known. It counts like the others if the interval is the same throughout, and not
-  at all if it changes.
+- The interval of the first row is unknown. It counts like the others if the interval is constant, and not at all if it
+  changes.
 - A long step between two short ones is a gap, not a changed interval: rows are missing, and the sample after them
   covers only the usual time. The same step at an end of the capture, or several long steps in a row, are a changed
   interval. So is every step that no neighbour contradicts.
-- Jitter is no change. The interval is the same throughout if no sample is further from an even grid than a second (to
-  which esxtop cuts its time stamps), a fifth of the interval, or 2 % of the capture, gaps left out.
+- Jitter is not a change. The interval is constant if no sample is further from an even grid than one of these: a second
+  (esxtop cuts timestamps to seconds), a fifth of the interval, or 2 % of the capture, gaps left out.
 - Without times of day all samples count alike.
 
-Call `with_covered` first, on the rows of a whole capture; the other functions aggregate expressions by what it adds.
+Call `with_covered` first, on the rows of a whole capture; the other functions weight expressions by its column.
 """
 
 from __future__ import annotations
@@ -35,21 +36,21 @@ if TYPE_CHECKING:
     from ._series import Numbers
 
 COVERED: Final = "covered_s"
-"""Seconds that a row covers; null in all rows of a capture with one interval throughout."""
+"""Seconds that a row covers; null in all rows of a capture with a constant interval."""
 
 _LONGER: Final = 1.5
-"""A step of more than so many of either neighbour is a gap between them."""
+"""A step more than this many times longer than both neighbours is a gap."""
 _JITTER_S: Final = 1.0
 _JITTER_SHARE: Final = 0.2
 _DRIFT: Final = 0.02
 
 
 def with_covered(rows: pl.LazyFrame, *hosts: str) -> pl.LazyFrame:
-    """Add `covered_s`, the time that each row covers, s: null in all rows if the interval is the same throughout.
+    """Add `covered_s`, the time that each row covers, s: null in all rows if the interval is constant.
 
-    Several rows may have one `time`; without that column nothing is known of intervals. `hosts`: columns that tell
-    captures apart, if there are several. A table that has `covered_s` keeps it: parts of a capture have no intervals
-    of their own.
+    Several rows may share a `time`; without that column the intervals are unknown. `hosts`: columns that separate
+    captures, if there are several. A table that has `covered_s` keeps it: parts of a capture have no intervals of
+    their own.
 
     >>> from datetime import datetime, timedelta
     >>> at = [datetime(2026, 3, 2) + timedelta(seconds=second) for second in (0, 5, 10, 15, 315)]
@@ -86,7 +87,7 @@ def _covered(times: pl.Series) -> pl.Series:
 
 
 def weights(times: Sequence[datetime]) -> Numbers | None:
-    """Give the seconds that each sample covers, for arithmetic with numpy; None if the interval is the same throughout.
+    """Return the seconds that each sample covers, for arithmetic with numpy; None if the interval is constant.
 
     `times`: of each sample, in order.
     """
@@ -95,24 +96,24 @@ def weights(times: Sequence[datetime]) -> Numbers | None:
 
 
 def known(values: Numbers, covered: Numbers | None) -> tuple[Numbers, Numbers | None]:
-    """Give the values that there are, and the seconds that each of them covers; NaN stands for a missing value."""
+    """Return the values that are not NaN, and the seconds that each of them covers."""
     there = ~np.isnan(values)
     return values[there], None if covered is None else covered[there]
 
 
 def averages(values: NDArray[Any], covered: Numbers | None) -> NDArray[Any]:
-    """Give the mean over time of each column; `covered`: the seconds of each row (sample), from `weights`."""
+    """Return the mean over time of each column; `covered`: the seconds of each row (sample), from `weights`."""
     weights = covered if covered is not None and covered.any() else None
     return np.asarray(np.average(values, axis=0, weights=weights))
 
 
 def average(values: NDArray[Any], covered: Numbers | None) -> float:
-    """Give the mean of samples over time; `covered`: the seconds of each, from `weights`."""
+    """Return the mean of samples over time; `covered`: the seconds of each, from `weights`."""
     return float(averages(values, covered))
 
 
 def percentile(values: Numbers, share: float, covered: Numbers | None) -> float:
-    """Give the value that was not exceeded in a share (0 to 1) of the time; see `quantile`.
+    """Return the value that was not exceeded in a share (0 to 1) of the time; see `quantile`.
 
     >>> percentile(np.array([90.0, 10.0, 20.0]), 0.5, np.array([300.0, 5.0, 5.0]))
     90.0
@@ -125,9 +126,9 @@ def percentile(values: Numbers, share: float, covered: Numbers | None) -> float:
 
 
 def seconds() -> pl.Expr:
-    """Give the weight of each row beside another one: the seconds it covers, 1 if the interval is the same throughout.
+    """Return the time factor for other weights: the seconds that a row covers, 1 if the interval is constant.
 
-    A mean of latencies by commands takes `commands per second * seconds()`.
+    For a mean of latencies by commands, the weight is `commands per second * seconds()`.
     """
     return pl.col(COVERED).fill_null(1.0)
 
@@ -145,7 +146,7 @@ def mean(value: pl.Expr) -> pl.Expr:
 def deviation(value: pl.Expr) -> pl.Expr:
     """Aggregate by the standard deviation over time; null with a single sample.
 
-    With one interval throughout it is that of n samples, n - 1 in the denominator, as polars has it.
+    With a constant interval it is the deviation of n samples, n - 1 in the denominator, as in polars.
 
     >>> rows = pl.LazyFrame({"pct": [10.0, 10.0, 90.0], "covered_s": [0.0, 300.0, 300.0]})
     >>> rows.select(deviation(pl.col("pct"))).collect().item()
@@ -156,14 +157,14 @@ def deviation(value: pl.Expr) -> pl.Expr:
 
 
 def share(condition: pl.Expr) -> pl.Expr:
-    """Aggregate by the share of the time, 0 to 1, in which a condition holds; rows where it is null do not count."""
+    """Aggregate by the share of the time, 0 to 1, in which a condition holds; null conditions do not count."""
     return mean(condition.cast(pl.Float64))
 
 
 def quantile(value: pl.Expr, share: float) -> pl.Expr:
     """Aggregate by the value that was not exceeded in a share of the time.
 
-    With one interval throughout it is interpolated between samples, as polars does; otherwise it is a sample's value.
+    With a constant interval it is interpolated between samples, as in polars; otherwise it is a sample's value.
 
     >>> rows = pl.LazyFrame({"pct": [10.0, 10.0, 90.0], "covered_s": [0.0, 5.0, 300.0]})
     >>> rows.select(quantile(pl.col("pct"), 0.5)).collect().item()
@@ -176,5 +177,5 @@ def quantile(value: pl.Expr, share: float) -> pl.Expr:
 
 
 def _alike(value: pl.Expr) -> pl.Expr:
-    """Whether all samples count alike: the interval is the same throughout, or the first row alone has a value."""
+    """Return whether all samples count alike: the interval is constant, or only the first row has a value."""
     return (pl.col(COVERED).filter(value.is_not_null()).fill_null(0.0) == 0).all()

@@ -1,4 +1,4 @@
-"""What the host draws, by its own meter."""
+"""Power draw of the host, by its own meter."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ _COUNTERS = {"watts": "power_usage_now_watts", "cap_watts": "power_usage_cap_wat
 
 
 def host(power: pl.LazyFrame) -> pl.LazyFrame:
-    """Give the power of the whole host, one row per sample.
+    """Return the power of the whole host, one row per sample.
 
-    Needs `time`, `p_state` and any of `power_usage_now_watts`, `power_usage_cap_watts`; the rows of single P-states,
-    which hold their frequency, are left out. Returns, in the order given; null if the counter is lacking:
+    Needs `time`, `p_state` and any of `power_usage_now_watts`, `power_usage_cap_watts`. Rows of single P-states, which
+    hold their frequency, are left out. Returns, in input order; null if the counter is missing:
 
     time
-    watts      W drawn now, as the host's own sensor says; null if it says 0, which is a host without a sensor
-    cap_watts  W allowed, null if it says 0: no cap
+    watts      W drawn now, by the host's own sensor; null if the reading is 0, which means no sensor
+    cap_watts  W allowed; null if the reading is 0, which means no cap
 
-    Source: VMkernel power panel ("Power Usage", "Power Cap"); the meaning of 0 is general knowledge: a host that runs
-    draws something.
+    Source: VMkernel power panel ("Power Usage", "Power Cap"); the meaning of 0 is general knowledge: a running host
+    draws power.
 
     >>> table = pl.LazyFrame({
     ...     "time": [0, 0], "p_state": [None, 0], "power_usage_now_watts": [230.0, None],

@@ -1,10 +1,10 @@
-"""What power costs in a year, and what saving it costs in ready time.
+"""Power costs of a year, and the price of saving power in ready time.
 
     cost per year = hosts x price per kWh x kW x 24 x 365 x climate factor
 
-The climate factor is what cooling adds: 1.5 is 50 W of cooling for each 100 W of a host. The watts are a host's mean; a
-reading at the busiest hour makes the year dearer than it is. Energy from readings, and watts for each unit of work over
-time, are in `energy`.
+The climate factor adds cooling: 1.5 is 50 W of cooling for each 100 W of a host. The watts are a host's mean; a
+reading from the busiest hour overstates the yearly cost. `energy` has energy from readings, and watts per unit of work
+over time.
 
 Source: v(e)Xpertise, "vSphere and CPU power management: performance vs. costs in the VDI field" (formula; climate
 factor 1.3 to 1.5; 0.10 to 0.25 EUR per kWh; targets of 3 % ready and 0 % co-stop per vCPU).
@@ -35,9 +35,9 @@ _BOUNDS: Final = dict.fromkeys(("hosts", "watts", "price_per_kwh", "units"), AT_
 
 
 def energy_kwh_per_year(hosts: float, watts: float, climate_factor: float = 1.0) -> float:
-    """Give the energy of hosts that draw `watts` each, all year: hosts x watts / 1000 x 24 x 365 x climate factor.
+    """Return the energy of hosts that draw `watts` each, all year: hosts x watts / 1000 x 24 x 365 x climate factor.
 
-    Raises EsxparseError: A number is negative, or the climate factor below 1: cooling gives no power back.
+    Raises EsxparseError: A number is negative, or the climate factor is below 1.
 
     >>> energy_kwh_per_year(20, 170), energy_kwh_per_year(20, 170, climate_factor=1.5)
     (29784.0, 44676.0)
@@ -49,7 +49,7 @@ def energy_kwh_per_year(hosts: float, watts: float, climate_factor: float = 1.0)
 
 
 def cost_per_year(hosts: float, watts: float, price_per_kwh: float, climate_factor: float = 1.0) -> float:
-    """Give the cost of a year, in the currency of the price: hosts x price x kW x 24 x 365 x climate factor.
+    """Return the cost of a year, in the currency of the price: hosts x price x kW x 24 x 365 x climate factor.
 
     Raises EsxparseError: See `energy_kwh_per_year`, or the price is negative.
 
@@ -61,9 +61,9 @@ def cost_per_year(hosts: float, watts: float, price_per_kwh: float, climate_fact
 
 
 def watts_per_unit(hosts: float, watts: float, units: float) -> float:
-    """Give the power behind each desktop, VM or transaction per second: hosts x watts / units.
+    """Return the power per desktop, VM or transaction per second: hosts x watts / units.
 
-    Raises EsxparseError: There are no units to share the power, or a number is negative.
+    Raises EsxparseError: The number of units is not above 0, or a number is negative.
 
     >>> watts_per_unit(20, 170, 1000), watts_per_unit(20, 230, 1000)
     (3.4, 4.6)
@@ -79,8 +79,8 @@ def watts_per_unit(hosts: float, watts: float, units: float) -> float:
 def yearly(runs: pl.LazyFrame) -> pl.LazyFrame:
     """Add energy and cost of a year to each row.
 
-    Needs `hosts`, `watts` (W of one host) and any of `price_per_kwh`, `climate_factor` (1 where lacking), `units`.
-    Adds, null if a number is lacking:
+    Needs `hosts`, `watts` (W of one host) and any of `price_per_kwh`, `climate_factor` (default 1), `units`.
+    Adds, null if a number is missing:
 
     energy_kwh_per_year   f64  cooling included
     cost_per_year         f64  in the currency of the price
@@ -106,7 +106,7 @@ def yearly(runs: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def meets(value: pl.Expr, target: float, resolution: float = TARGET_RESOLUTION_PCT) -> pl.Expr:
-    """Say whether a value is at most a target as it is printed: below the target and half a unit of its last digit.
+    """Return whether a value is at most a target as printed: below the target plus half a unit of its last digit.
 
     >>> pl.select(meets(pl.Series([0.08, 0.49, 0.5]), 0.0)).to_series().to_list()
     [True, True, False]
@@ -115,27 +115,27 @@ def meets(value: pl.Expr, target: float, resolution: float = TARGET_RESOLUTION_P
 
 
 def compare_policies(runs: pl.LazyFrame, baseline: str, interval_s: float = 20.0) -> pl.LazyFrame:
-    """Compare power policies: what each saves against the baseline, and beside it what its VMs wait longer.
+    """Compare power policies: the savings against the baseline, and the extra waits of the VMs.
 
-    Needs `policy`, what `yearly` needs, and any of `ready_pct`, `costop_pct` (mean per vCPU, `scheduling.per_vcpu`).
-    One row per policy: average its repetitions first. Returns the rows in their order:
+    Needs `policy`, the columns of `yearly`, and any of `ready_pct`, `costop_pct` (mean per vCPU,
+    `scheduling.per_vcpu`). Pass one row per policy: average its repetitions first. Returns the rows in their order:
 
     policy
     watts, energy_kwh_per_year, cost_per_year, watts_per_unit   as in `yearly`
-    saved_watts             f64  W of one host less than the baseline; negative: more
+    saved_watts             f64  W of one host below the baseline; negative if above
     saved_cost_per_year     f64  currency
     saved_pct               f64  of the baseline's cost
-    ready_pct, costop_pct   f64  % per vCPU, as given
+    ready_pct, costop_pct   f64  % per vCPU, as passed in
     ready_ms                f64  ms of ready time in an interval of `interval_s` (20 s: vCenter's real-time charts)
-    ready_penalty_pct       f64  points of percent more than the baseline
+    ready_penalty_pct       f64  percentage points above the baseline
     ready_penalty_ms        f64  ms more in each interval
     meets_targets           bool  ready of 3 % and co-stop of 0 % at most, in whole percent as printed (below 3.5 and
-                                  0.5 %); false if one of the two is known to be more, null if one is not known and the
+                                  0.5 %); false if one is known to be above its target, null if one is unknown and the
                                   other meets its target
 
-    Nothing here says whether a difference is more than chance: that takes repetitions.
+    The differences may be chance: a test for that needs repetitions.
 
-    Raises EsxparseError: The baseline is not there or there twice (when the result is collected).
+    Raises EsxparseError: The baseline is missing or in several rows (when the result is collected).
 
     >>> runs = pl.LazyFrame({
     ...     "policy": ["dynamic", "static high"], "hosts": [20, 20], "watts": [170.0, 230.0],

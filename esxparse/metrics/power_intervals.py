@@ -1,18 +1,18 @@
-"""Power and load averaged over the same intervals: what a line may be fitted through.
+"""Power and load averaged over the same intervals, for fitting a line.
 
-A meter's readings and a capture's samples are means over intervals of their own. Watts spread over the samples of a
-capture, fitted on its load, give a slope that is too low: 2.56 W per % where 3.57 was true. So both are averaged over
-intervals whose ends are ends of readings, each the nearest to the end of a sample:
+A meter's readings and a capture's samples are means over different intervals. Watts spread over the samples of a
+capture, fitted on its load, give a slope that is too low: 2.56 W per % instead of 3.57. So both are averaged over
+intervals that begin and end at readings, each the nearest to the end of a sample:
 
 - a meter coarser than the capture: one interval for each reading, the load averaged over it;
-- a meter finer than the capture: as many whole readings as a sample holds, their watts averaged, the load likewise.
+- a meter finer than the capture: as many whole readings as fit a sample, their watts averaged, the load likewise.
 
-A reading stands for the time since the one before it, or for its own shorter interval. A meter that tells what flows at
-one moment, or late, fits better a little earlier or later than its stamps say: where that is clear from the load, its
-readings are moved for the fit, by twice the longer of the two intervals at most.
+A reading covers the time since the previous one, or its own shorter interval. Readings of a single moment, or late
+readings, fit better a little earlier or later than their timestamps. If the load shows this clearly, readings are
+shifted for the fit, by twice the longer of the two intervals at most.
 
-Source: least squares with the mean load over the same interval as the watts: what is not known of the load within an
-interval is then noise that does not change the slope (general knowledge: Berkson's model of errors).
+Source: least squares with the mean load over the same interval as the watts. The unknown load within an interval is
+then noise that does not change the slope (general knowledge: Berkson's model of errors).
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ if TYPE_CHECKING:
     from ._series import Numbers
 
 _FEWEST: Final = 10
-"""Intervals from which a shift of the readings can be told."""
+"""Fewest intervals for finding a shift of the readings."""
 _SURE: Final = 0.8
-"""Correlation from which a shift is believed."""
+"""Smallest correlation for a shift."""
 _BETTER: Final = 0.01
-"""By so much the correlation has to rise for a shift."""
+"""Smallest gain in correlation for a shift."""
 _FINE: Final = 10
-"""A shift is told to this part of the shorter of the two intervals, or of a step of the search."""
+"""The precision of a shift is a step of the search divided by this."""
 _MOST_STEPS: Final = 40
-"""Steps of the search either way, at most."""
+"""Most steps of the search either way."""
 
 
 class Shared(NamedTuple):
     """Watts and load over the same intervals."""
 
     table: pl.DataFrame
-    """time (end of the interval), interval_s (s known of), watts, and the columns of the load, null if not known."""
+    """time (end of the interval), interval_s (covered seconds), watts, and the columns of the load, null if unknown."""
     shift_s: float
-    """s that were added to the times of the readings for it."""
+    """Seconds added to the times of the readings."""
 
 
 class _Spans(NamedTuple):
-    """Intervals with a value each: (begin, end], in s, rounded to the microseconds that time stamps have."""
+    """Intervals with a value each: (begin, end], in s, rounded to the microseconds of timestamps."""
 
     begins: Numbers
     ends: Numbers
@@ -68,9 +68,9 @@ def shared(load: pl.DataFrame, readings: pl.DataFrame) -> Shared:
 
     Args:
         load: One row per sample of a capture, in order of time without repeats: `time`, the end of the sample, and
-            columns of numbers; the first that has any tells a shift of the readings.
-        readings: Those of one sensor, in order of time without repeats: `time`, `watts`, and `own_s`, s that a reading
-            is the mean of where that is known.
+            columns of numbers; the first column with values decides the shift of the readings.
+        readings: Readings of one sensor, in order of time without repeats: `time`, `watts`, and `own_s`, the seconds
+            that a reading averages, if known.
 
     >>> from datetime import datetime, timedelta, timezone
     >>> at = [datetime(2026, 3, 2, tzinfo=timezone.utc) + timedelta(seconds=20 * n) for n in range(4)]
@@ -103,9 +103,9 @@ def _table(load: pl.DataFrame, names: list[str], ends: Numbers, means: Numbers) 
 
 
 def _spans(ends: Numbers, own: Numbers | None) -> _Spans:
-    """What each value stands for: the time since the one before, no more than usual after a gap, or its own interval.
+    """Return the span of each value: since the previous value, the usual step after a gap, or its own interval.
 
-    The first stands for nothing, unless its own interval is known.
+    The first span is empty, unless its own interval is known.
     """
     steps = np.diff(ends)
     usual = float(np.median(steps))
@@ -118,16 +118,16 @@ def _spans(ends: Numbers, own: Numbers | None) -> _Spans:
 
 
 def _cells(spans: _Spans, middles: Numbers) -> Numbers:
-    """Which of the spans each moment is in; -1 in none."""
+    """Return the span that contains each moment; -1 if no span does."""
     place = np.searchsorted(spans.ends, middles)
     inside = np.minimum(place, len(spans.ends) - 1)
     return np.where((place < len(spans.ends)) & (spans.begins[inside] < middles), inside, -1)
 
 
 def _means(samples: _Spans, loads: Numbers, meter: _Spans, watts: Numbers) -> tuple[Numbers, Numbers]:
-    """Ends of the intervals, and for each: seconds known of, watts, and the columns of the load."""
+    """Return the ends of the intervals, and for each: covered seconds, watts, and the columns of the load."""
     edges = np.unique(np.concatenate((meter.begins, meter.ends)))
-    # Samples before and after all readings have no end of a reading near them.
+    # Samples before and after all readings have no end of a reading nearby.
     room = float(np.median(meter.ends - meter.begins)) / 2
     ends = samples.ends[(samples.ends >= edges[0] - room) & (samples.ends <= edges[-1] + room)]
     right = np.clip(np.searchsorted(edges, ends), 1, len(edges) - 1)
@@ -146,7 +146,7 @@ def _means(samples: _Spans, loads: Numbers, meter: _Spans, watts: Numbers) -> tu
         return np.asarray(np.bincount(window, weights), dtype=np.float64)
 
     known = total(np.where(covered, lengths, 0.0))
-    # Rounded time stamps leave slivers of a microsecond.
+    # Rounded timestamps leave slivers of a microsecond.
     sliver = 1e-5 * np.maximum(known, 1.0)
     columns = [known, total(np.where(covered, lengths * watts[reading], 0.0)) / np.maximum(known, 1e-9)]
     for number in range(loads.shape[1]):
@@ -169,7 +169,7 @@ def _correlation(samples: _Spans, load: Numbers, meter: _Spans, watts: Numbers) 
 
 
 def _shift(samples: _Spans, load: Numbers, meter: _Spans, watts: Numbers) -> float:
-    """S to add to the times of the readings for them to go together best with the load; 0 where nothing tells."""
+    """Return the seconds to add to the times of the readings for the best correlation with the load; 0 if unclear."""
     here = _correlation(samples, load, meter, watts)
     if not np.isfinite(here):
         return 0.0

@@ -1,8 +1,8 @@
-"""A capture and the readings of a power meter on one time line.
+"""A capture and the readings of a power meter on one timeline.
 
-Readings are resampled to the intervals of the capture by their integral, so that energy is kept; nothing is made up
-outside them or in their gaps. Clocks that are apart (a BMC that runs in local time, say) are reported, not mended: only
-the caller knows which is right.
+Readings are resampled to the intervals of the capture by their integral, which preserves energy. Nothing is
+extrapolated outside the readings or interpolated in gaps. Differing clocks (for example, a BMC in local time) are
+reported but not corrected: only the caller knows which clock is right.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ Shape = Literal["trapezoid", "step"]
 
 _FURTHEST_S = 15 * 3600.0
 _SURE = 0.6
-"""Correlation from which two series are taken to have seen the same."""
+"""Correlation from which two series are taken to show the same events."""
 _BETTER = 0.2
-"""By so much a shift has to go together better than none."""
+"""Correlation that a shift must gain to be preferred to no shift."""
 _ZONE_S = 1800.0
 _NAMED = ("source", "sensor", "kind")
 _LOADS = ("util_pct", "used_pct", "watts_esxtop", "iops", "mb_per_s")
@@ -45,41 +45,41 @@ class PowerJoin:
     """One row per sample of the capture, in order of time:
 
     time              UTC, the end of the interval
-    interval_s        f64  s since the sample before; null on the first, which has none
+    interval_s        f64  s since the previous sample; null on the first
     used_pct, util_pct  f64  % of the host's physical CPUs (`_Total`)
     watts             f64  W, mean of the meter over the interval; null if its readings do not cover all of it
-    watts_esxtop      f64  W, as the capture has it; null without
+    watts_esxtop      f64  W, from the capture; null if missing
     energy_joules     f64  J, watts x interval_s
     """
     intervals: pl.LazyFrame
-    """Means of power and load over the same intervals, what a line may be fitted through (`power_intervals`):
+    """Means of power and load over the same intervals, for fitting a line (`power_intervals`):
 
     time              UTC, the end of the interval
-    interval_s        f64  s known of
+    interval_s        f64  covered seconds
     watts             f64  W, mean of whole readings
     util_pct, used_pct, watts_esxtop   f64  as in `table`, mean over the same seconds
-    iops, mb_per_s    f64  of the whole host (`host.io`), MB of 10**6 bytes; null without
+    iops, mb_per_s    f64  of the whole host (`host.io`), MB of 10**6 bytes; null if missing
     """
     shift: timedelta
-    """What was added to the times of the readings for `intervals`, on top of `offset`."""
+    """Shift of the readings for `intervals`, on top of `offset`."""
     source: str
     sensor: str
-    """Which readings were joined."""
+    """The sensor whose readings were joined."""
     shape: Shape
-    """How readings were joined to a line: `trapezoid`, or `step` where each is the mean since the one before it."""
+    """Interpolation between readings: `trapezoid`, or `step` if each is the mean since the previous one."""
     offset: timedelta
-    """What was added to the times of the readings, as asked for."""
+    """The requested shift of the readings."""
     suspected_offset: timedelta | None
-    """What should be added to them, on top, as far as the load tells; None if they seem right or nothing tells."""
+    """A further shift that the load suggests; None if the times seem right or there is no evidence."""
     correlation: float | None
-    """Of the capture's load and the meter, as joined."""
+    """Correlation of the capture's load and the meter, as joined."""
     best_correlation: float | None
-    """The same with the suspected offset, or with the best there is."""
+    """Correlation with the suspected offset, or with the best offset."""
     notes: tuple[Note, ...]
 
 
 def _offset(given: timedelta | float | str | None) -> timedelta:
-    """An offset from what a caller wrote: `-2h`, `90s`, `-5h30m`, seconds, a timedelta."""
+    """Return the offset that a caller wrote: `-2h`, `90s`, `-5h30m`, seconds, a timedelta."""
     if given is None:
         return timedelta(0)
     if isinstance(given, timedelta):
@@ -104,11 +104,11 @@ def _shown(offset: timedelta) -> str:
 
 
 def load_of(capture: Recording) -> pl.DataFrame:
-    """The load of a capture with its own power, one row per sample; several samples may have one time.
+    """Return the load of a capture with its own power, one row per sample; times may repeat.
 
-    Returns `time` and, null if the capture lacks them: util_pct, used_pct, watts_esxtop, iops, mb_per_s.
+    Returns `time` and, null if the capture does not have them: util_pct, used_pct, watts_esxtop, iops, mb_per_s.
 
-    Raises MissingTableError: It has neither physical CPUs nor power.
+    Raises MissingTableError: The capture has neither physical CPUs nor power.
     """
     tables = capture.tables
     parts = []
@@ -130,7 +130,7 @@ def load_of(capture: Recording) -> pl.DataFrame:
 
 
 def _of_host(power: Recording, rows: pl.DataFrame, host: str | None) -> pl.DataFrame:
-    """The rows of the capture's host, where a meter is of several: one column of its file, told apart by another."""
+    """Return the rows of the capture's host if a CSV covers several hosts and one sensor matches the host's name."""
     if power.format != "power_csv" or not host:
         return rows
     short = host.lower().partition(".")[0]
@@ -145,7 +145,7 @@ def _of_host(power: Recording, rows: pl.DataFrame, host: str | None) -> pl.DataF
 def _chosen(
     power: Recording, sensor: str | None, host: str | None, zero: datetime, start: float, end: float
 ) -> pl.DataFrame:
-    """The readings of one sensor: the one asked for, or that of the whole host with most readings in the capture."""
+    """Return the readings of one sensor: the requested one, or the whole host's with most readings in the capture."""
     table = power["power"]
     if "time" not in names(table):
         raise EsxparseError(f"the readings of {power.source} have no times: they cannot be aligned with a capture")
@@ -188,7 +188,7 @@ def _chosen(
 
 
 def _shape_of(rows: pl.DataFrame, seconds: Numbers) -> Shape:
-    """`step` where each reading is the mean since the one before it: a sample of a history."""
+    """Return `step` if each reading is the mean since the previous one, as in a history."""
     if rows.height < 2:  # noqa: PLR2004  two ends
         return "trapezoid"
     usual = float(np.median(np.diff(seconds)))
@@ -198,7 +198,7 @@ def _shape_of(rows: pl.DataFrame, seconds: Numbers) -> Shape:
 
 
 def _integrals(seconds: Numbers, watts: Numbers, at: Numbers, shape: Shape) -> tuple[Numbers, Numbers]:
-    """Joules, and seconds known of, from the first reading to each of the times `at`."""
+    """Return joules, and covered seconds, from the first reading to each of the times `at`."""
     steps = np.diff(seconds)
     known = steps <= LONGEST_GAP * np.median(steps)
     rises = np.diff(watts) / steps if shape == "trapezoid" else np.zeros(len(steps))
@@ -212,7 +212,7 @@ def _integrals(seconds: Numbers, watts: Numbers, at: Numbers, shape: Shape) -> t
 
 
 def _resampled(seconds: Numbers, watts: Numbers, times: Numbers, shape: Shape) -> Numbers:
-    """The mean power of each interval between `times`; NaN where the readings do not cover all of it."""
+    """Return the mean power of each interval between `times`; NaN if the readings do not cover all of it."""
     if len(seconds) < 2 or len(times) < 2:  # noqa: PLR2004  two ends
         return np.full(max(len(times) - 1, 0), np.nan)
     joules, covered = _integrals(seconds, watts, times, shape)
@@ -223,7 +223,7 @@ def _resampled(seconds: Numbers, watts: Numbers, times: Numbers, shape: Shape) -
 
 
 def _lag(load: pl.DataFrame, times: Numbers, seconds: Numbers, watts: Numbers) -> Lag | None:
-    """How the meter lies to the capture's own power, or else to its CPU load."""
+    """Return the lag of the meter with the best correlation to the capture's own power or CPU load."""
     best: Lag | None = None
     for name in ("watts_esxtop", "used_pct", "util_pct"):
         values = load[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
@@ -286,26 +286,26 @@ def join_power(
     offset: timedelta | float | str | None = None,
     shape: Shape | None = None,
 ) -> PowerJoin:
-    """Lay the readings of a power meter beside a capture, each interval of the capture with their mean over it.
+    """Join the readings of a power meter to a capture: each interval of the capture gets their mean over it.
 
-    Readings are joined by straight lines, or by steps where each is a mean since the one before it (the histories of
-    HPE iLO); the mean of an interval is the integral over it, so that energy is kept. Intervals that readings do not
-    cover whole are null: before the first, after the last, and in gaps of more than 3 times their usual distance.
+    Readings are connected by straight lines, or by steps if each is a mean since the previous one (the histories of
+    HPE iLO). The mean of an interval is the integral over it, which preserves energy. Intervals that readings do not
+    cover completely are null: before the first, after the last, and in gaps of more than 3 times their usual distance.
 
-    The two clocks are compared by the load: where the meter would go together with it clearly better if its times were
-    shifted (by up to 15 hours), the result says so in `suspected_offset` and a note, and `offset` applies it.
+    The load shows whether the two clocks agree. If shifted readings (by up to 15 hours) would match the load clearly
+    better, `suspected_offset` and a note report the shift. `offset` applies it.
 
     Args:
         capture: An esxtop capture.
         power: Power readings with times: Redfish, RIBCL, IPMI, a meter's CSV.
-        sensor: Which readings, by the name in column `sensor` or `source`; without, the host's with most readings; of a
-            CSV of several hosts the one with the capture's name, where there is one.
-        offset: What to add to the times of the readings: a timedelta, seconds, or text such as `-2h`.
-        shape: `trapezoid` or `step`, where it should not be told by the readings.
+        sensor: The sensor, by the name in column `sensor` or `source`; by default, the host's with most readings. In a
+            CSV of several hosts, the default is the sensor with the capture's host name, if there is one.
+        offset: Shift of the readings: a timedelta, seconds, or text such as `-2h`.
+        shape: `trapezoid` or `step`; by default, the readings decide.
 
-    Raises EsxparseError: The two share no time; the message says which offset would explain it, if one would.
+    Raises EsxparseError: The two do not overlap in time; the message suggests an offset if one would explain it.
     """
-    # Which of the samples of one time a reading is of, nobody knows: their mean stands for them.
+    # Samples of one time cannot be assigned to readings: use their mean.
     load = load_of(capture).group_by("time").mean().sort("time")
     zero = load["time"][0]
     times = seconds_since(load["time"], zero)
@@ -345,7 +345,7 @@ def join_power(
 
 
 def _of_several(power: Recording, sensor: str | None, rows: pl.DataFrame) -> list[Note]:
-    """A note where a column of a CSV is of several hosts or outlets, and nobody said which one is meant."""
+    """Return a note if a CSV covers several hosts or outlets and the caller chose none of them."""
     if power.format != "power_csv" or sensor is not None:
         return []
     known = power["power"].select(pl.col("sensor").unique(maintain_order=True).drop_nulls()).collect()["sensor"]

@@ -1,4 +1,4 @@
-"""The top n of anything: which VM, PCPU, device or port stands out, by mean, percentile, maximum or variability."""
+"""The top n VMs, PCPUs, devices or ports, by mean, percentile, maximum or variability."""
 
 from __future__ import annotations
 
@@ -23,27 +23,26 @@ def top(
     order: Order = "p95",
     weight: str | None = None,
 ) -> pl.LazyFrame:
-    """Rank what the columns `by` tell apart by a value over time.
+    """Rank the groups of the columns `by` by a value over time.
 
-    Needs the columns `by` and `value`. Rows whose value is null or NaN are left out, and so are rows with a null in
-    `by`: in the tables of a recording a null part marks a roll-up (`_Total`, the VM's own row among its disks), which
-    repeats the rows it would be ranked with. Returns at most `n` rows:
+    Needs the columns `by` and `value`. Leaves out rows whose value is null or NaN, and rows with a null in `by`. In
+    the tables of a recording, a null part marks a roll-up (`_Total`, the VM's own row among its disks), which repeats
+    the other rows. Returns at most `n` rows:
 
     *by
     mean         mean over time (`over_time`), or weighted by `weight` too
     p95          95th percentile over time (`over_time.quantile`)
     max          largest sample
     variability  standard deviation / mean, both over time and without `weight`; null if the mean is 0
-    samples      i64  number of samples that have a value
+    samples      i64  number of samples with a value
 
-    sorted by `order`, largest first (without one last); equals are sorted by `by`, so that the answer is the same
-    every time.
-    Idle and helper worlds are the caller's to leave out: `inventory.only_kinds(vcpu, "vcpu")` before ranking worlds.
-    The average latency of a sample counts as often as the sample has commands: name the column of them as `weight`.
-    Samples without any are left out where the value is 0 too: a port that drops all its packets has none that passed,
-    and drops 100 %. What never has a weight has the mean over time.
+    sorted by `order`, largest first (nulls last); ties are sorted by `by`, so that the result is reproducible.
+    Exclude idle and helper worlds first: `inventory.only_kinds(vcpu, "vcpu")` before ranking worlds.
+    The average latency of a sample counts as often as the sample has commands: pass their column as `weight`. Samples
+    without weight are left out only if the value is 0: a port that drops all its packets has no passed packets, and
+    drops 100 %. A group that never has a weight gets the mean over time.
 
-    Raises EsxparseError: `n` is less than 1, `order` is unknown, or a column is not there.
+    Raises EsxparseError: `n` is less than 1, `order` is unknown, or a column is missing.
 
     >>> ready = pl.LazyFrame({"vm": ["a", "a", "b", "b", "c"], "ready_pct": [1.0, 2.0, 9.0, None, 9.0]})
     >>> top(ready, "vm", "ready_pct", n=2).collect().rows()

@@ -1,13 +1,13 @@
-"""Ratios to a baseline: what studies publish, with its repetitions, its interval and what it shows.
+"""Ratios to a baseline, with repetitions, interval and verdict.
 
     ratio = mean of the repetitions / mean of the baseline's repetitions
 
 `ratio_min` and `ratio_max` are the smallest and largest repetition over the baseline's mean, the error bars of the
 studies; `ratio_low` and `ratio_high` are the confidence interval (see `interval`).
 
-A verdict rests on the difference of the means and its p-value. So it points the right way for a baseline below 0 too,
-which has no ratio. It allows for the number of comparisons in one answer (see `evidence`). Each interval stands for
-itself: among many comparisons, one may leave 1 out by chance, and its verdict is then "no difference shown".
+A verdict follows from the difference of the means and its p-value. So it has the right direction even for a baseline
+below 0, which has no ratio. It allows for the number of comparisons in one answer (see `evidence`). Each interval is
+for one comparison: among many, one may exclude 1 by chance, and its verdict is then "no difference shown".
 
 Sources: "Docker Containers Performance in VMware vSphere", figure 9 ("a ratio with respect to native of the mean
 throughput over the 5 runs (error bars show the range of variability over those runs)"); "NFS & iSCSI: Performance
@@ -37,11 +37,11 @@ _SHOWN: Final = 12
 
 
 def percent_change(value: float, baseline: float) -> float:
-    """Change against the baseline in percent of it: `(value / baseline - 1) x 100`.
+    """Return the change against the baseline in percent of it: `(value / baseline - 1) x 100`.
 
-    "207.59 % of" the baseline is a change of 107.59 %: the two are often mistaken for each other.
+    "207.59 % of" the baseline is a change of 107.59 %: people often confuse the two.
 
-    Raises EsxparseError: The baseline is not above 0: a percentage of it has no meaning.
+    Raises EsxparseError: The baseline is not above 0, so a percentage of it has no meaning.
 
     >>> round(percent_change(510, 470), 1)
     8.5
@@ -50,10 +50,10 @@ def percent_change(value: float, baseline: float) -> float:
 
 
 def performance(value: float, baseline: float, *, higher_is_better: bool) -> float:
-    """How well something performs as a multiple of the baseline: above 1 is better, whatever the metric.
+    """Return the performance as a multiple of the baseline: above 1 is better, whatever the metric.
 
-    `value / baseline` where higher is better, `baseline / value` where lower is (latency, memory, run time). This is
-    the virtual-to-native ratio with native as baseline, and a release's improvement factor with the older one.
+    `value / baseline` if higher is better, `baseline / value` if lower is better (latency, memory, run time). With
+    native as baseline this is the virtual-to-native ratio, with an older release its improvement factor.
 
     Raises EsxparseError: The divisor is not above 0.
 
@@ -70,7 +70,7 @@ def _divisor(value: float) -> float:
 
 
 def geometric_mean(values: Sequence[float]) -> float:
-    """The mean of ratios: `exp(mean(ln(value)))`, which gives the same answer whichever side is the baseline.
+    """Return the geometric mean: `exp(mean(ln(value)))`, which does not depend on the choice of the baseline.
 
     Raises EsxparseError: There are no values, or one is not above 0.
 
@@ -99,33 +99,33 @@ def ratios(
 ) -> pl.LazyFrame:
     """Divide each configuration by its baseline.
 
-    Needs one row per run: the columns `labels`, which tell configurations apart (rows with the same labels are
-    repetitions), and `value`. `baseline` names the configuration to divide by, `{"filter": "default"}`; each other one
-    is divided by the baseline that shares its labels in `within`, which are all labels that `baseline` does not name
-    unless said otherwise. `seed` is the bootstrap's. `resolution` names a column with the unit of the last digit that
-    each value was printed with; without it, or where it is null, the unit is that of the last decimal which the values
-    of a configuration and its baseline have (see `interval`). `family` are the comparisons of the answer that this
-    table is a part of (`evidence.find_family`); by default those of the table. `which` words what stays open: "faster"
-    for times, else "higher". Returns one row per configuration, in the order of the runs:
+    Needs one row per run: `value` and the columns `labels`, which identify configurations (rows with equal labels are
+    repetitions). `baseline` selects the configuration to divide by: `{"filter": "default"}`. Each other configuration
+    is divided by the baseline with the same labels in `within`, by default all labels outside `baseline`. `seed` is
+    for the bootstrap. `resolution` is an optional column with the unit of the last printed digit of each value.
+    Without it, or if it is null, the unit is the last decimal among the values of a configuration and its baseline
+    (see `interval`). `family` are the comparisons of the whole answer (`evidence.find_family`); by default the
+    comparisons of this table. `which` words the open question: "faster" for times, else "higher". Returns one row per
+    configuration, in the order of the runs:
 
     *labels
     quantity, baseline str   name of the value; the baseline as text, `filter=default`
     is_baseline        bool
-    runs               i64   repetitions that have a number
+    runs               i64   repetitions with a number
     mean, min, max     f64   over them, in the unit of `value`
     baseline_runs, baseline_mean
-    difference         mean - baseline_mean; null on the baseline's own row, like all that follows but the first ratios
+    difference         mean - baseline_mean; null in the baseline's row, as are all later columns but the first ratios
     difference_low, difference_high   its confidence interval
     ratio              mean / baseline_mean; null unless the baseline's mean is above 0
     ratio_min, ratio_max   min / baseline_mean and max / baseline_mean: the published error bars
     ratio_low, ratio_high  confidence interval of this ratio alone
     change_pct         (ratio - 1) x 100, %
-    p_value            how often chance alone makes such a difference; null with a single run on a side
-    comparisons        i64   how many the answer makes
+    p_value            probability of such a difference by chance alone; null with a single run on a side
+    comparisons        i64   comparisons in the answer
     verdict            higher, lower, or no difference shown: the p-value is above the answer's cutoff
-    undecided          str   what a comparison without a verdict of higher or lower does show, in words
-    runs_needed, runs_needed_low, runs_needed_high   i64  runs of each side that would show it, and their bounds
-    gap                str   why the ratio or its interval is null, in words
+    undecided          str   the conclusion of a comparison without a verdict of higher or lower, in words
+    runs_needed, runs_needed_low, runs_needed_high   i64  runs per side that would show the difference, with bounds
+    gap                str   reason why the ratio or its interval is null, in words
 
     Raises EsxparseError: A column is missing, `value` is not numeric, or `confidence` or `method` is invalid; on
     collecting, no run matches the baseline, or it is not unique.
@@ -147,7 +147,7 @@ def ratios(
         raise EsxparseError(f"the label {min(taken)!r} clashes with a result column: rename it")
     kinds = runs.collect_schema()
     if not (kinds[value].is_numeric() or kinds[value] == pl.Null):
-        # Counts are rarely what is compared: measurements first.
+        # Counts are rarely compared: list measurements first.
         numbers = [name for name, kind in kinds.items() if kind.is_float() and name not in keys]
         numbers += [name for name, kind in kinds.items() if kind.is_integer() and name not in keys]
         told = ", ".join(numbers[:_SHOWN]) + (" ..." if len(numbers) > _SHOWN else "")
@@ -175,7 +175,7 @@ def ratios(
 
 
 def _is_time(value: str) -> bool:
-    """Whether a column's name ends in a unit of time, and not in a rate."""
+    """Return whether a column's name ends in a unit of time and is not a rate."""
     unit = value.rpartition("_")[2]
     return "_per_" not in value and unit in units.UNITS and units.UNITS[unit].kind == "time"
 
@@ -192,21 +192,21 @@ def virtual_to_native(
 ) -> pl.LazyFrame:
     """Compare benchmark results of virtual machines and containers with native ones: above 1 is better than native.
 
-    Works on the table `benchmark_results` of several recordings, one under the other, with a column `label` that says
-    what each row ran on. Needs `benchmark`, `test`, `configuration`, `metric`, `value`, `unit`, `higher_is_better`;
-    runs whose `valid` is false are left out and counted. `resolution`, where there is such a column, is the unit of the
-    last digit printed of each value (see `ratios`); `family` is as there. Returns one row per figure and platform:
+    Works on the table `benchmark_results` of several recordings, concatenated, with a column `label` for the platform
+    of each row. Needs `benchmark`, `test`, `configuration`, `metric`, `value`, `unit`, `higher_is_better`; runs whose
+    `valid` is false are left out and counted. The optional column `resolution` is the unit of the last printed digit
+    of each value; for it and `family`, see `ratios`. Returns one row per figure and platform:
 
     benchmark, test, configuration, metric, `label`
     unit, higher_is_better
     invalid_runs       i64   left out: the program's own check failed
     the columns of `ratios` from `is_baseline` to `change_pct`
-    performance        ratio where higher is better, 1 / ratio where lower is; null if it is neither
+    performance        ratio if higher is better, 1 / ratio if lower is better; null if neither is known
     performance_min, performance_max   of the single runs, against the native mean
     performance_low, performance_high  confidence interval
     p_value, comparisons, undecided, runs_needed, runs_needed_low, runs_needed_high   as in `ratios`
     verdict            better, worse, or no difference shown: the p-value is above the answer's cutoff
-    gap                str   why a number is null; `units differ: MB/s, MiB/s` where native and virtual do not match
+    gap                str   reason for a null; `units differ: MB/s, MiB/s` if native and virtual do not match
 
     Raises EsxparseError: As `ratios`.
 
@@ -267,11 +267,11 @@ def virtual_to_native(
 
 
 _OF_ONE_UNIT: Final = ("difference", "ratio", "change_pct", "p_value", "undecided", "runs_needed")
-"""How the columns begin that two different units leave empty."""
+"""Prefixes of the columns that are null if the units differ."""
 
 
 def _as_performance(better: pl.Expr) -> list[pl.Expr]:
-    """The ratio and its bounds turned so that above 1 is better, and the verdict as better or worse."""
+    """Return the ratio and its bounds inverted if lower is better, and the verdict as better or worse."""
 
     def turned(upright: str, upside_down: str) -> pl.Expr:
         below = pl.col(upside_down)
@@ -297,11 +297,11 @@ def _as_performance(better: pl.Expr) -> list[pl.Expr]:
 def geometric_means(table: pl.LazyFrame, by: str | Sequence[str], value: str = "performance") -> pl.LazyFrame:
     """Sum up ratios over tests: one geometric mean per `by`.
 
-    Needs the columns `by` and `value`, such as those of `virtual_to_native` or `ratios`. Returns, in their order:
+    Needs the columns `by` and `value`, from `virtual_to_native` or `ratios`, for example. Returns, in their order:
 
     *by
-    tests            i64   ratios that went in
-    left_out         i64   rows without a ratio above 0: the mean is of the others
+    tests            i64   ratios in the mean
+    left_out         i64   rows without a ratio above 0
     geometric_mean   exp(mean(ln(value))); null without a ratio
 
     >>> table = pl.LazyFrame({"platform": ["vm"] * 3, "test": ["a", "b", "c"], "performance": [0.5, 2.0, None]})

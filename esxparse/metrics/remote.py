@@ -1,12 +1,12 @@
-"""Remote access: how many bytes each named activity moved, and how fast.
+"""Remote access: how many bytes each activity moved, and how fast.
 
-    volume = sum of bytes, or of rate x length of each interval        mean rate = volume / time it took
+    volume = sum of bytes, or of rate x length of each interval        mean rate = volume / duration
 
-An interval belongs to the sample that ends it. The first sample has none before it, and after a gap (more than 3 times
-the usual distance) nobody knows for how long the rate held: both count as one usual interval, the median.
+An interval belongs to the sample at its end. The first sample has no previous one, and after a gap (more than 3 times
+the usual distance) the duration of the rate is unknown: both count as one usual interval, the median.
 
-KB are 10**3 and MB 10**6 bytes. vCenter's charts say KBps without saying which; the difference is 2.4 %
-(`kib_per_s` for 2**10).
+KB are 10**3 and MB 10**6 bytes. vCenter's charts do not define their KBps; the difference is 2.4 % (`kib_per_s` for
+2**10).
 
 Source: v(e)Xpertise, "working remote via tethering. Bandwidth comparison RDP vs. local Browser" (volumes of test cases)
 and "vCloud Director - VMRC Bandwidth Usage" (mean rates of typing, video and browsing).
@@ -29,9 +29,9 @@ _RATES: Final = ("kb_per_s", "kib_per_s", "mb_per_s", "mbit_per_s", "kbit_per_s"
 
 
 def mean_kb_per_s(volume_mb: float, seconds: float) -> float:
-    """Give the mean rate of a volume, KB/s: MB x 1000 / s.
+    """Return the mean rate of a volume, KB/s: MB x 1000 / s.
 
-    Raises EsxparseError: It took no time.
+    Raises EsxparseError: The duration is not above 0.
 
     >>> mean_kb_per_s(21, 240), round(mean_kb_per_s(2, 210), 1)  # Chrome in under 4 minutes, RDP in under 3.5
     (87.5, 9.5)
@@ -42,11 +42,11 @@ def mean_kb_per_s(volume_mb: float, seconds: float) -> float:
 
 
 def connections(link_mbit_per_s: float, kb_per_s: float) -> int:
-    """Give how many connections of a mean rate fill a link: link x 125 / rate, whole ones.
+    """Return how many connections of a mean rate fill a link: link x 125 / rate, rounded down.
 
-    Peaks of several rarely meet, and the mean is not the peak: a planning figure, no promise.
+    The mean is not the peak, and peaks of several connections rarely coincide: use this for planning only.
 
-    Raises EsxparseError: The rate is not above 0, or the link negative.
+    Raises EsxparseError: The rate is not above 0, or the link is negative.
 
     >>> connections(100, 1400), connections(100, 3000)  # consoles with typing, with a video
     (8, 4)
@@ -58,22 +58,22 @@ def connections(link_mbit_per_s: float, kb_per_s: float) -> int:
 
 
 def by_activity(samples: pl.LazyFrame) -> pl.LazyFrame:
-    """Give volume and rate of each activity.
+    """Return volume and rate of each activity.
 
-    Needs `time` or `elapsed_s`, `activity`, and either `bytes` (moved since the sample before) or one rate (mean since
-    then): `kb_per_s`, `kib_per_s`, `mb_per_s`, `mbit_per_s` or `kbit_per_s`. Several stretches of an activity are added
-    up. Samples without an activity are a row of their own, null; those without a number do not count. Returns, in order
-    of first appearance:
+    Needs `time` or `elapsed_s`, `activity`, and either `bytes` (moved since the previous sample) or one mean rate
+    since then: `kb_per_s`, `kib_per_s`, `mb_per_s`, `mbit_per_s` or `kbit_per_s`. Several stretches of an activity are
+    added up. Samples without an activity form a row of their own, null. Samples without a number do not count.
+    Returns, in order of first appearance:
 
     activity
     samples          i64
-    duration_s       f64  s, its intervals together
-    volume_mb        f64  10**6 bytes; null for a rate in a table of one sample, which has no length
-    mean_kb_per_s    f64  volume / duration; null if that is 0
-    peak_kb_per_s    f64  highest of a sample
-    of_volume_pct    f64  share of all that was moved
+    duration_s       f64  s, sum of its intervals
+    volume_mb        f64  10**6 bytes; null for a rate in a table of one sample, whose interval is unknown
+    mean_kb_per_s    f64  volume / duration; null if the duration is 0
+    peak_kb_per_s    f64  highest sample
+    of_volume_pct    f64  share of the total volume
 
-    Raises EsxparseError: A table lacks a time, or does not have exactly one column of bytes or of a rate.
+    Raises EsxparseError: The table has no time column, or not exactly one column of bytes or of a rate.
 
     >>> samples = pl.LazyFrame({
     ...     "elapsed_s": [20.0, 40.0, 60.0], "kb_per_s": [1300.0, 1500.0, 3000.0],

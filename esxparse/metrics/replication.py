@@ -1,20 +1,20 @@
-"""Replication: how long the first copy takes, how long the changes take, and whether that fits the RPO.
+"""Replication: the duration of the first copy and of the changes, compared with the RPO.
 
     initial sync      = VMs x size / rate
     changed           = VMs x size x change % / 100
-    replication time  = changed / rate                fits where it is at most half the RPO
+    replication time  = changed / rate                fits if it is at most half the RPO
 
-Half, because a copy shows the VM as it was when its transfer began, and has to do until the next one is there.
+Half, because a copy shows the VM at the start of its transfer, and stays the latest until the next copy arrives.
 
-The published study compares with the whole RPO, and lets all of a day's change pass in one window: the worst case.
-Spread evenly, an RPO window has `rpo / 24 h` of it (`window_share`).
+The published study compares with the whole RPO, and puts a whole day's change into one window: the worst case. Spread
+evenly, an RPO window has `rpo / 24 h` of the change (`window_share`).
 
-Sizes and rates must be of one kind of megabyte. The study takes 100 GB for 102,400 MB, which are MiB, and divides them
-by 112.625 MB/s of 10**6 bytes: done right its times are 4.9 % longer (`vm_size_mib`).
+Sizes and rates must use the same megabyte. The study takes 100 GB for 102,400 MB, which are MiB, and divides them by
+112.625 MB/s of 10**6 bytes. With consistent units its times are 4.9 % longer (`vm_size_mib`).
 
 Sources: v(e)Xpertise, "vSphere Replication 6.0 - Part 2: performance and SLAs"; RPO of 15 minutes to 24 hours: its
-part 1. The formulae were pictures; they are taken from its numbers. Half the RPO: VMware vSphere Replication
-Administration, 5.5 to 8.2, "How the Recovery Point Objective Affects Replication Scheduling".
+part 1. The formulae were pictures; they are inferred from the study's numbers. Half the RPO: VMware vSphere
+Replication Administration, 5.5 to 8.2, "How the Recovery Point Objective Affects Replication Scheduling".
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ from .units import convert
 
 _MINUTES_PER_DAY: Final = 1440.0
 _SHARE_OF_RPO: Final = 0.5
-"""Of the RPO, what a transfer may take."""
+"""Longest transfer, as a share of the RPO."""
 SHORTEST_RPO_MIN: Final = 15.0
 LONGEST_RPO_MIN: Final = _MINUTES_PER_DAY
-"""What vSphere Replication takes for an RPO: 15 minutes to 24 hours."""
+"""vSphere Replication accepts an RPO of 15 minutes to 24 hours."""
 
 
 class RpoFit(NamedTuple):
-    """Whether a change gets across in time."""
+    """Whether a change can be transferred in time."""
 
     needed_min: float
-    """Minutes that the change takes."""
+    """Duration of the transfer, minutes."""
     allowed_min: float
-    """Minutes that it may take: half the RPO."""
+    """Longest allowed duration, minutes: half the RPO."""
     fits: bool
     headroom_min: float
-    """Minutes left of those; negative: minutes too many."""
+    """Allowed minus needed minutes; negative if the transfer takes too long."""
     headroom_pct: float
-    """The same in percent of the minutes allowed."""
+    """Headroom in percent of the allowed minutes."""
     needed_mb_per_s: float
-    """The rate at which it would just fit, MB/s of 10**6 bytes."""
+    """The slowest rate that fits, MB/s of 10**6 bytes."""
 
 
 def transfer_s(size_mb: float, rate_mb_per_s: float) -> float:
-    """Give the seconds that a transfer takes: size / rate, both of the same megabyte.
+    """Return the seconds that a transfer takes: size / rate, both of the same megabyte.
 
     Raises EsxparseError: The rate is not above 0, or the size negative.
 
@@ -67,7 +67,7 @@ def transfer_s(size_mb: float, rate_mb_per_s: float) -> float:
 
 
 def initial_sync_s(vms: float, vm_size_mb: float, rate_mb_per_s: float) -> float:
-    """Give the seconds of the first full copy: VMs x size / rate, without compression and seeds.
+    """Return the seconds of the first full copy: VMs x size / rate, without compression and seeds.
 
     Raises EsxparseError: See `transfer_s`.
 
@@ -79,9 +79,9 @@ def initial_sync_s(vms: float, vm_size_mb: float, rate_mb_per_s: float) -> float
 
 
 def daily_change_mb(vms: float, vm_size_mb: float, change_pct_per_day: float) -> float:
-    """Give what changes in a day, MB: VMs x size x change / 100.
+    """Return the change of a day, MB: VMs x size x change / 100.
 
-    More than 100 % is possible: blocks written over and over, each time in another window.
+    More than 100 % is possible: the same blocks may be rewritten in several windows.
 
     Raises EsxparseError: A number is negative.
 
@@ -94,9 +94,9 @@ def daily_change_mb(vms: float, vm_size_mb: float, change_pct_per_day: float) ->
 
 
 def window_share(rpo_min: float) -> float:
-    """Give the share of a day's change in one RPO window when it is spread evenly over the day: RPO / 24 h.
+    """Return the share of a day's change in one RPO window if it is spread evenly over the day: RPO / 24 h.
 
-    At most 1. Office hours make the busiest windows larger: three times as large where all change falls in 8 hours.
+    At most 1. Office hours make the busiest windows larger: three times as large if all change falls in 8 hours.
 
     Raises EsxparseError: The RPO is not above 0.
 
@@ -108,7 +108,7 @@ def window_share(rpo_min: float) -> float:
 
 
 def rpo_fit(change_mb: float, rate_mb_per_s: float, rpo_min: float) -> RpoFit:
-    """Say whether a change gets across within half the RPO, and with how much to spare.
+    """Check whether a change can be transferred within half the RPO, and with how much headroom.
 
     Raises EsxparseError: The RPO is not from 15 minutes to 24 hours, the rate is not above 0, or the change negative.
 
@@ -125,27 +125,28 @@ def rpo_fit(change_mb: float, rate_mb_per_s: float, rpo_min: float) -> RpoFit:
 
 
 def plan(runs: pl.LazyFrame, *, evenly: bool = False) -> pl.LazyFrame:
-    """Lay the times of replication beside each row's rate.
+    """Add the times of replication to each row.
 
     Needs `vms`, `change_pct_per_day`, `rpo_min`, the size of one VM as `vm_size_mb` (10**6 bytes) or `vm_size_mib`
     (2**20), and the rate as `rate_mbit_per_s` (esxtop's) or `rate_mb_per_s`. Keeps all columns and adds, null if a
-    number is lacking or the rate is 0:
+    number is missing or the rate is 0:
 
-    rate_mb_per_s           f64  10**6 bytes per second (kept where given)
+    rate_mb_per_s           f64  10**6 bytes per second (kept if present)
     initial_sync_h          f64  hours of the first full copy
-    window_change_mb        f64  10**6 bytes to get across in one RPO: a day's change, or its even share
-    replication_min         f64  minutes that takes
-    allowed_min             f64  minutes that it may take: half the RPO; null for an RPO below 15 minutes or above 24
-                                 hours, which vSphere Replication does not take
+    window_change_mb        f64  10**6 bytes to transfer in one RPO: a day's change, or its even share
+    replication_min         f64  duration of that transfer, minutes
+    allowed_min             f64  longest allowed duration, minutes: half the RPO; null for an RPO below 15 minutes or
+    above
+                                 24 hours, which vSphere Replication does not accept
     fits_rpo                bool
-    headroom_min            f64  allowed - replication time; negative: it violates the RPO
-    headroom_pct            f64  of the minutes allowed
-    needed_mbit_per_s       f64  rate at which it would just fit
+    headroom_min            f64  allowed - replication time; if negative, the transfer violates the RPO
+    headroom_pct            f64  headroom in percent of the allowed minutes
+    needed_mbit_per_s       f64  slowest rate that fits
 
-    `runs`: one row per setup. `evenly`: the day's change is spread over all its windows, instead of falling into one as
-    in the study.
+    `runs`: one row per setup. `evenly`: spread the day's change over all its windows; otherwise all of it falls into
+    one window, as in the study.
 
-    Raises EsxparseError: Size or rate is lacking, or there in two units; on collecting, a number is negative.
+    Raises EsxparseError: Size or rate is missing, or present in two units; on collecting, a number is negative.
 
     >>> runs = pl.LazyFrame({
     ...     "vms": [15, 15], "vm_size_mb": [102_400.0] * 2, "change_pct_per_day": [5.0] * 2, "rpo_min": [15.0] * 2,
@@ -184,7 +185,7 @@ _BOUNDS: Final = dict.fromkeys(
 
 
 def _either(there: frozenset[str], begin: str, units: tuple[str, ...], to: str) -> pl.Expr:
-    """The one of several columns of one meaning that is there, in one unit."""
+    """Return the only column that is present out of several alternatives, converted to the unit `to`."""
     found = [unit for unit in units if begin + unit in there]
     if len(found) != 1:
         wanted = " or ".join(begin + unit for unit in units)

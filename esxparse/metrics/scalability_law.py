@@ -1,14 +1,14 @@
-"""The universal scalability law: a curve through a sweep, with what it says of the peak and how sure that is.
+"""The universal scalability law: a curve fitted to a sweep, with its peak and their uncertainty.
 
     value(N) = rate N / (1 + contention (N - 1) + coherency N (N - 1))
 
-rate is the value of one unit, contention the share that is done one at a time (Amdahl's law has it alone), coherency
-the cost of each pair of units agreeing. With coherency above 0 the curve has a peak at sqrt((1 - contention) /
-coherency) units and falls beyond it. Values that rise faster than units, or fall from the first unit on, follow no such
+rate is the value of one unit. contention is the serial share, the only parameter of Amdahl's law. coherency is the
+cost of agreement per pair of units. With coherency above 0 the curve has a peak at sqrt((1 - contention) / coherency)
+units and falls beyond it. Values that rise faster than units, or fall from the first unit on, do not follow such a
 curve; see `verdict`.
 
-Noise alone gives half of all curves without a peak a coherency above 0. So a sweep peaks only if the peak lies among
-the units measured and the interval of the coherency lies above 0. `benchmarks/coverage.py` counts the verdicts.
+Noise alone gives half of all curves without a peak a coherency above 0. So a sweep peaks only if the peak lies within
+the measured units and the interval of the coherency lies above 0. `benchmarks/coverage.py` counts the verdicts.
 
 Source: N. J. Gunther, "Guerrilla Capacity Planning" (2007), chapters 4 to 6, with the advice of at least six points.
 """
@@ -32,13 +32,13 @@ from .frames import names, need
 from .interval import Numbers, check_confidence, needs_scipy
 
 FEWEST: Final = 3
-"""Different numbers of units without which the three parameters cannot be told at all."""
+"""Fewest different numbers of units for a fit of the three parameters."""
 ENOUGH: Final = 6
 _NOTHING: Final = 1e-9
 _ROUNDS: Final = 6
 _SCATTERS: Final = 0.1
 _DOUBT: Final = 0.99
-"""How sure it has to be that no law comes near, before a sweep is called superlinear or a misfit."""
+"""Confidence that no law comes near, before a sweep is called superlinear or a misfit."""
 
 Noise = Literal["relative", "absolute"]
 Verdict = Literal["peaks", "no peak within the data", "falls", "superlinear", "does not fit"]
@@ -46,7 +46,7 @@ Verdict = Literal["peaks", "no peak within the data", "falls", "superlinear", "d
 
 @dataclass(frozen=True)
 class ScalabilityLaw:
-    """A fitted law; each pair is the confidence interval of the number before it."""
+    """A fitted law; each pair is the confidence interval of the preceding number."""
 
     points: int
     """Different numbers of units."""
@@ -57,19 +57,19 @@ class ScalabilityLaw:
     coherency: float
     coherency_interval: tuple[float, float]
     peak_units: float | None
-    """Where the curve is highest, if the verdict is `peaks` or the values show a peak; the smallest units if it falls
-    from there; else None. A peak beyond the data is in `warnings`."""
+    """Peak of the curve, if it lies within the data and the interval of the coherency above 0; the smallest units if
+    values fall from there; else None. `warnings` mention a peak beyond the data."""
     peak_value: float | None
     r_squared: float
     verdict: Verdict
     """`peaks`, at `peak_units`; `no peak within the data`: the peak lies beyond the largest units, or the interval of
-    the coherency includes 0; `falls`, or gains nothing, from the smallest point on; `superlinear`: values rise faster
-    than units; `does not fit`: no law comes near the values."""
+    the coherency includes 0; `falls`, or gains nothing, from the smallest point on; `superlinear`: values rise
+    faster than units; `does not fit`: no law comes near the values."""
     warnings: tuple[str, ...]
-    """Why not to trust it, one sentence each."""
+    """Reasons to distrust the fit, one sentence each."""
 
     def value(self, units: float) -> float:
-        """What the law says for so many units."""
+        """Return the value of the law for a number of units."""
         return float(_law(np.array([float(units)]), self.rate, self.contention, self.coherency)[0])
 
 
@@ -82,21 +82,21 @@ def fit(
 ) -> ScalabilityLaw:
     """Fit the law to a sweep by least squares.
 
-    Turned over, the law is a straight one: units / value = a + b (units - 1) + c units (units - 1), with rate 1 / a,
-    contention b / a, coherency c / a. Each row has the weight that its noise leaves it. Contention and coherency are at
-    least 0, unless the values leave no doubt that they are below: those are superlinear, and said to be.
+    The inverted law is linear: units / value = a + b (units - 1) + c units (units - 1), with rate 1 / a, contention b
+    / a, coherency c / a. The weight of each row follows from its noise. Contention and coherency are at least 0,
+    unless the values are below beyond doubt: such a sweep is superlinear.
 
     Intervals are Student's for a, with rows - 3 degrees of freedom, and Fieller's for the two ratios, cut off at 0;
-    unbounded with three rows. 95 % intervals held the truth in 94.1 to 95.9 % of 4,000 sweeps each of 7, 10, 12 and
-    18 rows with relative noise of 1, 3 and 5 %; that of a coherency of 0, which is cut off there, in 97.0 to 97.8 %
+    unbounded with three rows. 95 % intervals held the truth in 94.1 to 95.9 % of 4,000 sweeps each of 7, 10, 12 and 18
+    rows with relative noise of 1, 3 and 5 %; for a coherency of 0, where the interval is cut off, in 97.0 to 97.8 %
     (`tests/metrics/test_metrics_scalability_law.py` repeats a part of it). Rows of the same units are repetitions.
-    Residuals are no smaller than half a unit of the last decimal printed makes them.
+    Residuals are at least as large as half a unit of the last printed decimal makes them.
 
-    `units`: hosts, VMs, threads. `values`: what they did, higher is better. `confidence`: of the intervals. `noise`:
-    `relative`: it grows with the value, as a percentage of it; `absolute`: it is as large for all.
+    `units`: hosts, VMs, threads. `values`: their throughput, higher is better. `confidence`: of the intervals.
+    `noise`: `relative`: proportional to the value; `absolute`: the same for all values.
 
     Raises EsxparseError: Fewer than 3 different numbers of units, numbers not above 0, another noise, or scipy is not
-    there.
+    installed.
 
     >>> n = [1, 2, 4, 8, 16, 32, 48]
     >>> law = fit(n, [1000 * x / (1 + 0.02 * (x - 1) + 0.0005 * x * (x - 1)) for x in n])
@@ -112,7 +112,7 @@ def fit(
     if not free.lawful:
         some = (_solved(n, y, noise, half, kept) for kept in ((0, 1), (0, 2), (0,)))
         law = min((one for one in some if one.lawful), key=lambda one: one.left)
-    # What arithmetic leaves of a curve that is met exactly is no doubt.
+    # Rounding errors of an exact fit are not doubt.
     doubtful = law.left > free.left + _t2(freedom, _DOUBT) * free.variance + 1e-12 * len(n)
     beyond = doubtful and bool((free.over_line(n) < 1 - _NOTHING).any())
     superlinear = free.a > 0 and (beyond or _gains_per_unit(n, y))
@@ -120,10 +120,10 @@ def fit(
     law = free if superlinear else law
     rate, contention, coherency = 1 / law.a, law.b / law.a, law.c / law.a
     fitted = _law(n, rate, contention, coherency)
-    # By the curve, or by the values themselves: nobody saw a peak between the first two points.
+    # By the curve, or by the values themselves: a peak between the first two points was not measured.
     at_first = n == n.min()
     falls = any(row[at_first].mean() >= row[~at_first].max() * (1 - _NOTHING) for row in (fitted, y))
-    # A curve without coherency rises for ever.
+    # A curve without coherency rises forever.
     fitted_peak = math.sqrt(max(1 - contention, 0.0) / coherency) if coherency > _NOTHING else None
     certain = bounds.coherency[0] > 0 and fitted_peak is not None and fitted_peak <= n.max()
     verdict: Verdict = (
@@ -175,37 +175,37 @@ def _checked(units: Sequence[float], values: Sequence[float], confidence: float,
 
 
 class _Solution(NamedTuple):
-    """The straight law with some of its parts at 0."""
+    """The linear law with some of its parameters at 0."""
 
     a: float
     b: float
     c: float
     left: float
-    """Weighted sum of squares that is left; of relative noise, in squares of shares."""
+    """Weighted sum of squared residuals; for relative noise, in squared shares."""
     variance: float
-    """Of one row, by its degrees of freedom."""
+    """Variance of one row, by its degrees of freedom."""
     covariance: Numbers
 
     @property
     def lawful(self) -> bool:
-        """Whether it is a law: a rate above 0, contention and coherency no smaller."""
+        """Return whether it is a law: a rate above 0, contention and coherency 0 or more."""
         return self.a > 0 and self.b >= 0 and self.c >= 0
 
     def over_line(self, n: Numbers) -> Numbers:
-        """What the law divides linear scaling by: less than 1 is superlinear."""
+        """Return the divisor of linear scaling; less than 1 is superlinear."""
         return 1 + (self.b * (n - 1) + self.c * n * (n - 1)) / self.a
 
 
 def _solved(n: Numbers, y: Numbers, noise: Noise, half: float, kept: tuple[int, ...]) -> _Solution:
-    """Weighted least squares of units / value; weights are those of the fitted values, found in a few rounds."""
-    # In values of the smallest point's rate all parts are of a like size.
+    """Solve weighted least squares of units / value; the weights follow from the fitted values, in a few rounds."""
+    # Scaled by the smallest point's rate, all parameters have a similar size.
     scale = float((y / n)[n == n.min()].mean())
     turned = n / (y / scale)
     columns = np.column_stack([np.ones_like(n), n - 1, n * (n - 1)])
     design = columns[:, list(kept)]
     about = turned
     for _ in range(_ROUNDS):
-        # d(n / y) is n / y^2 dy: noise as a share of y is one as a share of n / y.
+        # d(n / y) is n / y^2 dy: relative noise of y is relative noise of n / y.
         error = about if noise == "relative" else about**2 / n
         solved, *_ = np.linalg.lstsq(design / error[:, None], turned / error, rcond=None)
         fitted = design @ solved
@@ -232,16 +232,16 @@ class _Bounds(NamedTuple):
 
 
 def _t2(freedom: int, confidence: float) -> float:
-    """The square of Student's t; 0 where three rows are met exactly."""
+    """Return the square of Student's t; 0 if three rows are fitted exactly."""
     from scipy.special import stdtrit  # noqa: PLC0415  (an extra, and slow to import)
 
     return float(stdtrit(freedom, (1 + confidence) / 2)) ** 2 if freedom else 0.0
 
 
 def _bounds(free: _Solution, freedom: int, confidence: float) -> _Bounds:
-    """Student's interval of 1 / a, Fieller's of b / a and c / a, cut off at 0."""
+    """Return Student's interval of 1 / a, Fieller's of b / a and c / a, cut off at 0."""
     if not freedom:
-        # Three rows are met exactly, whatever their noise: nothing is known of the error then.
+        # Three rows are fitted exactly, whatever their noise: the error is unknown.
         return _Bounds((0.0, math.inf), (0.0, math.inf), (0.0, math.inf))
     t2 = _t2(freedom, confidence)
     reach = math.sqrt(t2 * free.covariance[0, 0])
@@ -251,7 +251,7 @@ def _bounds(free: _Solution, freedom: int, confidence: float) -> _Bounds:
     def over_a(place: int, value: float) -> tuple[float, float]:
         first, both, own = (float(free.covariance[one]) for one in ((0, 0), (0, place), (place, place)))
         divisor, middle = free.a**2 - t2 * first, free.a * value - t2 * both
-        # Of middle^2 - divisor * (value^2 - t2 * own), without the large terms that cancel.
+        # Rewrites middle^2 - divisor * (value^2 - t2 * own) without the large terms that cancel.
         around = free.a**2 * own - 2 * free.a * value * both + value**2 * first
         square = t2 * (around - t2 * (first * own - both**2))
         if divisor <= 0 or square < 0:
@@ -262,7 +262,7 @@ def _bounds(free: _Solution, freedom: int, confidence: float) -> _Bounds:
 
 
 def _gains_per_unit(n: Numbers, y: Numbers) -> bool:
-    """Whether the value of one unit grows with their number, beyond doubt: the slope of its logarithm over theirs."""
+    """Return whether the value per unit clearly grows with the units: the slope of its logarithm over theirs."""
     x, z = np.log(n), np.log(y / n)
     x, z = x - x.mean(), z - z.mean()
     slope = float(x @ z) / float(x @ x)
@@ -271,7 +271,7 @@ def _gains_per_unit(n: Numbers, y: Numbers) -> bool:
 
 
 def _warnings(law: ScalabilityLaw, freedom: int, n: Numbers, scatter: float, peak: float | None) -> list[str]:
-    """Reasons for doubt; `peak` is where the fitted curve is highest, within the data or beyond."""
+    """Return reasons for doubt; `peak` is the peak of the fitted curve, within the data or beyond."""
     found, largest = [], float(n.max())
     if law.points < ENOUGH:
         found.append(f"only {law.points} different numbers of units: {ENOUGH} or more are advised")
@@ -311,9 +311,9 @@ def fits(
 ) -> pl.LazyFrame:
     """Fit the law to each sweep of a table.
 
-    Needs `units`, `value` and the columns `by`, which tell sweeps apart; rows without a value above 0 are left out.
+    Needs `units`, `value` and the columns `by`, which identify sweeps; rows without a value above 0 are left out.
     Returns one row per sweep, in their order: *by, then the fields of `ScalabilityLaw`, each interval as `_low` and
-    `_high` (null if unbounded), `warnings` as one text (null without any), and `gap`: why there is no fit.
+    `_high` (null if unbounded), `warnings` as one text (null without any), and `gap`, the reason for a missing fit.
 
     Raises EsxparseError: A column is missing, `confidence` is invalid, or scipy is not installed; on collecting, a
     number is negative.

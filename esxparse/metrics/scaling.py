@@ -1,13 +1,13 @@
-"""Scaling: what is gained when hosts, VMs, vCPUs or servers are added.
+"""Scaling: the gain from more hosts, VMs, vCPUs or servers.
 
     speedup = value / value of the smallest point        efficiency = value / (rate of the smallest point x units)
 
-The straight line through the origin and the smallest measured point is what the studies draw as linear scaling.
+The straight line through the origin and the smallest measured point is linear scaling, as in the studies.
 
-Sources: "Introducing the Zephyr Benchmark" ("The dotted line shows linear scaling of the maximum load extrapolated from
-the single application server result"; "The peak load supported by a configuration is the maximum load at which the
-configuration can satisfy all of the QoS requirements"); "VDI Benchmarking Using View Planner on VMware Virtual SAN -
-Part 2" (VMs per host). The fit of a curve is in `scalability_law`.
+Sources: "Introducing the Zephyr Benchmark" ("The dotted line shows linear scaling of the maximum load extrapolated
+from the single application server result"; "The peak load supported by a configuration is the maximum load at which
+the configuration can satisfy all of the QoS requirements"); "VDI Benchmarking Using View Planner on VMware Virtual SAN
+- Part 2" (VMs per host). `scalability_law` fits a curve.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from .frames import above_zero, finite, names, need
 from .ratio import ratios
 
 TOLERANCE_PCT: Final = 5.0
-"""A point up to this much below the line still counts as on it. Our choice: the studies judge by eye."""
+"""A point up to this much below the line still counts as linear. Our choice: the studies judge by eye."""
 
 
 def efficiency(curve: pl.LazyFrame, units: str, value: str, by: Sequence[str] = ()) -> pl.LazyFrame:
     """Compare each point of a sweep with the linear extrapolation of its smallest point.
 
-    Needs `units` (hosts, vCPUs, servers), `value` (higher is better) and the columns `by`, which tell sweeps apart.
-    Rows of the same units are repetitions: each is compared with the mean of the smallest point's. Adds:
+    Needs `units` (hosts, vCPUs, servers), `value` (higher is better) and the columns `by`, which identify sweeps. Rows
+    of the same units are repetitions: each is compared with the mean of the smallest point. Adds:
 
     linear          mean value at the smallest units / smallest units x units
     efficiency      value / linear: 1 is linear scaling
-    efficiency_low, efficiency_high   its bounds, with half a unit of the last decimal printed either way
+    efficiency_low, efficiency_high   its bounds, with half a unit of the last printed decimal either way
     speedup         value / mean value at the smallest units
     per_unit        value / units
 
-    Null if there is no value, or what is divided by is not above 0.
+    Null if there is no value, or the divisor is not above 0.
 
     Raises EsxparseError: A column is missing; on collecting, a number of units is negative.
 
@@ -79,19 +79,19 @@ def efficiency(curve: pl.LazyFrame, units: str, value: str, by: Sequence[str] = 
 def leaves_linear(
     curve: pl.LazyFrame, units: str, value: str, by: Sequence[str] = (), tolerance_pct: float = TOLERANCE_PCT
 ) -> pl.LazyFrame:
-    """Say up to which point a sweep scales linearly, and where it leaves the line.
+    """Find the point up to which a sweep scales linearly, and the point where it leaves the line.
 
-    Needs what `efficiency` needs; repetitions count by their mean. Returns one row per sweep, sorted by `by`:
+    Needs the columns of `efficiency`; repetitions count by their mean. Returns one row per sweep, sorted by `by`:
 
     *by
-    points           i64   different units that have a value
-    linear_up_to     largest units before the first point that is more than `tolerance_pct` below the line, whatever way
-                     its value was rounded when it was printed
-    leaves_at        units of that first point; null if none is: the sweep is linear as far as it goes
+    points           i64   different units with a value
+    linear_up_to     largest units before the first point more than `tolerance_pct` below the line, however its printed
+                     value was rounded
+    leaves_at        units of that first point; null if the whole sweep is linear
     efficiency_there efficiency of that point
     efficiency_last  efficiency of the largest point
 
-    With one point `linear_up_to` is that point, which shows nothing: look at `points`.
+    With one point `linear_up_to` is that point, which shows nothing: check `points`.
 
     Raises EsxparseError: A column is missing, or the tolerance is not from 0 to 100.
 
@@ -135,20 +135,20 @@ def leaves_linear(
 def peak_load(records: pl.LazyFrame, load: str, rules: Mapping[str, pl.Expr], by: Sequence[str] = ()) -> pl.LazyFrame:
     """Find the largest load that meets every rule of quality of service.
 
-    Needs one or more rows per load (one per operation, say), the column `load` and the columns `by`. `rules` maps the
-    name of a rule to an expression that is true where a row meets it; a load meets a rule when all of its rows do. A
-    row of which nothing was measured (null or NaN) neither meets a rule nor fails it. Returns one row per `by`, sorted
+    Needs one or more rows per load (one per operation, for example), the column `load` and the columns `by`. `rules`
+    maps the name of a rule to an expression that is true if a row meets the rule. A load meets a rule if all of its
+    rows do. A row without a measurement (null or NaN) neither meets nor fails a rule. Returns one row per `by`, sorted
     by them:
 
     *by
-    loads              i64   different loads that were tried
+    loads              i64   different loads tested
     peak_load          largest load that meets every rule; null if none does
-    fails_at           smallest load above it that fails a rule; null if none does
-    failed_rules       str   names of the rules that fail there
-    failed_below_peak  i64   smaller loads that fail all the same: with any, the peak is in doubt
-    unknown_loads      i64   loads of which a rule is not known, and none fails: with any, the peak may be another
+    fails_at           smallest load above the peak that fails a rule; null if none does
+    failed_rules       str   names of the rules that fail at `fails_at`
+    failed_below_peak  i64   smaller loads that fail nevertheless: if any, the peak is in doubt
+    unknown_loads      i64   loads with an unknown rule and without a failed one: if any, the peak may be wrong
 
-    Raises EsxparseError: A column is missing, there are no rules, or one is not true or false of a row.
+    Raises EsxparseError: A column is missing, there are no rules, or a rule is not true or false for a row.
 
     >>> records = pl.LazyFrame({
     ...     "users": [100, 100, 200, 200, 300, 300], "operation": ["login", "bid"] * 3,
@@ -204,8 +204,8 @@ def generation_ratio(
 ) -> pl.LazyFrame:
     """Divide a generation of hosts or a release by an older one, at the same number of units.
 
-    `ratio.ratios` with the baseline `{generation: older}`: needs and returns what it does, with the labels `generation`
-    and `units`.
+    Calls `ratio.ratios` with the baseline `{generation: older}` and the labels `generation` and `units`; its inputs
+    and results are the same.
 
     >>> runs = pl.LazyFrame({"vsphere": ["6.5", "6.7"], "ops_per_s": [8.3, 16.7]})
     >>> round(generation_ratio(runs, "ops_per_s", "vsphere", "6.5").collect()["ratio"][1], 1)
@@ -215,12 +215,12 @@ def generation_ratio(
 
 
 def scale_up_efficiency(units: float, value: float, base_units: float, base_value: float) -> float:
-    """Efficiency of one point against another: `(value / base_value) / (units / base_units)`; 1 is linear.
+    """Return the efficiency of one point against another: `(value / base_value) / (units / base_units)`; 1 is linear.
 
-    For a fair pair share hardware threads alike: 120 vCPUs on four sockets against 60 on two, as in "VMware vSphere 6
-    and Oracle 12c Scalability Study", not against 60 that have a core each.
+    For a fair comparison both sides must share hardware threads alike. Compare 120 vCPUs on four sockets with 60 on
+    two, as in "VMware vSphere 6 and Oracle 12c Scalability Study", not with 60 that have a core each.
 
-    Raises EsxparseError: A number that is divided by is not above 0.
+    Raises EsxparseError: A divisor is not above 0.
 
     >>> scale_up_efficiency(120, 190.0, base_units=60, base_value=100.0)
     0.95
@@ -243,5 +243,5 @@ def _check_rule(records: pl.LazyFrame, name: str, rule: object) -> None:
 
 
 def _numbered(rules: Mapping[str, pl.Expr]) -> list[tuple[int, tuple[str, pl.Expr]]]:
-    """The rules with their places: their names are free text, which no column name is made of."""
+    """Return the rules with their places, for use in column names: rule names are free text."""
     return list(enumerate(rules.items()))

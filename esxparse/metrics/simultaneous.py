@@ -1,7 +1,7 @@
-"""Which storage tests ran at the same time: works on the table of `workload.results`.
+"""Storage tests that ran at the same time, from the table of `workload.results`.
 
-Only tests that ran at the same time may be added up. Tests of one `run` and `part` did, and tests of one `run` whose
-times (`begin_s` to `end_s`) overlap. Where several recordings are in one table, a column `recording` keeps them apart.
+Only tests that ran at the same time may be added up: tests of one `run` and `part`, and tests of one `run` with
+overlapping times (`begin_s` to `end_s`). A column `recording` separates several recordings in one table.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import polars as pl
 from .frames import finite, names
 
 _EARLY: Final = 0.01
-"""A test is looked at this share of its length after its beginning: clocks of jobs are cut to milliseconds."""
+"""A test is sampled this share of its length after its start: clocks of jobs are cut to milliseconds."""
 
 
 def moments(results: pl.LazyFrame) -> pl.LazyFrame:
-    """Give the total of the tests that ran at each moment at which one of them began.
+    """Return the total of the running tests at each moment when a test began.
 
     Returns one row per moment, in the order of the tests:
 
@@ -33,7 +33,7 @@ def moments(results: pl.LazyFrame) -> pl.LazyFrame:
     """
     keys = [name for name in ("recording", "run") if name in names(results)]
     timed = pl.col("begin_s").is_not_null() & pl.col("end_s").is_not_null()
-    # Without times only tests of one part are known to run together: each part is then a moment of its own.
+    # Without times, only tests of one part are known to run together: each part becomes a separate moment.
     rows = (
         finite(results)
         .with_columns(

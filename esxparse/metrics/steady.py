@@ -1,17 +1,17 @@
-"""Steady state: which part of a run counts, whether it stood still, and which intervals stand out.
+"""Steady state: the part of a run that counts, whether it was steady, and which intervals are outliers.
 
-A sample tells of the interval that ends at its time, as esxtop's do. So a warm-up of 120 s takes the samples up to and
-including 120 s away, and the measured 120 s after it end with the sample at 240 s.
+A sample covers the interval that ends at its time, as in esxtop. So a warm-up of 120 s removes the samples up to and
+including 120 s, and the measured 120 s after it end with the sample at 240 s.
 
-Nothing is deleted here but the warm-up: outliers are marked, and stay in every mean.
+Only the warm-up is removed: outliers are marked, and stay in every mean.
 
-Means weight each sample by the time it covers (`over_time`). The straight line, the waves and the outliers do not: each
-sample is one observation of them, whatever its length.
+Means weight each sample by the time it covers (`over_time`). The straight line, the waves and the outliers do not:
+each sample is one observation, whatever its length.
 
-Samples that follow on each other resemble each other, so that n of them tell as much as `n (1 - phi) / (1 + phi)` that
-do not, phi being the correlation of neighbours (an AR(1) process, the standard formula). How much they do has to be
-estimated from the same samples, and is taken larger than it looks. Measured coverage of the 95 % interval of the drift,
-in 8,000 series each (4,000 of 240) without one, by phi (`tests/metrics/test_metrics_steady.py` holds a part of it):
+Neighbouring samples are correlated: n samples carry as much information as `n (1 - phi) / (1 + phi)` independent ones,
+with phi the correlation of neighbours (an AR(1) process, the standard formula). phi has to be estimated from the same
+samples, and is taken larger than the estimate. Measured coverage of the 95 % interval of the drift, in 8,000 series
+each (4,000 of 240) without drift, by phi (`tests/metrics/test_metrics_steady.py` covers a part of it):
 
 samples   0       0.3     0.5     0.7     0.8     0.9     0.95
 5         98.6 %  96.9 %  95.6 %  94.1 %  93.0 %  92.2 %  91.6 %
@@ -21,11 +21,11 @@ samples   0       0.3     0.5     0.7     0.8     0.9     0.95
 60        97.6 %  97.5 %  97.7 %  97.9 %  97.9 %  97.4 %  96.8 %
 240       97.0 %  97.2 %  97.8 %  98.5 %  98.7 %  99.2 %  99.1 %
 
-Sources: "Scaling Performance for VAIO in vSphere 6.0 U1" (2 minutes of warm-up, the next 2 minutes measured). Limits of
-10 % for the straight line and 20 % for the values, over five parts: SNIA, Solid State Storage Performance Test
-Specification, "Steady State". Outliers: B. Iglewicz and D. C. Hoaglin, "How to Detect and Handle Outliers" (1993), with
-a limit for few samples that is ours. Swings: R. A. Fisher, "Tests of Significance in Harmonic Analysis" (1929), done
-again without what was found as in A. F. Siegel, "Testing for Periodicity in a Time Series" (1980).
+Sources: "Scaling Performance for VAIO in vSphere 6.0 U1" (2 minutes of warm-up, the next 2 minutes measured). Limits
+of 10 % for the straight line and 20 % for the values, over five parts: SNIA, Solid State Storage Performance Test
+Specification, "Steady State". Outliers: B. Iglewicz and D. C. Hoaglin, "How to Detect and Handle Outliers" (1993),
+with a limit for few samples that is ours. Swings: R. A. Fisher, "Tests of Significance in Harmonic Analysis" (1929),
+repeated without the waves already found as in A. F. Siegel, "Testing for Periodicity in a Time Series" (1980).
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ DRIFT_PCT: Final = 10.0
 RANGE_PCT: Final = 20.0
 PARTS: Final = 5
 FAR_OUT: Final = 3.5
-"""Modified z-scores beyond this mark an outlier of a long run; of a short one they have to be larger."""
+"""Modified z-scores beyond this mark an outlier of a long run; short runs have a higher limit."""
 
 TOO_FEW: Final = "too few samples to tell"
 _NORMAL_MEDIAN: Final = 0.6745
 _NORMAL_MEAN: Final = 0.7979
-# Of runs of n values of noise, 1 in 100 has a score beyond 3.5 x (1.23 + 16.5 / (n - 2) ** 1.3), or fewer.
+# At most 1 in 100 series of n values of noise has a score beyond 3.5 x (1.23 + 16.5 / (n - 2) ** 1.3).
 _LONG, _SHORT, _POWER = 1.23, 16.5, 1.3
 _OUTPUT: Final = schema(
     "samples outliers i64, span_s mean drift_pct drift_low_pct drift_high_pct effective_samples range_pct "
@@ -66,9 +66,9 @@ _OUTPUT: Final = schema(
 def measured_span(
     first: datetime, last: datetime, warmup_s: float, measure_s: float | None = None
 ) -> tuple[datetime, datetime]:
-    """Give the start and the end of the measured part of a run, which must lie in its recording.
+    """Return the start and the end of the measured part of a run, which must lie in its recording.
 
-    `first + warmup_s` and `measure_s` after it; without `measure_s` all of the rest.
+    `first + warmup_s` and `measure_s` after it; without `measure_s` the rest of the recording.
 
     Raises EsxparseError: A length is negative or invalid, or the recording ends before the span does.
 
@@ -87,7 +87,7 @@ def measured_span(
         start = first + timedelta(seconds=warmup_s)
         end = last if measure_s is None else start + timedelta(seconds=measure_s)
     except OverflowError:
-        # Further away than a date can be, so after the end of any recording.
+        # Further away than any date, so after the end of any recording.
         start = end = datetime.max.replace(tzinfo=last.tzinfo)
     if start >= last or end > last:
         there = (last - first).total_seconds()
@@ -107,9 +107,9 @@ def _lengths(warmup_s: float, measure_s: float | None) -> None:
 def cut(samples: pl.LazyFrame, warmup_s: float, measure_s: float | None = None, by: Sequence[str] = ()) -> pl.LazyFrame:
     """Keep the measured part: without the warm-up, and up to the end of the measured span.
 
-    Needs `time` and the columns `by`, which tell runs apart. Counted from the first sample of each run; kept are
-    `warmup_s < time - first <= warmup_s + measure_s`. All columns stay. A recording that ends too early gives what
-    there is: `measured_span` refuses it.
+    Needs `time` and the columns `by`, which identify runs. Keeps `warmup_s < time - first <= warmup_s + measure_s`,
+    counted from the first sample of each run. All columns stay. A recording that ends too early returns fewer samples;
+    `measured_span` rejects it.
 
     Raises EsxparseError: A length is negative or invalid.
 
@@ -125,24 +125,24 @@ def cut(samples: pl.LazyFrame, warmup_s: float, measure_s: float | None = None, 
     inside = seconds > warmup_s
     if measure_s is not None:
         inside &= seconds <= warmup_s + measure_s
-    # A run that starts with its warm-up over has its first sample too.
+    # Without a warm-up, keep the first sample too.
     return samples.filter(inside if warmup_s else inside | (seconds == 0))
 
 
 def outliers(samples: pl.LazyFrame, value: str, by: Sequence[str] = (), far_out: float = FAR_OUT) -> pl.LazyFrame:
-    """Mark the intervals that stand out from the rest of their run; none is deleted.
+    """Mark the outliers of a run; none is deleted.
 
-    Modified z-score: `0.6745 x (value - median) / MAD`, MAD being the median of the absolute deviations from the
-    median, and no less than half a unit of the last decimal printed; where it is 0 all the same,
-    `0.7979 x (value - median) / (mean absolute deviation)`. The median of few deviations is often small by chance, so
-    the limit grows for short runs, to `far_out x (1.23 + 16.5 / (n - 2)^1.3)`: at most 1 in 100 runs of 5 to 240 values
-    of normal noise has an outlier then, 2 in 100 runs of 5 values with the heavy tails of Student's t of 3 degrees.
+    Modified z-score: `0.6745 x (value - median) / MAD`, with MAD the median of the absolute deviations from the
+    median, at least half a unit of the last printed decimal. If that is 0: `0.7979 x (value - median) / (mean absolute
+    deviation)`. The median of few deviations is often small by chance, so short runs have a higher limit, `far_out x
+    (1.23 + 16.5 / (n - 2)^1.3)`. At most 1 in 100 runs of 5 to 240 values of normal noise then has an outlier, and 2
+    in 100 runs of 5 values with the heavy tails of Student's t of 3 degrees.
     Needs `value` and the columns `by`. Adds:
 
-    `value`_deviation  f64   the score; 0 where all values are the same, null without a value
+    `value`_deviation  f64   the score; 0 if all values are equal, null without a value
     `value`_outlier    bool  |score| beyond the limit; null without a value, and in runs of fewer than 5
 
-    A run that drifts widens its own MAD: look at `steadiness` first.
+    A run that drifts widens its own MAD: check `steadiness` first.
 
     Raises EsxparseError: A column is missing, or `far_out` is not above 0.
 
@@ -189,37 +189,37 @@ def steadiness(
     drift_pct: float = DRIFT_PCT,
     range_pct: float = RANGE_PCT,
 ) -> pl.LazyFrame:
-    """Say whether a value stood still over the measured span.
+    """Judge whether a value was steady over the measured span.
 
-    A straight line is put through the samples, of more than 120 through the means of 120 blocks of equal length. How
-    far it may be off is reckoned for samples that resemble their neighbours as much as these do, and somewhat more (see
-    the module for what the interval covers). What comes and goes in waves is told from noise by the share that one
-    frequency has of all (1 in 100 runs of noise is mistaken), and is as large as the sine waves found make it.
+    A straight line is fitted to the samples, or to the means of 120 blocks of equal length if there are more than 120
+    samples. Its error allows for slightly more correlation of neighbours than these samples have (the module docstring
+    gives the coverage). Waves are separated from noise by the share of a single frequency in the total (1 in 100 runs
+    of noise is mistaken). The swing is the height of the sine waves found.
 
         drift = slope x length of the span / mean x 100        range = (max - min of five parts' means) / mean x 100
         The five parts are equally long.
         swing = crest - trough of the waves / mean x 100
 
-    Needs `time`, `value` and the columns `by`; give it the measured part (`cut`). If the interval changes, call
+    Needs `time`, `value` and the columns `by`; pass the measured part (`cut`). If the interval changes, call
     `over_time.with_covered` before the cut. Returns one row per run, in their order:
 
     *by
-    samples, outliers     i64  samples with a value; those that `outliers` marks (they are in all numbers)
+    samples, outliers     i64  samples with a value; samples marked by `outliers` (they stay in all numbers)
     span_s                f64  from the first to the last
     mean                  f64  over time
     drift_pct             f64  % of the mean, over the span; above 0 it rises
     drift_low_pct, drift_high_pct  95 % interval of the drift
-    effective_samples     f64  so many samples that do not resemble each other tell as much
+    effective_samples     f64  number of independent samples with the same information
     range_pct             f64  % of the mean
-    swing_pct             f64  % of the mean; 0 where no wave is shown
+    swing_pct             f64  % of the mean; 0 without waves
     verdict               str, the first that holds:
         too few samples   fewer than 5
         no throughput     the mean is 0
-        drifts up, drifts down   the drift is beyond `drift_pct` and its interval does not hold 0
+        drifts up, drifts down   the drift is beyond `drift_pct` and its interval does not include 0
         varies            the range or the swing is beyond `range_pct`
         too noisy to tell the interval of the drift would reach beyond `drift_pct` even if no sample resembled the next
-        too few samples to tell   it reaches beyond `drift_pct`, for it cannot be told how much they resemble each
-                          other, and the five parts' means lie further apart than `drift_pct`
+        too few samples to tell   the interval reaches beyond `drift_pct`, for the correlation of neighbours is unclear,
+                          and the five parts' means differ by more than `drift_pct`
         steady            of 100 runs without a drift and with 1.5 % of noise 100, with 5 % 59 of 24 samples and 95 of
                           48; of 100 that drift by 20 % at most 1, with neighbours that correlate by 0.9 up to 6
 
@@ -265,7 +265,7 @@ def _array(numbers: Sequence[float | None] | None) -> NDArray[Any]:
 
 
 def _part_means(values: NDArray[Any], covered: NDArray[Any] | None) -> list[float]:
-    """Give the means of five equally long parts; a sample that reaches into two counts for its time in each."""
+    """Return the means of five equally long parts; a sample in two parts counts for its time in each."""
     if covered is None:
         return [float(part.mean()) for part in np.array_split(values, PARTS)]
     ends = np.cumsum(covered)
@@ -278,7 +278,7 @@ def _judged(
     seconds: NDArray[Any], values: NDArray[Any], covered: NDArray[Any], drift_pct: float, range_pct: float
 ) -> dict[str, Any]:
     count = len(values)
-    # NaN: the interval is the same throughout.
+    # A sum of 0 or NaN means a constant interval.
     weights = covered if covered.sum() > 0 else None
     mean = over_time.average(values, weights) if count else None
     found: dict[str, Any] = dict.fromkeys(_OUTPUT) | {"samples": count, "mean": mean}
@@ -306,7 +306,7 @@ def _judged(
     elif abs(drift) + line.least_reach * scale > drift_pct:
         verdict = "too noisy to tell"
     elif abs(drift) + reach > drift_pct and found["range_pct"] > drift_pct:
-        # A drift that hides in samples so alike would have to be undone by their wandering, and hardly any wandered.
+        # Samples this correlated could hide a drift only by wandering back, but their range is small.
         verdict = TOO_FEW
     else:
         verdict = "steady"

@@ -1,21 +1,22 @@
-"""Disk latency: what the guest waited (GAVG), split into device (DAVG) and kernel (KAVG), weighted by its I/Os.
+"""Disk latency: the guest's latency (GAVG), split into device (DAVG) and kernel (KAVG), weighted by I/Os.
 
     GAVG = DAVG + KAVG, and the queue's share QAVG is part of KAVG.
 
-An average latency stands for as many commands as were done while it was measured: over time it is weighted. A sample
-without commands shows 0.00 ms, which is no measurement and null here. Somebody waits for reads and writes that succeed;
-esxtop counts other commands with them (an empty optical drive that is polled fails each, and shows 30 ms). So
+An average latency represents all commands of its interval, so it is weighted over time. A sample without commands
+shows 0.00 ms, which is not a measurement and null here. Only reads and writes that succeed have someone waiting for
+them. esxtop counts other commands with them (a polled empty optical drive fails every command, and shows 30 ms). So
 
-- the weight of a sample is its *good* I/Os: reads and writes less those that failed;
-- where other commands are among them, the latency is that of reads and writes, (R x GAVG/rd + W x GAVG/wr) / (R + W),
-  if the capture has these; else the latency of all commands, which is the only one there;
+- the weight of a sample is its *good* I/Os: reads and writes minus failed ones;
+- if other commands are included, the latency is the mean of reads and writes, (R x GAVG/rd + W x GAVG/wr) / (R + W);
+  if the capture does not have these, the latency of all commands is the only one available;
 - a failed command's latency is inside esxtop's average and cannot be taken out: only its weight can.
 
-Reads, writes and commands are rounded to 0.01 per second, so up to 0.015 commands that are neither are rounding.
+Reads, writes and commands are rounded to 0.01 per second, so a difference of up to 0.015 other commands is rounding.
 
-MBytes are 2**20 bytes (general knowledge; the capture does not say).
+MBytes are 2**20 bytes (general knowledge; the capture does not specify).
 Source: VMware KB 309140 (the latencies are averages over the interval: 19 commands of 1 ms and one of 500 ms give
-25.95 ms); "Interpreting esxtop Statistics", section 4.2.2; a capture of ESXi 6.5 whose optical drive fails everything.
+25.95 ms); "Interpreting esxtop Statistics", section 4.2.2; a capture of ESXi 6.5 whose optical drive fails every
+command.
 """
 
 from __future__ import annotations
@@ -34,17 +35,17 @@ _RATES, _LATENCIES = (toml.beside(__file__, "counters.toml")["storage"][kind] fo
 _QUEUE = {"active": "active_commands", "queued": "queued_commands"}
 
 _ROUNDING: Final = 0.015 + 1e-9
-"""Three rates of two decimals can be so far apart without contradiction."""
+"""Largest contradiction that rounding to two decimals can cause among three rates."""
 SERVING_SHARE: Final = 0.1
-"""A device of whose commands a smaller share are good I/Os does little else than fail or be polled (chosen here)."""
+"""A device with a smaller share of good I/Os mostly fails or is polled (our choice)."""
 
 
 def latency(device_frame: pl.LazyFrame) -> pl.LazyFrame:
-    """Give rates and latencies of devices, adapters, paths or NFS volumes under short names.
+    """Return rates and latencies of devices, adapters, paths or NFS volumes under short names.
 
     Works on `physical_disk_scsi_device`, `physical_disk_adapter`, `physical_disk_path` and `physical_disk_nfs_volume`
-    (which has GAVG only). The levels count the same commands again: use one of them at a time.
-    Needs `time`, `instance` and any of the counters. Returns, in the order given; null if the counter is lacking:
+    (which has GAVG only). Each level counts the same commands: use one at a time.
+    Needs `time`, `instance` and any of the counters. Returns, in input order; null if the counter is missing:
 
     time
     device       str  the instance as written: naa..., vmhba0, vmhba0:C0:T0:L1, a datastore's name
@@ -54,15 +55,15 @@ def latency(device_frame: pl.LazyFrame) -> pl.LazyFrame:
     davg_ms      ms per read or write in driver, fabric and array
     kavg_ms      ms per read or write in the VMkernel
     qavg_ms      ms per read or write in the VMkernel's queue, a part of kavg_ms
-    active       commands under way at the time of the sample
+    active       commands in progress at the time of the sample
     queued       commands waiting for a place in the device queue
-    good_iops    reads and writes per second that did not fail, the weight of the latencies; commands that did not fail
-                 where the capture does not tell reads from writes
-    failed_per_s failed commands per second, as esxtop counts them: one can be counted for each world that waits for it
+    good_iops    reads and writes per second that did not fail, the weight of the latencies; all commands that did not
+                 fail if the capture does not separate reads and writes
+    failed_per_s failed commands per second, as esxtop counts them: a command can count once per waiting world
     gavg_all_ms  ms per command of any kind, as on the screen
 
-    Latencies of a sample with 0 commands and 0 ms are null, and so are those of one without good I/Os. (A command in a
-    long interval can round to 0.00 per second: a latency above 0 is kept.)
+    Latencies of a sample with 0 commands and 0 ms are null, as are latencies of a sample without good I/Os. (A command
+    in a long interval can round to 0.00 per second: a latency above 0 is kept.)
 
     >>> device = pl.LazyFrame({
     ...     "time": [0, 1], "instance": ["naa.6"] * 2, "commands_per_sec": [50.0, 0.0],
@@ -75,7 +76,7 @@ def latency(device_frame: pl.LazyFrame) -> pl.LazyFrame:
     there = names(device_frame)
     iops, gavg = column(there, _RATES["iops"]), column(there, _LATENCIES["gavg_ms"].format("command"))
     idle = iops.fill_null(0.0) == 0 if _RATES["iops"] in there else pl.lit(value=False)
-    # Only where GAVG is 0 too: 0.00 ms of one part is a measurement when the whole took time.
+    # Only if GAVG is 0 too: a part of 0.00 ms is a measurement if the whole took time.
     unmeasured = idle & (gavg.fill_null(0.0) == 0)
     good = _good(there)
     unserved = ((iops > 0) & (good == 0)).fill_null(value=False)
@@ -95,16 +96,16 @@ def latency(device_frame: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _others(there: Collection[str]) -> pl.Expr:
-    """Commands per second that neither read nor write, 0 within rounding or where the capture does not tell."""
+    """Return commands per second other than reads and writes; 0 within rounding or if unknown."""
     iops, reads, writes = (column(there, _RATES[name]) for name in ("iops", "read_iops", "write_iops"))
     others = iops - reads - writes
     return pl.when(others > _ROUNDING).then(others).otherwise(0.0)
 
 
 def _good(there: Collection[str]) -> pl.Expr:
-    """Reads and writes per second that did not fail.
+    """Return reads and writes per second that did not fail.
 
-    Of failed commands those that are not known to be reads or writes are laid to the other commands first.
+    Failed commands not known to be reads or writes are first attributed to the other commands.
     """
     others = _others(there)
     failed = column(there, "failed_commands_per_sec").fill_null(0.0)
@@ -113,7 +114,7 @@ def _good(there: Collection[str]) -> pl.Expr:
 
 
 def _of_reads_and_writes(there: Collection[str], counter: str) -> pl.Expr:
-    """A latency of reads and writes alone where other commands are in the average; else the average."""
+    """Return a latency of reads and writes alone if the average includes other commands; else the average."""
     reads, writes = column(there, _RATES["read_iops"]), column(there, _RATES["write_iops"])
     apart = column(there, counter.format("read")) * reads + column(there, counter.format("write")) * writes
     mixed = (_others(there) > 0) & (reads + writes > 0)
@@ -121,9 +122,9 @@ def _of_reads_and_writes(there: Collection[str], counter: str) -> pl.Expr:
 
 
 def left_out() -> pl.Expr:
-    """Aggregate the rows of a device, as `latency` gives them, to why it is left out of means; null if it serves.
+    """Aggregate the rows of a device, from `latency`, to the reason why means leave it out; null if it serves.
 
-    Left out are devices with commands of which less than a tenth are good I/Os (`SERVING_SHARE`).
+    Leaves out devices with commands if less than a tenth are good I/Os (`SERVING_SHARE`).
 
     >>> rows = pl.LazyFrame({
     ...     "device": ["cd", "disk", "poll"], "iops": [0.4, 900.0, 0.2], "good_iops": [0.0, 880.0, 0.0],
@@ -147,24 +148,24 @@ _SUMMED: Final = ("iops", "good_iops", "read_mib_per_s", "write_mib_per_s", "gav
 def summary(latency: pl.LazyFrame, busy_above: float = 0.0, by: str = "device") -> pl.LazyFrame:
     """Sum up each device over time, latencies weighted by good I/Os.
 
-    Needs the columns of `latency`, the function, or those of the derived tables `device` and `nfs`, whose names are
-    in `by="instance"`. Returns one row per device, sorted by its name:
+    Needs the columns of `latency`, the function, or of the derived tables `device` and `nfs`, which take
+    `by="instance"`. Returns one row per device, sorted by its name:
 
-    device         as `by` says
+    device         the column `by`
     samples        i64  number of samples
     busy_samples   i64  samples with more than `busy_above` good I/Os per second and a latency
-    mean_iops, max_iops  commands per second over time, idle samples counted as 0, samples without a rate not at all
+    mean_iops, max_iops  commands per second over time; idle samples count as 0, samples without a rate not at all
     mean_mib_per_s read and written
     gavg_ms, davg_ms, kavg_ms, qavg_ms   sum(ms x good I/Os) / sum(good I/Os): the mean over I/Os, null without any
     p95_gavg_ms    95th percentile of GAVG over the time of the busy samples (`over_time.quantile`)
     max_gavg_ms    largest GAVG of a busy sample
     max_queued     largest number of queued commands
-    failed_per_s   failed commands per second, null if the capture does not tell
-    gavg_all_ms    sum(ms x commands) / sum(commands) of commands of any kind, failed ones too
-    left_out       str  why the device belongs in no mean over devices (`left_out`, the function); null if it does
+    failed_per_s   failed commands per second, null if the capture does not show them
+    gavg_all_ms    sum(ms x commands) / sum(commands) of commands of any kind, including failed ones
+    left_out       str  reason why means over devices leave it out (`left_out`, the function); null if they include it
 
     A sample counts for the time it covers (`over_time`). One slow command in a quiet second makes a high p95 and
-    maximum: raise `busy_above` to leave such samples out of those two.
+    maximum: raise `busy_above` to exclude such samples from those two.
 
     >>> table = latency(pl.LazyFrame({
     ...     "time": [0, 1], "instance": ["naa.6"] * 2, "commands_per_sec": [900.0, 100.0],
@@ -202,10 +203,10 @@ def summary(latency: pl.LazyFrame, busy_above: float = 0.0, by: str = "device") 
 
 
 def virtual_disks(virtual_disk: pl.LazyFrame) -> pl.LazyFrame:
-    """Give the rows of the disks themselves.
+    """Return the rows of the disks themselves.
 
-    The table has a row for each VM too, which is the sum of its disks: adding all rows up counts every command twice.
-    Needs `vm`, `disk`; returns the same columns without the rows whose `disk` is null.
+    The table also has a row for each VM, the sum of its disks: adding up all rows counts every command twice. Needs
+    `vm`, `disk`; returns the same columns without the rows whose `disk` is null.
 
     >>> table = pl.LazyFrame({"vm": ["db", "db"], "disk": [None, "scsi0:0"], "commands_per_sec": [80.0, 80.0]})
     >>> virtual_disks(table).collect().rows()

@@ -1,10 +1,10 @@
-"""Storage results against the laws they must obey, and the bounds a baseline is made of.
+"""Storage results against the laws they must obey, and the upper bounds that form a baseline.
 
     GAVG = DAVG + KAVG                      latency of the guest = device + VMkernel
     outstanding = IOPS x latency            Little's law; with latency in ms / 1000
     MB per second = IOPS x block size / 10**6
 
-A measurement that breaks one of them is wrong somewhere: another span, another unit, another level of the stack.
+A measurement that violates a law has an error: a different span, unit, or level of the stack.
 
 Sources: "Interpreting esxtop Statistics", section 4.2.2 (GAVG); J. D. C. Little, "A Proof for the Queuing Formula:
 L = lambda W" (1961); "NFS & iSCSI: Performance Characterization and Best Practices in ESX 3.5", slides "Pre-Deployment
@@ -29,11 +29,11 @@ from .frames import column, finite, names, need, weighted_mean
 SMALL_BYTES: Final = 4096
 """Largest block that counts as a small I/O."""
 ROUNDING_MS: Final = 0.02
-"""Three values of two decimals can be 0.015 ms apart without contradiction."""
+"""Three values of two decimals can contradict each other by 0.015 ms through rounding alone."""
 
 
 def mb_per_s(iops: float, block_size_bytes: float) -> float:
-    """Give throughput, MB/s of 10**6 bytes: IOPS x block size / 10**6.
+    """Return throughput, MB/s of 10**6 bytes: IOPS x block size / 10**6.
 
     Raises EsxparseError: A number is negative.
 
@@ -46,7 +46,7 @@ def mb_per_s(iops: float, block_size_bytes: float) -> float:
 
 
 def outstanding(iops: float, latency_ms: float) -> float:
-    """Give the I/Os under way on average, by Little's law: IOPS x latency / 1000.
+    """Return the average number of outstanding I/Os, by Little's law: IOPS x latency / 1000.
 
     >>> outstanding(64_000, 2.0)
     128.0
@@ -55,9 +55,9 @@ def outstanding(iops: float, latency_ms: float) -> float:
 
 
 def latency_ms(outstanding: float, iops: float) -> float:
-    """Give the mean latency at a number of I/Os under way, by Little's law: outstanding / IOPS x 1000, ms.
+    """Return the mean latency for a number of outstanding I/Os, by Little's law: outstanding / IOPS x 1000, ms.
 
-    Raises EsxparseError: No I/O was done.
+    Raises EsxparseError: IOPS are not above 0.
 
     >>> latency_ms(16, 800)
     20.0
@@ -68,9 +68,9 @@ def latency_ms(outstanding: float, iops: float) -> float:
 
 
 def iops_limit(outstanding: float, latency_ms: float) -> float:
-    """Give the most I/Os per second that a latency allows, by Little's law: outstanding / latency x 1000.
+    """Return the most I/Os per second at a latency, by Little's law: outstanding / latency x 1000.
 
-    With one I/O under way throughput depends on response time alone ("Run tests with single outstanding I/O").
+    With one outstanding I/O, throughput depends on response time alone ("Run tests with single outstanding I/O").
 
     Raises EsxparseError: The latency is not above 0.
 
@@ -85,11 +85,11 @@ def iops_limit(outstanding: float, latency_ms: float) -> float:
 def check_gavg(latency: pl.LazyFrame, tolerance_ms: float = ROUNDING_MS) -> pl.LazyFrame:
     """Check GAVG = DAVG + KAVG row by row.
 
-    Needs `gavg_ms`, `davg_ms`, `kavg_ms` (`storage.latency` or `storage.summary`). Keeps all columns and adds, null
-    where one of the three is lacking:
+    Needs `gavg_ms`, `davg_ms`, `kavg_ms` (`storage.latency` or `storage.summary`). Keeps all columns and adds, null if
+    one of the three is missing:
 
     gavg_residual_ms   f64   GAVG - (DAVG + KAVG), ms
-    gavg_agrees        bool  within `tolerance_ms`, which is room for the rounding of the capture
+    gavg_agrees        bool  within `tolerance_ms`, which allows for the rounding of the capture
 
     >>> rows = pl.LazyFrame({"gavg_ms": [4.5, 9.0], "davg_ms": [4.0, 4.0], "kavg_ms": [0.5, 0.5]})
     >>> check_gavg(rows).select("gavg_residual_ms", "gavg_agrees").collect().rows()
@@ -104,19 +104,20 @@ def check_gavg(latency: pl.LazyFrame, tolerance_ms: float = ROUNDING_MS) -> pl.L
 
 
 def check_outstanding(results: pl.LazyFrame, tolerance_pct: float = 10.0) -> pl.LazyFrame:
-    """Check Little's law: the I/Os under way that rate and latency ask for, against those measured or configured.
+    """Check Little's law: the outstanding I/Os implied by rate and latency, against measured or configured ones.
 
-    Needs `iops`; a latency of as many, `latency_mean_ms` (`workload.results`) or `gavg_all_ms`, else `gavg_ms`
+    Needs `iops`; a latency of the same I/Os, `latency_mean_ms` (`workload.results`) or `gavg_all_ms`, else `gavg_ms`
     (`storage.latency`); and `outstanding`, or `active` and `queued` together. Keeps all columns and adds, null if a
-    number is lacking:
+    number is missing:
 
     outstanding_by_law    f64   IOPS x latency / 1000
-    outstanding_pct       f64   by law / measured x 100: below 100, the load generator did not keep its queue full, or
-                                latency is measured below where the queue is; above 100, above it. Null at 0 measured
-    outstanding_agrees    bool  within `tolerance_pct` percent; `active` and `queued` are looked at once a sample, so
+    outstanding_pct       f64   by law / measured x 100. Below 100: the load generator did not keep its queue full, or
+                                latency is measured below the queue. Above 100: it is measured above the queue. Null at
+                                0 measured
+    outstanding_agrees    bool  within `tolerance_pct` percent; `active` and `queued` are snapshots once per sample, so
                                 judge them by their mean over many
 
-    Raises EsxparseError: There is no latency, or no measured outstanding I/Os.
+    Raises EsxparseError: The table has no latency, or no measured outstanding I/Os.
 
     >>> results = pl.LazyFrame({"iops": [32_000.0, 32_000.0], "latency_mean_ms": [2.0, 1.0], "outstanding": [64, 64]})
     >>> wanted = ["outstanding_by_law", "outstanding_pct", "outstanding_agrees"]
@@ -147,19 +148,19 @@ def check_outstanding(results: pl.LazyFrame, tolerance_pct: float = 10.0) -> pl.
 
 
 def upper_bounds(results: pl.LazyFrame, by: Sequence[str] = (), small_bytes: int = SMALL_BYTES) -> pl.LazyFrame:
-    """Give the bounds of a baseline out of a sweep: most small I/Os, most MB, average and worst response time.
+    """Return the bounds of a baseline from a sweep: most small I/Os, most MB, average and worst response time.
 
-    Needs `iops`, `block_size_bytes`, `bandwidth_bytes_per_s` and any of `latency_mean_ms`, `latency_max_ms`, as
-    `workload.results` gives them. Returns one row for each group of `by` (direction, pattern, run ...), in their order:
+    Needs `iops`, `block_size_bytes`, `bandwidth_bytes_per_s` and any of `latency_mean_ms`, `latency_max_ms`, from
+    `workload.results`. Returns one row for each group of `by` (direction, pattern, run ...), in their order:
 
     by...
     tests                    i64
-    small_iops               f64  highest IOPS of tests whose blocks are at most `small_bytes`; null without such
-    small_block_size_bytes   i64  block size it was reached with, the smallest of several
+    small_iops               f64  highest IOPS of tests with blocks up to `small_bytes`; null without such tests
+    small_block_size_bytes   i64  its block size, the smallest if several reach it
     mb_per_s                 f64  highest throughput of any test, 10**6 bytes
-    mb_block_size_bytes      i64  block size it was reached with, the smallest of several
+    mb_block_size_bytes      i64  its block size, the smallest if several reach it
     latency_mean_ms          f64  mean over the tests, weighted by IOPS
-    latency_max_ms           f64  worst response time of any
+    latency_max_ms           f64  worst response time of any test
 
     >>> results = pl.LazyFrame({
     ...     "block_size_bytes": [4096, 262_144], "iops": [30_000.0, 1000.0], "latency_mean_ms": [1.0, 16.5],
@@ -190,16 +191,16 @@ def upper_bounds(results: pl.LazyFrame, by: Sequence[str] = (), small_bytes: int
 
 
 def mean_and_peak(samples: pl.LazyFrame, columns: Sequence[str], by: Sequence[str] = ()) -> pl.LazyFrame:
-    """Give mean and peak of resources over time: a mean of 40 % can hide minutes at 100 %.
+    """Return mean and peak of resources over time: a mean of 40 % can hide minutes at 100 %.
 
     Needs `columns`, numbers. Returns one row for each column and group of `by`, column after column:
 
     by..., resource   str  name of the column
     samples           i64  with a number
-    mean, p95, peak   f64  in the unit of the column, over time where there is a `time` (`over_time`)
+    mean, p95, peak   f64  in the unit of the column, over time if there is a column `time` (`over_time`)
     peak_to_mean      f64  null if the mean is 0
 
-    Raises EsxparseError: The table lacks a column, or none is asked for.
+    Raises EsxparseError: A column is missing, or `columns` is empty.
 
     >>> samples = pl.LazyFrame({"used_pct": [10.0, 10.0, 100.0]})
     >>> mean_and_peak(samples, ["used_pct"]).select("resource", "mean", "peak", "peak_to_mean").collect().rows()
@@ -234,7 +235,7 @@ def mean_and_peak(samples: pl.LazyFrame, columns: Sequence[str], by: Sequence[st
 def normalised_to_lowest(
     results: pl.LazyFrame, value: str, *, load: str = "tiles", base: int = 1, by: Sequence[str] = ()
 ) -> pl.LazyFrame:
-    """Divide a column by its lowest value at the base load, as VMmark latencies are by the lowest 1-tile result.
+    """Divide a column by its lowest value at the base load, like VMmark latencies by the lowest 1-tile result.
 
     value / min(value where load = base), for each group of `by` (the workload: mail, web, database). Average the
     repetitions of a configuration first. Keeps all columns and adds, null if a group has no result at that load, or
@@ -242,7 +243,7 @@ def normalised_to_lowest(
 
     <value>_normalised   f64  1 is the lowest at the base load
 
-    Raises EsxparseError: The table lacks a column.
+    Raises EsxparseError: A column is missing.
 
     >>> results = pl.LazyFrame({
     ...     "storage": ["group", "pool"] * 2, "tiles": [1, 1, 7, 7], "response_ms": [80.0, 84.0, 100.0, 98.0],

@@ -1,6 +1,6 @@
-"""Units: conversions by name, and a refusal wherever two units would be mixed in silence.
+"""Units: conversions by name, and an error if two units would be mixed silently.
 
-The end of a column's name is its unit. Megabytes come in two sizes, here never under one name:
+The end of a column's name is its unit. Megabytes come in two sizes, with different names here:
 
     mb, mb_per_s       10**6 bytes (disks, networks, Iometer 1.1, fio's MB)
     mib, mib_per_s     2**20 bytes (memory, esxtop's MBytes, fio's MiB): 4.9 % more
@@ -8,7 +8,7 @@ The end of a column's name is its unit. Megabytes come in two sizes, here never 
     mibit, mibit_per_s 2**20 bits (esxtop's MBits)
     mhz, ghz           10**6 and 10**9 cycles per second
 
-A name that says neither, such as `mbps`, is refused.
+An ambiguous name, such as `mbps`, raises an error.
 
 Source: IEC 80000-13 for the binary prefixes, the SI brochure for the others.
 """
@@ -29,7 +29,7 @@ Number = TypeVar("Number", float, pl.Expr)
 
 
 class Unit(NamedTuple):
-    """What a unit measures, and how much of the first unit of that kind it is."""
+    """The quantity that a unit measures, and its size in the first unit of that quantity."""
 
     kind: str
     factor: float
@@ -63,7 +63,7 @@ UNITS: Final[dict[str, Unit]] = {
     **{name: Unit("energy", factor) for name, factor in (("joules", 1.0), ("kwh", 3.6e6))},
     "pct": Unit("percent", 1.0),
 }
-"""Every unit a column's name may end in."""
+"""Every unit that a column's name may end in."""
 
 _UNCLEAR: Final = {
     "mbps": "mb_per_s (10**6 bytes), mib_per_s (2**20 bytes) or mbit_per_s",
@@ -87,9 +87,9 @@ def _unit(name: str) -> Unit:
 
 
 def factor(unit: str, to: str) -> float:
-    """Give what a value in `unit` is multiplied by to be in `to`.
+    """Return the factor that converts a value in `unit` to `to`.
 
-    Raises EsxparseError: A unit is unknown or unclear, or the two measure different things.
+    Raises EsxparseError: A unit is unknown or ambiguous, or the two measure different things.
 
     >>> factor("mbit_per_s", "mb_per_s"), factor("mib", "mb")
     (0.125, 1.048576)
@@ -114,9 +114,9 @@ def convert(value: Number, unit: str, to: str) -> Number:
 
 
 def unit_of(column: str) -> str:
-    """Give the unit that the name of a column ends in.
+    """Return the unit at the end of a column's name.
 
-    Raises EsxparseError: It ends in no unit, or in an ambiguous one.
+    Raises EsxparseError: The name does not end in a unit, or ends in an ambiguous one.
 
     >>> unit_of("read_mib_per_s"), unit_of("elapsed_s"), unit_of("mhz")
     ('mib_per_s', 's', 'mhz')
@@ -134,9 +134,9 @@ def unit_of(column: str) -> str:
 
 
 def common_unit(*columns: str) -> str:
-    """Give the unit of columns that are to be added, divided or compared with each other.
+    """Return the unit of columns that are to be added, divided or compared with each other.
 
-    Raises EsxparseError: They have different units, or one has none.
+    Raises EsxparseError: The columns have different units, or one has none.
 
     >>> common_unit("read_mb_per_s", "write_mb_per_s")
     'mb_per_s'
@@ -153,11 +153,11 @@ def common_unit(*columns: str) -> str:
 
 
 def in_unit(table: pl.LazyFrame, column: str, to: str) -> pl.LazyFrame:
-    """Put a column into another unit, under a name that says so; the other columns and their order stay.
+    """Convert a column to another unit and rename it accordingly; the other columns and their order stay.
 
-    Needs `column`, whose name ends in a unit. The new name has `to` in its place.
+    Needs `column`, whose name ends in a unit. `to` replaces that unit in the new name.
 
-    Raises EsxparseError: The table lacks the column, it has the new one already, or there is no conversion.
+    Raises EsxparseError: The column is missing, the new name exists already, or there is no conversion.
 
     >>> in_unit(pl.LazyFrame({"run": [1], "tx_mbit_per_s": [901.0]}), "tx_mbit_per_s", "mb_per_s").collect().to_dicts()
     [{'run': 1, 'tx_mb_per_s': 112.625}]
@@ -176,7 +176,7 @@ def _conversion(unit: str, to: str) -> Callable[[Number], Number]:
     return lambda value: convert(value, unit, to)
 
 
-# Those that people write most.
+# The most common conversions.
 mbit_to_mb, mb_to_mbit = _conversion("mbit", "mb"), _conversion("mb", "mbit")
 mib_to_mb, mb_to_mib = _conversion("mib", "mb"), _conversion("mb", "mib")
 ghz_to_mhz, mhz_to_ghz = _conversion("ghz", "mhz"), _conversion("mhz", "ghz")
@@ -198,15 +198,15 @@ _LADDERS: Final = (
         )
     ),
 )
-"""Units that people change between as numbers grow, the smallest first, and how much of that each is."""
+"""Units to choose from as numbers grow, the smallest first, each with its size in the smallest."""
 _MANY: Final = 10_000.0
-"""Numbers from 1 to so many are left in their unit."""
+"""Numbers from 1 up to this keep their unit."""
 
 
 def fitting(unit: str, *values: float) -> tuple[float, str]:
-    """The unit in which people would write these numbers, and what to multiply them by: 0.25 ms are 250 µs.
+    """Return the factor and the unit in which people would write these numbers: 0.25 ms are 250 µs.
 
-    `unit`: as it is written, "ms" or "MB/s"; one without smaller and larger ones stays. `values`: in that unit; the
+    `unit`: as written, "ms" or "MB/s"; a unit without smaller and larger ones stays. `values`: in that unit; the
     largest decides.
 
     >>> fitting("ms", 0.02, 0.25), fitting("MB/s", 40.0), fitting("Mbit/s", 75_000.0), fitting("IOPS", 1e6)

@@ -1,4 +1,4 @@
-"""Load generators that report for each of their workers: what the workers saw, taken together."""
+"""Combined results of the workers of a load generator that reports each worker."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from .frames import column, finite, names
 
 
 def median_read_latency(results: pl.LazyFrame) -> pl.LazyFrame:
-    """Give the median of the workers' average read latencies, for each test.
+    """Return the median of the workers' average read latencies, for each test.
 
-    median over the WORKER rows of a test of `read_latency_mean_ms`. Each worker counts once, however many reads it did:
-    not the mean that the ALL row shows, which weighs by reads. Workers without reads saw no latency (the program prints
-    0 for them) and are left out.
+    median over the WORKER rows of a test of `read_latency_mean_ms`. Each worker counts once, however many reads it
+    did, unlike in the ALL row, whose mean is weighted by reads. Workers without reads have no latency (the program
+    prints 0 for them) and are left out.
 
-    Works on the table `results` of an Iometer recording; needs `test`, `row_type`, `read_latency_mean_ms`, and, to know
-    who did reads, `read_iops`. Returns, sorted by test:
+    Works on the table `results` of an Iometer recording; needs `test`, `row_type`, `read_latency_mean_ms`, and
+    `read_iops` to identify workers with reads. Returns, sorted by test:
 
-    run, test                 as in `results` (run only where it has one)
-    workers                   WORKER rows that did reads
-    median_read_latency_ms    f64   milliseconds; null if none did
+    run, test                 as in `results` (run only if present)
+    workers                   WORKER rows with reads
+    median_read_latency_ms    f64   milliseconds; null without such rows
 
     Source: VMware, "VMware vSphere APIs for I/O Filtering (VAIO)" performance study: "The latency is the median of the
     average read latencies reported by all Iometer workers."

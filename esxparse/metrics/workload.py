@@ -1,24 +1,24 @@
-"""What storage workloads reported, in one vocabulary: fio, Iometer and DiskSpd beside each other and beside esxtop.
+"""Results of storage workloads in one vocabulary: fio, Iometer and DiskSpd, comparable with esxtop.
 
 One row per test and direction:
 
-test                    str  job, access specification or target, as the program names it
+test                    str  job, access specification or target, by the program's name for it
 run, part               i64  which run of the file: fio document and group, Iometer start and test, DiskSpd output and
-                             time span. Different parts ran one after another unless `begin_s` and `end_s` overlap
-begin_s, end_s          f64  seconds since the first test of the run began; null if the file does not say
-direction               str  read, write, trim; all where the program gives no directions
-pattern                 str  random, sequential, or the share that is random, as `70 % random`; null if nothing says
+                         time span. Different parts ran one after another unless `begin_s` and `end_s` overlap
+begin_s, end_s          f64  seconds since the first test of the run began; null if the file does not show it
+direction               str  read, write, trim; all if the program does not separate directions
+pattern                 str  random, sequential, or the random share, as `70 % random`; null if unknown
 block_size_bytes        i64  null if a test mixes sizes
-outstanding             i64  I/Os under way at most: queue depth x workers or targets (synchronous engines: one each)
+outstanding             i64  most outstanding I/Os: queue depth x workers or targets (synchronous engines: one each)
 workers                 i64
 iops                    f64  I/Os per second
 bandwidth_bytes_per_s   f64
 latency_mean_ms, latency_max_ms   f64  milliseconds, as the program measured them: from submission to the end
-p50_ms, p95_ms, p99_ms, p99_9_ms  f64  percentiles, where the program gives them for the whole test
+p50_ms, p95_ms, p99_ms, p99_9_ms  f64  percentiles, if the program reports them for the whole test
 errors                  i64
 
-A mean over several workers is weighted by their I/Os; percentiles and maxima of several workers cannot be put together
-from percentiles, so they are null (maximum: the highest).
+A mean over several workers is weighted by their I/Os. Percentiles of several workers cannot be combined, so they are
+null; the maximum is the highest of the workers.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ COLUMNS: Final = schema(
 
 _PERCENTILES: Final = ("p50_ms", "p95_ms", "p99_ms", "p99_9_ms")
 _ONE_AT_A_TIME: Final = ("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap")
-"""Engines of fio that wait for each I/O, whatever iodepth says (fio, HOWTO, "iodepth")."""
+"""Engines of fio that wait for each I/O, whatever the iodepth (fio, HOWTO, "iodepth")."""
 
 _SUMMED_JOB: Final = "All clients"
 
 
 def results(format_name: str, tables: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
-    """The tests of a recording, whatever program ran them.
+    """Return the tests of a recording, whatever program ran them.
 
     `format_name`: `Recording.format`: fio, iometer or diskspd. `tables`: `Recording.tables`.
 
@@ -71,7 +71,7 @@ def _ordered(frame: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _pattern(random_pct: pl.Expr) -> pl.Expr:
-    """A share of random I/Os in words.
+    """Return a share of random I/Os in words.
 
     >>> pl.select(_pattern(pl.Series([0.0, 100.0, 70.0, None]))).to_series().to_list()
     ['sequential', 'random', '70 % random', None]
@@ -87,10 +87,10 @@ def _pattern(random_pct: pl.Expr) -> pl.Expr:
 
 
 def from_fio(jobs: pl.LazyFrame) -> pl.LazyFrame:
-    """Tests of fio: workers of one job (`numjobs`) are one test; jobs of servers are told apart, their sum left out.
+    """Return the tests of fio: workers of one job (`numjobs`) form one test; jobs of servers stay separate.
 
-    Jobs of one name are one test only within a document and group, and if their times overlap. The clocks of servers
-    differ, so the times of each server count from its own first job.
+    The sum over servers is left out. Jobs with the same name form one test only within a document and group, and if
+    their times overlap. The clocks of servers differ, so the times of each server count from its own first job.
 
     `jobs`: table `jobs` of a fio recording.
 
@@ -162,7 +162,7 @@ def _timed(jobs: pl.LazyFrame) -> pl.LazyFrame:
     else:
         begin = pl.lit(None, dtype=pl.Float64)
     alike = ["document", "group", "hostname", "job"]
-    # Workers start within milliseconds of each other; a job that begins after all others ended is another run.
+    # Workers start within milliseconds of each other; a job that begins after all others ended is a separate run.
     ended = pl.col("end_s").cum_max().shift(1).over(alike, order_by="begin_s")
     later = (pl.col("begin_s") > ended).fill_null(value=False)
     return (
@@ -174,7 +174,7 @@ def _timed(jobs: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def from_iometer(results: pl.LazyFrame, access_specs: pl.LazyFrame | None) -> pl.LazyFrame:
-    """Tests of Iometer: its rows ALL, a row for each direction that has I/Os.
+    """Return the tests of Iometer: its ALL rows, one row for each direction with I/Os.
 
     Outstanding I/Os are per target, so they are multiplied by the targets (`# Disks`).
 
@@ -205,17 +205,17 @@ def from_iometer(results: pl.LazyFrame, access_specs: pl.LazyFrame | None) -> pl
         test=pl.col("access_spec"),
         run=column(there, "run"),
         part=column(there, "test"),
-        # A file that ends in its first row lacks the columns behind its end.
+        # A file cut off in its first row does not have the columns after the cut.
         outstanding=column(there, "queue_depth") * pl.max_horizontal(column(there, "disks"), pl.lit(1)),
     )
     return _ordered(named.sort("run", "part", "direction", maintain_order=True))
 
 
 def from_diskspd(jobs: pl.LazyFrame, percentiles: pl.LazyFrame | None) -> pl.LazyFrame:
-    """Tests of DiskSpd: its totals of each time span and direction; `run 1.2` is the second time span of the first run.
+    """Return the tests of DiskSpd: totals of each time span and direction; `run 1.2` is time span 2 of run 1.
 
-    `jobs`: table `jobs` of a DiskSpd recording. `percentiles`: its table `percentiles`, which is there where latency
-    was measured (`-L`).
+    `jobs`: table `jobs` of a DiskSpd recording. `percentiles`: its table `percentiles`, which exists if latency was
+    measured (`-L`).
     """
     totals = jobs.filter(pl.col("level") == "total", pl.col("direction") != "all", pl.col("ios") > 0)
     keys = ["run", "timespan", "direction"]
@@ -241,15 +241,15 @@ _ESXTOP_LATENCY: Final = ("average_guest_millisec_per_{}", "average_millisec_per
 
 
 def host_side(table: pl.LazyFrame) -> pl.LazyFrame:
-    """Give what esxtop saw of the same I/O, in the same words.
+    """Return esxtop's view of the same I/O, with the same column names.
 
     `table`: `virtual_disk`, `physical_disk_scsi_device`, `physical_disk_adapter`, `physical_disk_path` or
     `physical_disk_nfs_volume` of an esxtop recording.
 
     Returns:
-        time, name (the instance), direction, iops, bandwidth_bytes_per_s (MBytes of 2**20 bytes), latency_mean_ms (what
-        the guest waited; null if there was no such I/O in the sample), good_iops (those that did not fail, its
-        weight). The roll-up rows of VMs are left out.
+        time, name (the instance), direction, iops, bandwidth_bytes_per_s (MBytes of 2**20 bytes), latency_mean_ms (as
+        the guest saw it; null if the sample has no such I/O), good_iops (I/Os that did not fail, the weight of the
+        latency). The roll-up rows of VMs are left out.
     """
     there = names(table)
     disks = table.filter(pl.col("disk").is_not_null()) if "disk" in there else table
@@ -275,13 +275,13 @@ def host_side(table: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def beside_host(series: pl.LazyFrame, host: pl.LazyFrame) -> pl.LazyFrame:
-    """A guest's series on the samples of the host: what the guest saw in the interval that each sample stands for.
+    """Add a guest's series to the samples of the host: the guest's values in the interval of each sample.
 
-    A sample of esxtop stands for the time since the one before; the first has no beginning and is left out. Where the
-    guest logged at several moments in it, rates are their mean, and latencies are the plain mean of the logged ones.
+    A sample of esxtop covers the time since the previous one; the first has no start and is left out. If the guest
+    logged several times in the interval, rates are their mean, and latencies the plain mean of the logged ones.
 
-    `series`: `time, direction, metric, value` of a fio recording whose stamps are absolute (`log_unix_epoch=1`);
-    metrics iops, bandwidth, lat. `host`: `host_side`, of one name.
+    `series`: `time, direction, metric, value` of a fio recording with absolute timestamps (`log_unix_epoch=1`);
+    metrics iops, bandwidth, lat. `host`: rows of `host_side` with one name.
 
     Returns:
         The rows of `host` with guest_iops, guest_bandwidth_bytes_per_s, guest_latency_ms; null if the guest logged

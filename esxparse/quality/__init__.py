@@ -1,8 +1,8 @@
-"""Data quality as a contract: what a sound recording looks like, as suites of Great Expectations.
+"""Data quality as a contract: suites of Great Expectations describe a sound recording.
 
-`profile` makes small tables of a recording: `data` computes what checks.toml says beside counters, `clock` and
-`samples` tell of times and whole samples. `suites` are the expectations, plain JSON; `evaluate` judges ours quickly and
-simple ones on any table, `gx` any with Great Expectations; `check` puts it together, `results` is what comes out.
+`profile` makes small tables of a recording. `data` computes the classes and identities of checks.toml, `clock` and
+`samples` check times and whole samples. `suites` are the expectations, plain JSON. `evaluate` judges ours quickly and
+simple ones on any table, `gx` any with Great Expectations. `check` combines them, and `results` is the output.
 """
 
 from esxparse.quality.check import check, data_docs

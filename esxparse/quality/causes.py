@@ -1,4 +1,4 @@
-"""Which of the expectations at fault are one fault: a wrong counter shows again in each sum above it."""
+"""Grouping of expectations at fault by cause: a wrong counter shows again in each sum above it."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from esxparse.quality.results import STATUSES, Expectation, Quality
 
 _BAD: Final = ("fail", "warn")
 _WHOLE: Final = ("", "_Total")
-"""Instances that stand for the host: each object of a table is a part of it."""
+"""Instances that represent the host: each object of a table is a part of it."""
 
 
 class Cause(NamedTuple):
-    """An expectation at fault, and those that are at fault because of it."""
+    """An expectation at fault, and the expectations that are at fault because of it."""
 
     expectation: Expectation
     reached: tuple[Expectation, ...]
 
     @property
     def status(self) -> str:
-        """The worst of all of them."""
+        """The worst status of all of them."""
         return min((one.status for one in (self.expectation, *self.reached)), key=STATUSES.index)
 
     @property
     def also(self) -> str:
-        """How many others it reaches, and their names; empty if it reaches none."""
+        """The number and names of the other expectations it affects; empty if there are none."""
         names = ", ".join(dict.fromkeys(one.id for one in self.reached))
         return f"{len(self.reached)} more: {names}" if names else ""
 
@@ -34,8 +34,9 @@ class Cause(NamedTuple):
 def causes(quality: Quality) -> tuple[Cause, ...]:
     """Group the expectations at fault by cause, the worst first.
 
-    An expectation that compares an object with the sum over its parts is reached by a fault of the object itself or of
-    a part. Any other is reached by a fault of the same object that shares a counter. The first at fault is the cause.
+    A fault of an object or of its parts affects expectations that compare the object with the sum over its parts.
+    Other expectations are affected by a fault of the same object with a shared counter. The first at fault is the
+    cause.
     """
     bad = [one for one in quality if one.status in _BAD]
     bad.sort(key=lambda one: bool(_parts_in(one)))
@@ -61,7 +62,7 @@ def _reaches(cause: Expectation, other: Expectation) -> bool:
 
 
 def _rules(one: Expectation) -> Iterable[data.Rule]:
-    """The identities that an expectation judges: none for the limits of a counter."""
+    """Return the identities that an expectation judges; none for the limits of a counter."""
     form, _, _ = one.suite.partition(".")
     return filter(None, (data.identity(form, one.table, fault.counter) for fault in one.faults))
 
@@ -71,7 +72,7 @@ def _parts_in(one: Expectation) -> frozenset[str]:
 
 
 def _counters(one: Expectation) -> frozenset[str]:
-    """Counters that an expectation rests on; other words of a formula have no underscore, or are tables."""
+    """Return the counters of an expectation; other words of a formula have no underscore, or are tables."""
     plain = {fault.counter for fault in one.faults if fault.counter}
     words = frozenset(plain).union(*(rule.counters for rule in _rules(one)))
     return frozenset(word for word in words if "_" in word) - _parts_in(one)

@@ -1,4 +1,4 @@
-"""`ex.check`: a recording, or the files of a study, against what a sound one looks like."""
+"""`ex.check`: compares a recording, or the files of a study, with a sound one."""
 
 from __future__ import annotations
 
@@ -23,39 +23,39 @@ from esxparse.recording import Recording
 Engine = Literal["esxparse", "gx"]
 F = TypeVar("F", bound=Any)
 _DOUBTS: Final = 3
-"""Doubts that a finding names."""
+"""Most doubts added to a finding."""
 _STILL: Final = "frozen_pct"
-"""The column of a profile that says that a counter stands still, of whatever instance."""
+"""The column of a profile for a counter that is frozen in all instances."""
 _STATUS: Final = {"critical": "fail", "warning": "warn", "info": "warn"}
 Judged = tuple[Suite, Mapping[str, Any], int, pl.DataFrame]
-"""A suite, one of its expectations, how many rows it judged, and those at fault."""
+"""A suite, one of its expectations, the number of rows judged, and the rows at fault."""
 
 
 _KNOWN: Final[WeakKeyDictionary[Recording, Quality]] = WeakKeyDictionary()
-"""What was said of recordings by our suites: a report asks for its findings and for its section on quality."""
+"""Results of our suites: a report needs them for its findings and for its section on quality."""
 
 
 class Checked(Protocol):
-    """What was checked when it was computed: a study."""
+    """An object whose files were checked when it was computed: a study."""
 
     @property
     def quality(self) -> Quality | None:
-        """What was said of its files."""
+        """The results for its files."""
 
 
 def check(
     rec: Capture | Checked | Sequence[Recording], suite: str | Path | None = None, *, engine: Engine = "esxparse"
 ) -> Quality:
-    """Check a recording, or the files of a study, against what a sound one looks like.
+    """Check a recording, or the files of a study, against the expectations of a sound one.
 
     Args:
-        rec: A recording, or its path; several that belong together (the files of one run) are also held against each
+        rec: A recording, or its path; several that belong together (the files of one run) are also compared with each
             other; or a study, whose files were checked by our suites when it was computed.
-        suite: A suite of your own, as Great Expectations writes it (JSON); ours by default.
+        suite: A suite of your own, in the JSON of Great Expectations; ours by default.
         engine: `esxparse` evaluates our suites in milliseconds. `gx` runs Great Expectations on the same profiles; that
-            takes seconds and needs the extra `quality`. Expectations that only it knows are run by it in any case.
+            takes seconds and needs the extra `quality`. It also runs expectations that `esxparse` does not support.
 
-    Returns: Each expectation with pass, warn or fail, those at fault first, with the entity, time and value at fault.
+    Returns: Each expectation with pass, warn or fail, failures first, with the entity, time and value at fault.
 
     Raises EsxparseError: The suite cannot be read or fits no table, or Great Expectations is needed and not installed.
     """
@@ -83,15 +83,15 @@ def check(
 
 
 def stays(rec: Recording) -> bool:
-    """Whether a capture stays in its file: to profile all its counters takes longer than what is asked of it."""
+    """Return whether a capture is so large that profiling all its counters would take longer than other queries."""
     file = Path(rec.source)
     return file.is_file() and file.stat().st_size > LAZY_FROM
 
 
 class Used(NamedTuple):
-    """Counters of a table on which the evidence of a finding rests, and whose: instances that have one of these names.
+    """Counters behind the evidence of a finding, in instances with one of these names.
 
-    Without names the evidence is of all instances, as a sum or the highest of them.
+    Without names the evidence is over all instances, such as a sum or maximum.
     """
 
     table: str
@@ -99,22 +99,22 @@ class Used(NamedTuple):
     names: frozenset[str]
 
     def has(self, table: str, fault: Fault) -> bool:
-        """Whether a fault is about one of the counters and one of the instances."""
+        """Return whether a fault concerns one of the counters and one of the instances."""
         mine = table == self.table and bool(_counters(table, fault.counter) & self.counters)
         return mine and (fault.of_all or not self.names or any(data.is_of(fault.entity, name) for name in self.names))
 
 
 def _counters(table: str, name: str) -> frozenset[str]:
-    """A counter, or those that an identity of a table is made of."""
+    """Return the counter, or the counters in an identity of a table."""
     made = data.identity("esxtop", table, name)
     return made.counters if made else frozenset({name})
 
 
 def doubted(rec: Recording, findings: Iterable[tuple[F, Sequence[Used]]]) -> Iterator[F]:
-    """Findings of a diagnosis, each with what speaks against its evidence: faults of the counters that it rests on.
+    """Yield the findings of a diagnosis, each with the faults of its counters as evidence against it.
 
-    `findings`: each with the counters that it rests on. Faults of the clock and of whole samples are everybody's, but
-    findings about the clock and gaps are those faults themselves. A capture that stays in its file is not checked.
+    `findings`: each with its counters. Faults of the clock and of whole samples affect all findings, except findings
+    about the clock and gaps, which are those faults. Large captures (`stays`) are not checked.
     """
     told = list(findings)
     wrong = [one for one in check(rec) if one.status in {"fail", "warn"}] if told and not stays(rec) else []
@@ -125,7 +125,7 @@ def doubted(rec: Recording, findings: Iterable[tuple[F, Sequence[Used]]]) -> Ite
 
 
 def _doubt(one: Expectation, used: Sequence[Used]) -> Expectation | None:
-    """An expectation at fault, as far as it is about counters that were used."""
+    """Return an expectation at fault, limited to the counters that were used; None if there are none."""
     if one.table == "samples":
         return one
     mine = [fault for fault in one.faults if any(each.has(one.table, fault) for each in used)]
@@ -133,7 +133,7 @@ def _doubt(one: Expectation, used: Sequence[Used]) -> Expectation | None:
 
 
 def _plans(rec: Recording, own: str | Path | None) -> Iterable[tuple[str, pl.DataFrame, Suite]]:
-    """What is to be judged of a recording: the name of a table, its profile or itself, and the suite."""
+    """Return the plan for a recording: the name of a table, its profile or its rows, and the suite."""
     if own is None:
         profiles = profile(rec)
         return [(table, profiles[table], suites.ours(rec.format, table)) for table in profiles]
@@ -147,7 +147,7 @@ def _plans(rec: Recording, own: str | Path | None) -> Iterable[tuple[str, pl.Dat
 
 
 def run(suite: Suite, frame: pl.DataFrame, engine: Engine = "esxparse") -> list[Judged]:
-    """Every expectation of a suite on a table: how many rows it judged, and those at fault."""
+    """Judge every expectation of a suite on a table: the number of rows judged, and the rows at fault."""
     if engine == "esxparse" and not suite.source:
         expectations = suite.config["expectations"]
         judged = evaluate.judge_limits(expectations, frame)
@@ -198,7 +198,7 @@ def _judged(table: str, suite: Suite, config: Mapping[str, Any], count: int, bad
             if column in bad.columns
             else bad
         )
-        # Of tables themselves, which may be long, the worst row is enough.
+        # For tables themselves, which may be long, the worst row is enough.
         ordered = ordered if suite.on == "profile" else ordered.head(1)
         faults = tuple(_fault(row, column, on_profile=suite.on == "profile") for row in ordered.iter_rows(named=True))
     made = Expectation(
@@ -215,7 +215,7 @@ def _judged(table: str, suite: Suite, config: Mapping[str, Any], count: int, bad
 
 
 def _fault(row: Mapping[str, Any], column: str, *, on_profile: bool) -> Fault:
-    # Counters that are missing put none that was used in doubt.
+    # Missing counters cast no doubt on the counters that were used.
     counter = "" if row.get("kind") == "field" else str(row["name"]) if on_profile and "name" in row else column
     of = f" ({row['of']})" if row.get("of") else ""
     name = f"{row['name']}{of}" if on_profile and "name" in row else column

@@ -1,4 +1,4 @@
-"""The clock of a recording as rows of its profile: steps between samples, gaps, drift, times met twice."""
+"""The clock of a recording as rows of its profile: steps between samples, gaps, drift, repeated times."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from esxparse.quality import data
 
 _LEAST: Final = 3
 _THIRD: Final = 9
-"""Steps from which on the last third is compared with the first."""
+"""Fewest steps for comparing the last third with the first."""
 _OFF: Final = 0.2
-"""A step is off where it is no multiple of the usual one within this part of it."""
+"""A step is off if it differs from a multiple of the usual step by more than this share."""
 _MINUTE: Final = 60_000_000
 
 
 def rows(form: str, frames: Mapping[str, pl.DataFrame]) -> dict[str, list[dict[str, Any]]]:
-    """By table the rows of its clock; of a capture of esxtop, whose tables share it, as the table `samples`."""
+    """Return the rows of the clock by table; for a capture of esxtop, whose tables share it, as the table `samples`."""
     if form == "esxtop":
         frame = next((one for one in frames.values() if one.height), None)
         if frame is None:
@@ -42,7 +42,7 @@ def rows(form: str, frames: Mapping[str, pl.DataFrame]) -> dict[str, list[dict[s
 
 
 def _rows(series: list[tuple[str, pl.Series]]) -> Iterator[dict[str, Any]]:
-    """Rows of several series of times, by the worst of each."""
+    """Return rows for several series of times, with the worst of each."""
     worst: dict[str, dict[str, Any]] = {}
     for at, times in series:
         for row in _row_of(times.drop_nulls(), at):
@@ -77,7 +77,7 @@ def _row_of(stamps: pl.Series, at: str) -> Iterator[dict[str, Any]]:
         return
     usual = float(np.quantile(forward, 0.5, method="lower"))
     third = len(steps) // 3
-    # A program that dropped the seconds left samples of one minute at one time.
+    # A program that dropped the seconds gave all samples of a minute the same time.
     if dated and bool((stamps.to_physical() % _MINUTE == 0).all()) and bool((steps == 0).any()):
         yield row("step_ratio", steps / usual, "ratio")
         first, last = seconds[third] - seconds[0], seconds[-1] - seconds[-1 - third]

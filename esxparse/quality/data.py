@@ -1,4 +1,4 @@
-"""checks.toml, read: classes of instances, identities, limits."""
+"""The contents of checks.toml: classes of instances, identities, limits."""
 
 from __future__ import annotations
 
@@ -35,48 +35,48 @@ class Rule:
     where: str = ""
     value: str = ""
     sql: str = ""
-    """A whole query; `{values}` in it are the values of all names of `each`, `{parts}` their parts."""
+    """A whole query; `{values}` is replaced by the values of all names of `each`, `{parts}` by their parts."""
     part: str = ""
     mean: tuple[float, ...] = ()
     optional: tuple[str, ...] = ()
 
     @property
     def counters(self) -> frozenset[str]:
-        """The words of its formula, counters among them."""
+        """The words of its formula, including counters."""
         return frozenset(re.findall(r"\w+", self.value or self.sql))
 
     @property
     def parts_in(self) -> frozenset[str]:
-        """The tables whose rows it adds up, for objects that it compares with their parts; else empty."""
+        """The tables whose rows it adds up, if it compares objects with their parts; else empty."""
         return frozenset(re.findall(r"(?:FROM|JOIN) (\w+)", self.sql)) if "GROUP BY" in self.sql else frozenset()
 
 
 def raw() -> dict[str, Any]:
-    """The file as it is."""
+    """Return the parsed file."""
     return toml.beside(__file__, "checks.toml")
 
 
 @cache
 def suite_names() -> tuple[str, ...]:
-    """Every table with a suite, as `format.table`."""
+    """Return every table with a suite, as `format.table`."""
     return tuple(f"{form}.{table}" for form, tables in raw()["suites"].items() for table in tables)
 
 
 @cache
 def rules(kind: str) -> tuple[Rule, ...]:
-    """The entries of a kind, `check` or `identity`."""
+    """Return the entries of a kind, `check` or `identity`."""
     return tuple(rule for entry in raw()[kind] for rule in _each(entry))
 
 
 @cache
 def identity(form: str, table: str, name: str) -> Rule | None:
-    """The identity of that name on a table of a format; None for a counter."""
+    """Return the identity with that name on a table of a format; None for a counter."""
     named = (one for one in rules("identity") if one.id == name and f"{form}.{table}" in one.tables)
     return next(named, None)
 
 
 def is_of(instance: str, name: str) -> bool:
-    """Whether an instance is an object of that name, or a part of it: a world or a disk of a VM.
+    """Return whether an instance is an object with that name, or part of it: a world or a disk of a VM.
 
     >>> is_of("db-01:scsi0:0", "db-01"), is_of("db-012", "db-01")
     (True, False)
@@ -85,7 +85,7 @@ def is_of(instance: str, name: str) -> bool:
 
 
 def _each(entry: Mapping[str, Any]) -> Iterator[Rule]:
-    """An entry, once for each of its names."""
+    """Yield an entry, once for each of its names."""
     for one in entry.get("each", [""]):
         words = one.split()
         names = {"{c}": words[0] if words else ""} | {f"{{{place}}}": word for place, word in enumerate(words, 1)}
@@ -111,22 +111,22 @@ def _named(on: list[str]) -> list[str]:
 
 
 def classes(form: str, table: str, frame: pl.DataFrame, width: int) -> dict[str, pl.Series | None]:
-    """Where the rows of each class of instances of a table are; None if one class has all of them.
+    """Return the rows of each class of instances of a table; None if one class has all rows.
 
-    Without a name it is where no classes are told apart.
+    The class has no name if the table has no classes.
 
-    `width`: rows after which the same instances come again, 0 where they do not.
+    `width`: rows after which the same instances repeat, 0 if they do not.
     """
     said = raw()["class"].get(form, {}).get(table)
     if said is None or not frame.height:
         return {"": None}
-    # The parts of an instance tell its class: one sample has them all.
+    # The class depends on the instance alone: one sample has all instances.
     length = width or frame.height
     try:
         marks = frame.head(length).select(pl.sql_expr(said)).to_series()
     except pl.exceptions.ColumnNotFoundError:
         return {"": None}
-    # In an order that does not depend on that of the rows.
+    # Sorted, to be independent of the order of the rows.
     found = marks.unique().sort(descending=True).to_list()
     if len(found) == 1:
         return {found[0]: None}
@@ -136,7 +136,7 @@ def classes(form: str, table: str, frame: pl.DataFrame, width: int) -> dict[str,
 
 @cache
 def unit_of(form: str, table: str, column: str) -> str:
-    """The unit of a column: by the catalogue of counters, else as its name ends; empty if neither tells it."""
+    """Return the unit of a column, from the catalogue of counters or the end of its name; empty if unknown."""
     if form == "esxtop":
         found = lookup(table, column)
         return found.unit if found and found.unit not in {"unknown", "text"} else ""
@@ -144,17 +144,17 @@ def unit_of(form: str, table: str, column: str) -> str:
 
 
 def fields(form: str, table: str, names: list[str]) -> tuple[list[str], list[str]]:
-    """The counters of a table that come together, and those of them that it lacks; neither where it has few of them."""
+    """Return the counters of a table that occur together, and the missing ones; empty if most are missing."""
     together = raw()["field"].get(form, {}).get(table, [])
     lacking = [one for one in together if one not in names]
     return (together, lacking) if 2 * len(lacking) < len(together) else ([], [])
 
 
 def identities(form: str, frames: Mapping[str, pl.DataFrame]) -> Iterator[tuple[str, pl.DataFrame, pl.DataFrame]]:
-    """Identities whose counters are there: the table, its rows or those of a query, and of each identity the values.
+    """Yield identities whose counters exist: the table, its rows or a query's, and the values of each identity.
 
-    A value is null if its identity says nothing finite of a row. All of a table are computed at once, as are those
-    that one query tells: a query for each would take longer than what it computes.
+    A value is null if its identity is not finite for a row. All identities of a table, or of a query, are computed at
+    once: separate queries would take longer than the computation.
     """
     asked: dict[tuple[str, str], list[Rule]] = {}
     for rule in rules("identity"):
@@ -178,12 +178,12 @@ def _finite(values: pl.DataFrame) -> pl.DataFrame:
 
 
 def _values(frame: pl.DataFrame, mine: Sequence[Rule]) -> pl.DataFrame:
-    """The identities of the counters of each row."""
+    """Return the values of identities for each row."""
     wanted = {rule: _value(rule.value, rule.where) for rule in mine}
     fit = [rule for rule, value in wanted.items() if set(value.meta.root_names()) <= {*frame.columns, *rule.optional}]
     lacking = dict.fromkeys(name for rule in fit for name in rule.optional if name not in frame.columns)
     with_zeros = frame.lazy().with_columns(pl.lit(0.0).alias(name) for name in lacking)
-    # Nothing is to be gained from planning what reads columns once and is there already.
+    # Planning does not pay off for a single pass over columns in memory.
     return with_zeros.select(wanted[rule].alias(rule.id) for rule in fit).collect(optimizations=pl.QueryOptFlags.none())
 
 
@@ -194,7 +194,7 @@ def _value(value: str, where: str) -> pl.Expr:
 
 
 def _query(mine: list[Rule], context: pl.SQLContext[Any]) -> tuple[list[Rule], pl.LazyFrame] | None:
-    """One query of all identities that it can tell; None if it lacks a counter or a table for each of them."""
+    """Return one query for all possible identities; None if each of them misses a counter or a table."""
     values = ", ".join(f'{rule.value} AS "{rule.id}"' for rule in mine)
     parts = ", ".join(rule.part for rule in mine)
     sql = mine[0].sql.replace("{values}", values).replace("{parts}", parts)
@@ -204,5 +204,5 @@ def _query(mine: list[Rule], context: pl.SQLContext[Any]) -> tuple[list[Rule], p
     except (pl.exceptions.ColumnNotFoundError, pl.exceptions.SQLInterfaceError):
         told = [rule for rule in mine if _query([rule], context)] if len(mine) > 1 else []
         return _query(told, context) if told else None
-    # A join has no order; the first of equal extremes is to be the same each time.
+    # A join has no order; sort, so that the first of equal extremes is reproducible.
     return mine, made.sort(keys)

@@ -1,7 +1,7 @@
-"""A small evaluator of the expectations that our suites use: what Great Expectations says of them, in milliseconds.
+"""A small evaluator of our suites' expectations, with the results of Great Expectations in milliseconds.
 
 Great Expectations takes seconds to import, and reads the same suites (`esxparse.quality.gx`); tests compare the two.
-What is not listed here is left to it.
+It also evaluates the types that are not listed here.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _COMPARE: Final[dict[type[ast.cmpop], Callable[[pl.Expr, Any], pl.Expr]]] = {
 
 
 class UnknownConditionError(ValueError):
-    """A condition on rows that this evaluator does not read."""
+    """A condition on rows that this evaluator does not support."""
 
 
 @cache
 def condition(text: str) -> pl.Expr:
-    """A condition on rows, written for pandas, as an expression: comparisons, `in`, `and`, `or`, `not`, `str.contains`.
+    """Parse a pandas condition on rows: comparisons, `in`, `and`, `or`, `not`, `str.contains`.
 
-    Raises UnknownConditionError: It has anything else.
+    Raises UnknownConditionError: The condition contains anything else.
 
     >>> pl.DataFrame({"unit": ["ms", "W"]}).filter(condition('unit in ["ms", "us"]'))["unit"].to_list()
     ['ms']
@@ -76,7 +76,7 @@ def _expr(node: ast.expr) -> pl.Expr:
 
 
 def knows(expectation: Mapping[str, Any], columns: Mapping[str, Any]) -> bool:
-    """Whether this evaluator reads an expectation on a table with these columns."""
+    """Return whether this evaluator supports an expectation on a table with these columns."""
     kwargs = expectation["kwargs"]
     if expectation["type"] not in KNOWN or not set(kwargs) <= _KEYS or kwargs.get("column") not in columns:
         return False
@@ -88,10 +88,10 @@ def knows(expectation: Mapping[str, Any], columns: Mapping[str, Any]) -> bool:
 
 
 def judge(expectations: Sequence[Mapping[str, Any]], frame: pl.DataFrame) -> list[tuple[int, pl.DataFrame]]:
-    """How many rows each expectation judged, and those that fail it (none if `mostly` forgives them)."""
+    """Return the number of rows each expectation judged, and the failing rows (none if `mostly` allows them)."""
     if not expectations:
         return []
-    # All conditions in one query: a query for each would take longer than what it asks.
+    # All conditions in one query: separate queries would take longer than the computation.
     masks = frame.select(mask for place, one in enumerate(expectations) for mask in _masks(str(place), one))
     counts = masks.sum().row(0)
     return [
@@ -101,20 +101,20 @@ def judge(expectations: Sequence[Mapping[str, Any]], frame: pl.DataFrame) -> lis
 
 
 def judge_limits(expectations: Sequence[Mapping[str, Any]], frame: pl.DataFrame) -> list[tuple[int, pl.DataFrame]]:
-    """The same as `judge` of expectations that are all limits of a column, as ours are on profiles: much faster.
+    """Return the same as `judge`, much faster, for expectations that are all limits of a column, as in our suites.
 
-    To plan a query on some thirty rows takes longer than to go through them.
+    For some thirty rows, planning a query takes longer than a loop.
     """
     wanted = dict.fromkeys(one["kwargs"]["row_condition"] for one in expectations)
     asked = frame.lazy().select(condition(text).alias(text) for text in wanted)
-    # There is nothing to be gained from a plan.
+    # A query plan would not pay off.
     masks = asked.collect(optimizations=pl.QueryOptFlags.none())
     places = {text: masks[text].arg_true().to_list() for text in wanted}
     found = []
     for kwargs in (one["kwargs"] for one in expectations):
         values, low, high = frame[kwargs["column"]].to_list(), kwargs.get("min_value"), kwargs.get("max_value")
         judged = [place for place in places[kwargs["row_condition"]] if values[place] is not None]
-        # What is not a number is above all numbers, as polars has it.
+        # NaN is above all numbers, as in polars.
         bad = [
             place
             for place in judged
@@ -125,7 +125,7 @@ def judge_limits(expectations: Sequence[Mapping[str, Any]], frame: pl.DataFrame)
 
 
 def _masks(name: str, expectation: Mapping[str, Any]) -> tuple[pl.Expr, pl.Expr]:
-    """Which rows are judged, and which of those fail."""
+    """Return masks of the rows that are judged, and of the rows that fail."""
     kwargs, kind = expectation["kwargs"], expectation["type"]
     column = pl.col(kwargs["column"])
     judged = column.is_not_null() if not kind.endswith("be_null") else column.is_null() | True

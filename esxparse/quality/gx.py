@@ -1,6 +1,6 @@
-"""Great Expectations: the one place that imports it, and pandas.
+"""Great Expectations: the only module that imports it and pandas.
 
-It runs in an ephemeral context, with analytics and progress bars off: nothing is written, nothing is sent.
+It runs in an ephemeral context, with analytics and progress bars off: it writes and sends nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ROW = "_row"
 
 @cache
 def _module() -> Any:
-    """Great Expectations."""
+    """Return the module of Great Expectations."""
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
     try:
         import great_expectations as gx  # noqa: PLC0415
@@ -34,21 +34,21 @@ def _module() -> Any:
 
 
 def context() -> Any:
-    """A context of Great Expectations that keeps nothing and sends nothing."""
+    """Return a context of Great Expectations that stores and sends nothing."""
     made = _module().get_context(mode="ephemeral")
     made.variables.progress_bars = {"globally": False, "metric_calculations": False}
     return made
 
 
 def expectation_suite(name: str, expectations: Sequence[Mapping[str, Any]]) -> Any:
-    """The suite as Great Expectations loads it.
+    """Return the suite as loaded by Great Expectations.
 
-    Raises EsxparseError: It is not installed, or does not load the suite.
+    Raises EsxparseError: Great Expectations is not installed, or does not load the suite.
     """
     gx = _module()
     try:
         with warnings.catch_warnings():
-            # Conditions in words are what all of 1.x reads; since 1.9 it has another way, too.
+            # All of 1.x reads conditions as text; since 1.9 there is another way, too.
             warnings.simplefilter("ignore", DeprecationWarning)
             return gx.ExpectationSuite(name=name, expectations=[dict(one) for one in expectations])
     except Exception as error:  # noqa: BLE001 - each type of expectation raises what it likes
@@ -56,7 +56,7 @@ def expectation_suite(name: str, expectations: Sequence[Mapping[str, Any]]) -> A
 
 
 def pandas_of(frame: pl.DataFrame) -> Any:
-    """A table for pandas: numbers as floats, times in UTC without their zone, and the number of each row."""
+    """Return a table for pandas: numbers as floats, times in UTC without their zone, and the number of each row."""
     import pandas as pd  # noqa: PLC0415 - the one boundary
 
     columns: dict[str, Any] = {}
@@ -68,7 +68,7 @@ def pandas_of(frame: pl.DataFrame) -> Any:
 
 
 def _definition(made: Any, name: str) -> Any:
-    """Where a context takes a table of that name from: what it is given when it runs."""
+    """Return the batch definition of a table: its data are passed when it runs."""
     return (
         made.data_sources.add_or_update_pandas(name)
         .add_dataframe_asset(name)
@@ -79,11 +79,11 @@ def _definition(made: Any, name: str) -> Any:
 def judge(
     suite: Suite, expectations: Sequence[Mapping[str, Any]], frame: pl.DataFrame
 ) -> list[tuple[int, pl.DataFrame]]:
-    """How many rows each expectation judged, and those at fault.
+    """Return the number of rows each expectation judged, and the rows at fault.
 
     Raises EsxparseError: Great Expectations is not installed, does not know an expectation, or cannot run it.
     """
-    # It does not answer in the order of the suite.
+    # Results are not in the order of the suite.
     placed = [{**one, "meta": {**(one.get("meta") or {}), _ROW: place}} for place, one in enumerate(expectations)]
     loaded = expectation_suite(suite.name, placed)
     asked = {"result_format": "COMPLETE", "unexpected_index_column_names": [_ROW]}
@@ -110,7 +110,7 @@ def _told(suite: Suite, result: Any, config: Mapping[str, Any], frame: pl.DataFr
 
 
 def _exception(info: Mapping[str, Any]) -> str | None:
-    """What went wrong: told once, or by the metric that it went wrong in."""
+    """Return the error message, from the result itself or from the metric that failed."""
     for one in (info, *(value for value in info.values() if isinstance(value, Mapping))):
         if one.get("raised_exception"):
             return _first_line(one.get("exception_message"))
@@ -122,7 +122,7 @@ def _first_line(error: object) -> str:
 
 
 def data_docs(frames: Iterable[tuple[str, pl.DataFrame, Suite]], folder: str | Path) -> Path:
-    """Writes Data Docs, the pages of Great Expectations on each table and its suite, into a folder.
+    """Write Data Docs, the pages of Great Expectations on each table and its suite, into a folder.
 
     Returns: Its index.html.
 

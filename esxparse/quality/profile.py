@@ -1,8 +1,8 @@
 """Profiles: one row per counter and class of instances of a table, small enough to judge anywhere.
 
-Rows of kind `counter` tell a column of the table, `identity` a quantity that checks.toml computes of several counters,
-`field` whether counters that come together are all there, `clock` the times of samples, `sample` whole samples.
-docs/quality.md explains the columns.
+The kind of a row is `counter` for a column of the table, or `identity` for a quantity that checks.toml computes from
+several counters. `field` checks that related counters are all present, `clock` the times of samples, `sample` whole
+samples. docs/quality.md explains the columns.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ COLUMNS: Final = schema(
 _EMPTY: Final = dict.fromkeys(COLUMNS)
 _FULL: Final = 100.0
 _AT_ONCE: Final = 60_000_000
-"""Numbers of a capture that are profiled at once; one with more is profiled span by span."""
+"""Most numbers of a capture to profile at once; a larger capture is profiled span by span."""
 _LARGE: Final = 2_000_000
-"""Numbers from which on tables are profiled side by side."""
+"""Fewest numbers for profiling tables in parallel."""
 _STUCK_FROM: Final = 10.0
 _NEAR: Final = 16_384
-"""Numbers that are looked at together: more do not stay near the processor, and a mask of them is new memory."""
+"""Numbers per chunk: larger chunks do not fit the cache, and their masks need new memory."""
 _STEPS: Final = 4
-"""Steps that tell whether a counter stands still, at least."""
+"""Fewest steps for checking whether a counter is frozen."""
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """Which instance and time each row of a table is of."""
+    """The instance and time of each row of a table."""
 
     entity: pl.Series
     time: pl.Series | None
     places: pl.Series | None = None
-    """Of a class: where its rows are in the table whose times these are."""
+    """For a class: the places of its rows in the table with these times."""
     known: dict[int, tuple[str | None, datetime | None]] = field(default_factory=dict)
-    """Rows that were asked for: the extremes of most counters are where those of others are."""
+    """Rows looked up before: extremes of different counters are often in the same rows."""
 
     def at(self, place: int) -> tuple[str | None, datetime | None]:
-        """The instance and time of a row."""
+        """Return the instance and time of a row."""
         if place not in self.known:
             row = place if self.places is None else self.places[place]
             self.known[place] = (self.entity[place] or None, None if self.time is None else self.time[row])
@@ -61,11 +61,11 @@ class _Rows:
 
     @cached_property
     def width(self) -> int:
-        """Instances of a sample, where each sample has the same in the same order; else 0."""
+        """Number of instances per sample, if all samples have the same in the same order; else 0."""
         entity, height = self.entity, len(self.entity)
         if self.time is None or not height:
             return 0
-        # The first instance comes again with the second sample, whose time may be that of the first.
+        # The first instance repeats in the second sample, even if both samples have the same time.
         again = entity.slice(1).index_of(entity[0])
         first = height if again is None else again + 1
         repeats = height % first == 0
@@ -75,8 +75,8 @@ class _Rows:
 def profile(rec: Recording) -> dict[str, pl.DataFrame]:
     """Profile each table of a recording, and its clock.
 
-    Returns: By the name of the table a frame with `COLUMNS`; of a capture of esxtop, whose tables share one clock, that
-        clock as `samples`.
+    Returns: By the name of the table a frame with `COLUMNS`; for a capture of esxtop, whose tables share one clock,
+    that clock as `samples`.
     """
     numbers = rec.meta.get("samples", 0) * rec.meta.get("columns", 0) if rec.format == "esxtop" else 0
     if numbers <= _AT_ONCE:
@@ -92,16 +92,16 @@ def profile(rec: Recording) -> dict[str, pl.DataFrame]:
         frames = {name: _by_sample(frame.filter(inside).collect()) for name, frame in rec.tables.items()}
         spans.append(_framed(_tables(rec.format, frames), {}))
     whole = _framed(clock.rows(rec.format, times))
-    # Which counters there are is the same in all spans.
+    # All spans have the same counters.
     later = [{name: frame.filter(pl.col("kind") != "field") for name, frame in one.items()} for one in spans[1:]]
     parts = [spans[0], *later, whole]
     return {name: _merged([one[name] for one in parts if name in one]) for name in spans[0] | whole}
 
 
 def _by_sample(frame: pl.DataFrame) -> pl.DataFrame:
-    """A table sample by sample, each with its instances in one order, whatever the order of its rows.
+    """Sort a table by sample, with the instances of each in the same order, whatever the order of its rows.
 
-    Converted captures hold the rows of one instance together. Where instances come and go, rows stay as they are.
+    Converted captures group rows by instance. If instances come and go, rows stay unchanged.
     """
     if "instance" not in frame.columns or not frame.height or _rows(frame).width:
         return frame
@@ -114,9 +114,9 @@ def _by_sample(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _tables(form: str, frames: Mapping[str, pl.DataFrame]) -> dict[str, list[dict[str, Any]]]:
-    """The rows of all tables, and of whole samples."""
+    """Return the rows of all tables, and of whole samples."""
     large = sum(frame.height * frame.width for frame in frames.values()) > _LARGE
-    # numpy lets other threads go on while it counts; of a small recording it is Python that takes the time.
+    # numpy releases the lock while it counts; for a small recording most of the time is in Python.
     with ThreadPoolExecutor(None if large else 1) as pool:
         rows = pool.map(lambda one: [*_counters(form, *one)], frames.items())
         found = dict(zip(frames, rows, strict=True))
@@ -136,7 +136,7 @@ def _framed(*parts: Mapping[str, list[dict[str, Any]]]) -> dict[str, pl.DataFram
 
 
 def _merged(spans: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """The profile of a capture of those of its spans: extremes with their place, sums, means by their weight."""
+    """Merge the profiles of a capture's spans: extremes with their place, sums, weighted means."""
     added = ("rows", "nulls", "holes", "infinite", "fractions", "sum", "changes", "steps")
     ends = [
         pl.col(column).sort_by(name, descending=descending, nulls_last=True).first()
@@ -155,7 +155,7 @@ def _merged(spans: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def together(recordings: Sequence[Recording]) -> pl.DataFrame:
-    """Profile files that belong together: of how many hosts their captures are, how far apart in time they lie."""
+    """Profile related files: the number of hosts of their captures, and their distance in time."""
     captures = [rec for rec in recordings if rec.format == "esxtop"]
     hosts = sorted({str(rec.meta["host"]) for rec in captures if rec.meta.get("host")})
     spans: list[tuple[datetime, datetime, str]] = []
@@ -174,7 +174,7 @@ def together(recordings: Sequence[Recording]) -> pl.DataFrame:
 
 
 def _counters(form: str, table: str, frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
-    """The rows of the counters of a table, class by class, and of its fields."""
+    """Yield the rows of the counters of a table, class by class, and of its fields."""
     keys = {"time", "instance", "elapsed_s"}
     names = [name for name, kind in frame.schema.items() if kind.is_numeric() and name not in keys]
     whole = _rows(frame)
@@ -184,7 +184,7 @@ def _counters(form: str, table: str, frame: pl.DataFrame) -> Iterator[dict[str, 
         made = []
         for name in names:
             column = frame.get_column(name)
-            # One at a time: memory of a number of columns would have to be had anew.
+            # One column at a time reuses memory.
             mine = column if places is None else column.gather(places)
             made.append(_row("counter", name, of, data.unit_of(form, table, name), mine, rows))
         yield from _beside_others([row for one in made for row in one])
@@ -207,12 +207,12 @@ def _rows(frame: pl.DataFrame) -> _Rows:
 
 
 def _row(kind: str, name: str, of: str, unit: str, column: pl.Series, rows: _Rows) -> list[dict[str, Any]]:
-    """The row that tells a series; none if the class has no value of it."""
+    """Return the row of a series; none if the class has no values."""
     nulls = column.null_count()
     if nulls == column.len():
         return []
     values = column.cast(pl.Float64)
-    # to_numpy takes nulls one by one.
+    # to_numpy converts nulls one by one.
     array, total = (values.fill_null(float("nan")) if nulls else values).to_numpy(), values.sum()
     low, high = _extremes(array)
     row: dict[str, Any] = {"kind": kind, "name": name, "of": of, "unit": unit, "rows": column.len(), "nulls": nulls}
@@ -242,14 +242,14 @@ def _row(kind: str, name: str, of: str, unit: str, column: pl.Series, rows: _Row
 
 
 def _near(array: Any, width: int) -> Iterator[tuple[int, Any, Any]]:
-    """Rows from `width` on, a few at a time: where they begin, the numbers of the sample before, and their own."""
+    """Yield rows from `width` on in chunks: their start, the numbers of the previous sample, and their own."""
     for start in range(width, len(array), _NEAR):
         now = array[start : start + _NEAR]
         yield start, array[start - width : start - width + len(now)], now
 
 
 def _extremes(array: Any) -> tuple[int, int]:
-    """Rows of the smallest and the largest number, the first of equal ones; the first row where all are missing."""
+    """Return the rows of the smallest and largest number, the first of equal ones; the first row if all are missing."""
     low, high = int(array.argmin()), int(array.argmax())
     if isnan(array[low]) and not np.isnan(array).all():
         return int(np.nanargmin(array)), int(np.nanargmax(array))
@@ -257,17 +257,17 @@ def _extremes(array: Any) -> tuple[int, int]:
 
 
 def _broken(numbers: Any) -> Any:
-    """Which numbers have decimals. A remainder takes ten times as long."""
+    """Return which numbers have decimals. A remainder would take ten times as long."""
     return numbers != np.floor(numbers)
 
 
 def _odd(numbers: Any) -> Any:
-    """Which numbers have decimals that are measured anew each time."""
+    """Return which numbers have decimals that change with each measurement."""
     return (numbers >= 1.0) & (numbers != _FULL) & _broken(numbers)
 
 
 def _noise(array: Any, rows: _Rows) -> dict[str, Any]:
-    """Whether numbers with decimals, which are measured anew each time, repeat from sample to sample."""
+    """Check whether noisy numbers with decimals repeat from sample to sample."""
     steps = repeats = 0
     still = np.zeros(rows.width, dtype=bool)
     for start, before, now in _near(array, rows.width):
@@ -291,7 +291,7 @@ def _noise(array: Any, rows: _Rows) -> dict[str, Any]:
 
 
 def _longest(same: Any) -> tuple[int, int, int]:
-    """Where the longest run of a column ends first, its row and column, and how many rows it has."""
+    """Return the end of the longest run of a column, its row and column, and its number of rows."""
     place = np.arange(len(same), dtype=np.int32)[:, None]
     runs = place - np.maximum.accumulate(np.where(same, np.int32(-1), place), axis=0)
     row, column = divmod(int(runs.argmax()), same.shape[1])
@@ -299,7 +299,7 @@ def _longest(same: Any) -> tuple[int, int, int]:
 
 
 def _beside_others(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Adds how much more a counter repeats than the others of its class do: on a quiet host all of them may."""
+    """Add how much more a counter repeats than others of its class: on a quiet host all of them may repeat."""
     told = [row for row in rows if (row["steps"] or 0) >= _STEPS]
     for row in told:
         others = [other["repeats_pct"] for other in told if other is not row]

@@ -1,4 +1,4 @@
-"""What a check says: for each expectation pass, warn or fail, with the entity, time and value at fault."""
+"""Results of a check: pass, warn or fail for each expectation, with the entity, time and value at fault."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _HEADS: Final = ("", "Table", "What", "Where", "When (UTC)", "Value", "Expected"
 
 
 class Fault(NamedTuple):
-    """A row of a profile that does not meet an expectation: its worst value, of whom and when."""
+    """A row of a profile that violates an expectation: its worst value, with entity and time."""
 
     counter: str
-    """The counter, or the identity of several."""
+    """The counter, or the identity of several counters."""
     name: str
-    """The same as people read it."""
+    """The same in words."""
     entity: str
     time: datetime | None
     value: float | str | None
     of_all: bool = False
-    """Whether it is about all instances: a counter stands still."""
+    """Whether it concerns all instances: the counter is frozen."""
 
 
 @dataclass(frozen=True)
@@ -44,30 +44,30 @@ class Expectation:
     suite: str
     id: str
     status: str
-    """One of `STATUSES`; `not judged` where no row of the table fits it."""
+    """One of `STATUSES`; `not judged` if it applies to no row of the table."""
     table: str
     means: str
     expected: str
     judged: int = 0
-    """Rows of the profile, or of the table, that it was judged by."""
+    """Rows of the profile, or of the table, that were judged."""
     failed: int = 0
-    """Those of them that do not meet it."""
+    """Judged rows that violate the expectation."""
     name: str = ""
-    """The counter or quantity of the worst of these."""
+    """The counter or quantity of the worst row."""
     entity: str = ""
     time: datetime | None = None
     value: float | str | None = None
     faults: tuple[Fault, ...] = ()
-    """All rows at fault of a profile, the worst first."""
+    """All rows at fault in a profile, the worst first."""
 
     def about(self, faults: Sequence[Fault]) -> Expectation:
-        """Return the expectation as if only some of its faults were there."""
+        """Return the expectation with only these faults."""
         worst = faults[0]
         made = replace(self, name=worst.name, entity=worst.entity, time=worst.time, value=worst.value)
         return replace(made, failed=len(faults), faults=tuple(faults))
 
     def __str__(self) -> str:
-        """In a line: what is at fault, where and when, and what was expected."""
+        """Describe the fault in a line: its place and time, and the expected value."""
         shown = f"{self.value:,.6g}" if isinstance(self.value, float | int) else str(self.value)
         at = "".join(
             (f" of {self.entity}" if self.entity else "", f" at {self.time:%Y-%m-%d %H:%M:%S}" if self.time else "")
@@ -76,14 +76,14 @@ class Expectation:
         return f"{self.table}: {self.name}{at} is {shown}{more}, expected {self.expected}. {self.means}"
 
     def as_dict(self) -> dict[str, Any]:
-        """As in the JSON."""
+        """Return the entry for the JSON."""
         told = {name: value for name, value in vars(self).items() if name != "faults"}
         return {**told, "time": self.time.isoformat() if self.time else None}
 
 
 @dataclass(frozen=True, repr=False)
 class Quality(Sequence[Expectation]):
-    """The expectations of a recording or of the files of a study, those at fault first."""
+    """The expectations of a recording or of the files of a study, failures first."""
 
     expectations: tuple[Expectation, ...]
     source: str = ""
@@ -99,22 +99,22 @@ class Quality(Sequence[Expectation]):
         return iter(self.expectations)
 
     def of(self, status: str) -> tuple[Expectation, ...]:
-        """The expectations with that status."""
+        """Return the expectations with that status."""
         return tuple(one for one in self.expectations if one.status == status)
 
     @property
     def failed(self) -> tuple[Expectation, ...]:
-        """Hard expectations that are not met: numbers of this recording are wrong."""
+        """Violated hard expectations: numbers of this recording are wrong."""
         return self.of("fail")
 
     @property
     def warned(self) -> tuple[Expectation, ...]:
-        """Others that are not met: look before you believe."""
+        """Other violated expectations: check before you trust the numbers."""
         return self.of("warn")
 
     @property
     def status(self) -> str:
-        """The worst of all: pass, warn or fail."""
+        """The worst status: pass, warn or fail."""
         return "fail" if self.failed else "warn" if self.warned else "pass"
 
     @property
@@ -131,7 +131,7 @@ class Quality(Sequence[Expectation]):
         return f"{wrong} of {judged} expectations."
 
     def frame(self) -> pl.DataFrame:
-        """One row per expectation, with the fields of `Expectation`; `value` as text."""
+        """Return one row per expectation, with the fields of `Expectation`; `value` as text."""
         import polars as pl  # noqa: PLC0415
 
         schema: dict[str, Any] = {
@@ -145,7 +145,7 @@ class Quality(Sequence[Expectation]):
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def text(self, *, every: bool = False) -> str:
-        """For a terminal: the verdict, and each expectation at fault; `every`: also those that are met."""
+        """Return text for a terminal: the verdict, and violated expectations; `every`: also the ones that are met."""
         lines = [self.verdict]
         shown = self.expectations if every else (*self.failed, *self.warned)
         for one in shown:
@@ -154,7 +154,7 @@ class Quality(Sequence[Expectation]):
         return "\n".join(lines)
 
     def json(self) -> str:
-        """For programs: source, status, verdict and all expectations."""
+        """Return JSON for programs: source, status, verdict and all expectations."""
         said = {"source": self.source, "status": self.status, "verdict": self.verdict, "engine": self.engine}
         return json.dumps({**said, "expectations": [one.as_dict() for one in self]}, indent=1, ensure_ascii=False)
 
@@ -165,7 +165,7 @@ class Quality(Sequence[Expectation]):
         return self.html()
 
     def html(self) -> str:
-        """As a fragment of HTML: the verdict, and a table of what is at fault."""
+        """Return a fragment of HTML: the verdict, and a table of faults."""
         bad = (*self.failed, *self.warned)
         more = f"<p>and {len(bad) - _SHOWN} more</p>" if len(bad) > _SHOWN else ""
         told = table(_HEADS, map(_cells, bad[:_SHOWN])) if bad else ""
@@ -173,7 +173,7 @@ class Quality(Sequence[Expectation]):
 
 
 def joined(source: object, parts: Sequence[tuple[str, Sequence[Quality]]]) -> Quality:
-    """What was said of several recordings as one, the table of each expectation named after its part."""
+    """Combine the results of several recordings, with the part's name in the table of each expectation."""
     found = [
         replace(one, table=f"{name}, {Path(quality.source).name}: {one.table}")
         for name, qualities in parts

@@ -1,4 +1,4 @@
-"""Whole samples of a capture, as rows of its profile: those that repeat another one or are unlike their neighbours."""
+"""Whole samples of a capture, as rows of its profile: repeated samples, and outliers among their neighbours."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ import polars as pl
 from esxparse.quality import data
 
 BUSIEST: Final = ("vcpu", "group_cpu", "physical_cpu")
-"""The tables that tell samples apart: they have the most numbers that are measured anew each time."""
+"""The tables that identify samples: they have the most numbers that change with each measurement."""
 NOISY: Final = frozenset({"% of one core", "% of time", "% of nominal", "ms", "1/s", "MiB/s", "Mibit/s"})
-"""Units of what is measured anew in each sample."""
+"""Units of quantities that change in each sample."""
 LEAST: Final = 3
-"""Samples that can be compared, at least."""
+"""Fewest samples for comparisons."""
 _TIMES: Final = 3.0
-"""A number is unlike its neighbours where it is three times as large or as small as both."""
+"""A number is unlike its neighbours if it is three times as large or as small as both."""
 _SINCE_BOOT: Final = 5.0
-"""A first number is of another length of time where it is five times as large as any later one."""
+"""The first number covers a longer time if it is five times as large as any later one."""
 _NUMBERS: Final = 20
-"""Numbers that a sample is judged by, at least."""
+"""Fewest numbers for judging a sample."""
 
 
 def rows(frames: Mapping[str, pl.DataFrame], widths: Mapping[str, int]) -> Iterator[dict[str, Any]]:
-    """The rows that tell of samples; `widths`: instances of each sample by table, 0 where they differ."""
+    """Yield the rows on samples; `widths`: instances of each sample by table, 0 if they differ."""
     fit = [name for name in BUSIEST if widths.get(name) and frames[name].height >= LEAST * widths[name]]
     matrices = [matrix for name in fit for matrix in _matrices(name, frames[name], widths[name])]
     if not matrices:
@@ -45,23 +45,24 @@ def rows(frames: Mapping[str, pl.DataFrame], widths: Mapping[str, int]) -> Itera
 
 
 def _matrices(table: str, frame: pl.DataFrame, width: int) -> Iterator[Any]:
-    """Each counter that is measured anew, as a matrix of samples and instances."""
+    """Yield each noisy counter, as a matrix of samples and instances."""
     for name, kind in frame.schema.items():
         if kind.is_numeric() and data.unit_of("esxtop", table, name) in NOISY:
             column = frame.get_column(name).cast(pl.Float64).fill_null(0.0)
             finite = isfinite(column.sum())
             numbers = (column.to_numpy() if finite else np.nan_to_num(column.to_numpy())).reshape(-1, width)
-            # Most instances of a large host have nothing but zeros, which tell no sample from another.
+            # Most instances of a large host are all zeros, which do not identify a sample.
             busy = numbers.any(axis=0)
             if busy.any():
                 yield numbers[:, busy]
 
 
 def _repeated(matrices: list[Any]) -> tuple[float, int] | None:
-    """How many samples have the numbers of earlier ones, and the place of the last.
+    """Return the number of samples that repeat earlier ones, and the place of the last.
 
-    Only numbers with decimals count, as whole ones repeat by chance. Where a sample has few of them, several samples on
-    end are told from others. A sum of hundredths by random weights stands for them; whole numbers, so that it is exact.
+    Only numbers with decimals count, as whole numbers repeat by chance. If samples have few of them, sequences of
+    several samples are compared. A randomly weighted sum of hundredths is the fingerprint; it uses whole numbers, so
+    it is exact.
     """
     samples = len(matrices[0])
     prints, numbers = np.zeros(samples, dtype=np.int64), np.zeros(samples, dtype=np.int64)
@@ -83,7 +84,7 @@ def _repeated(matrices: list[Any]) -> tuple[float, int] | None:
 
 
 def _unlike(matrices: list[Any]) -> tuple[float, int] | None:
-    """The largest share of a sample's numbers that are unlike those before and after it, which agree; and its place."""
+    """Return the largest share of a sample's numbers unlike both neighbours, which agree, and its place."""
     unlike, judged = (np.zeros(len(matrices[0]) - 2, dtype=np.int64) for _ in range(2))
     for matrix in matrices:
         least, most = np.minimum(matrix[:-2], matrix[2:]), np.maximum(matrix[:-2], matrix[2:])
@@ -95,7 +96,7 @@ def _unlike(matrices: list[Any]) -> tuple[float, int] | None:
 
 
 def _first(matrices: list[Any]) -> tuple[float, int] | None:
-    """The share of numbers whose first one is far above all later ones."""
+    """Return the share of numbers whose first value is far above all later ones."""
     if len(matrices[0]) <= LEAST:
         return None
     later = [matrix[1:].max(axis=0) for matrix in matrices]
@@ -108,6 +109,6 @@ def _first(matrices: list[Any]) -> tuple[float, int] | None:
 
 
 def _empty(matrices: list[Any]) -> tuple[float, int] | None:
-    """How many samples have nothing but zeros where others have numbers, and the place of the first."""
+    """Return the number of samples with only zeros while others have numbers, and the place of the first."""
     nothing = ~np.logical_or.reduce([matrix.any(axis=1) for matrix in matrices])
     return float(nothing.sum()), int(nothing.argmax())

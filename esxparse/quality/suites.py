@@ -1,6 +1,6 @@
-"""Suites: plain Great Expectations suites (JSON), ours in suites/ and those of users.
+"""Suites: plain Great Expectations suites (JSON), ours in suites/ and users' own.
 
-python -m esxparse.quality.suites        write suites/ anew from checks.toml
+python -m esxparse.quality.suites        rewrite suites/ from checks.toml
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from esxparse.quality.data import HERE, Rule, raw, rules, suite_names
 
 SUITES: Final = HERE / "suites"
 VERSION: Final = 1
-"""Of the suites: a limit that moves, or an expectation more, is a version more."""
+"""Version of the suites: increases with each changed limit or new expectation."""
 _BETWEEN: Final = "expect_column_values_to_be_between"
 
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite, and what it is run on."""
+    """A suite, and the tables that it judges."""
 
     name: str
     config: Mapping[str, Any]
-    """As in the file."""
+    """The contents of the file."""
     table: str = "*"
-    """The table whose profile, or which itself, it judges; `*` is each of them."""
+    """The table whose profile, or whose rows, it judges; `*` for all tables."""
     on: str = "profile"
     format: str = ""
     source: str = ""
@@ -37,19 +37,19 @@ class Suite:
 
 @cache
 def ours(form: str, table: str) -> Suite:
-    """Our suite for a table of a format."""
+    """Return our suite for a table of a format."""
     named = (f"{form}.{table}", f"any.{table}", "any.any")
     name = next(one for one in named if (SUITES / f"{one}.json").is_file())
     return Suite(name, json.loads((SUITES / f"{name}.json").read_text(encoding="utf-8")), table, "profile", form)
 
 
 def load(path: str | Path) -> Suite:
-    """A user's suite.
+    """Return a user's suite.
 
-    Its `meta` says what it is run on: `"esxparse": {"format": "esxtop", "table": "vcpu", "on": "profile"}`, `on` being
-    `profile` or `table`. Without that its name does (`esxtop.vcpu`), and it judges profiles.
+    Its `meta` defines its target: `"esxparse": {"format": "esxtop", "table": "vcpu", "on": "profile"}`, with `on`
+    either `profile` or `table`. By default its name defines the target (`esxtop.vcpu`), and it judges profiles.
 
-    Raises EsxparseError: It cannot be read, or is no suite.
+    Raises EsxparseError: The file cannot be read, or is not a suite.
     """
     try:
         config = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -73,7 +73,7 @@ def load(path: str | Path) -> Suite:
 
 
 def written() -> dict[str, str]:
-    """By file name the suites that checks.toml makes."""
+    """Return the suites made from checks.toml, by file name."""
     return {f"{name}.json": _json(name) for name in suite_names()}
 
 
@@ -89,7 +89,7 @@ def _expectations(name: str) -> Iterator[dict[str, Any]]:
     counters = not name.endswith((".samples", ".files"))
     fields = name.partition(".")[2] in raw()["field"]["esxtop"]
     for rule in rules("check"):
-        # A rule on all tables may have nothing to say of this one.
+        # A rule on all tables may not apply to this one.
         fits = (counters or 'kind == "counter"' not in rule.where) and (fields or 'kind == "field"' not in rule.where)
         if name in rule.tables and fits:
             yield _expectation(rule, rule.column, rule.low, rule.high, rule.where)
@@ -117,7 +117,7 @@ def _expectation(rule: Rule, column: str, low: float | None, high: float | None,
 
 
 def write() -> None:
-    """Writes the suites, and removes those that checks.toml no longer makes."""
+    """Write the suites, and remove files that checks.toml no longer makes."""
     made = written()
     SUITES.mkdir(exist_ok=True)
     for path in SUITES.glob("*.json"):

@@ -1,7 +1,7 @@
 """Reports: a notebook template, run on a capture by papermill, exported as one HTML file.
 
-`report(capture, output="report.html")` does all of it; `templates()` lists what there is. What a template
-gathers that is neither a metric nor a chart is in a room of its name here; `page` and `blocks` are for all.
+`report(capture, output="report.html")` does all of it; `templates()` lists the templates. Code of a
+template that is neither a metric nor a chart is in a folder of its name here; all share `page` and `blocks`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Batch", "Parameter", "Template", "find", "report", "templates"]
 
 
 def __getattr__(name: str) -> Any:
-    # Loaded when first asked for: the command line's help must not wait for Jupyter.
+    # Loaded on first use: the command line's help must not wait for Jupyter.
     if name in _HOMES:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -40,23 +40,23 @@ _FINDING: Final = ("id", "trouble", "severity", "confidence", "kind", "name", "s
 
 @dataclass(frozen=True)
 class Batch:
-    """What a batch made."""
+    """The result of a batch."""
 
     index: Path
     """Path of the page that links to all others."""
     summary: pl.DataFrame
-    """One row per finding, and one for each item without: `item`, `template`, `page`, `inputs`, `host`, `failed` (the
-    reason, else null), `item_verdict`; of the finding `id`, `trouble`, `severity`, `confidence` (0 to 1), `kind`,
-    `name`, `start`, `end` (UTC), `verdict`, `next`."""
+    """One row per finding, and one for each item without findings: `item`, `template`, `page`, `inputs`, `host`,
+    `failed` (the reason, else null), `item_verdict`; of the finding `id`, `trouble`, `severity`, `confidence` (0 to
+    1), `kind`, `name`, `start`, `end` (UTC), `verdict`, `next`."""
     items: int
     reused: int
-    """Items whose page was finished before."""
+    """Items with a finished page from an earlier batch."""
     failed: dict[str, str]
     """Reasons by item."""
     left_out: tuple[tuple[str, str], ...]
-    """Files of directories that were no item, with the reason."""
+    """Files in directories that are not items, with the reason."""
     losses: tuple[str, ...] = ()
-    """Notes on rows that are missing from recordings, and so from their reports."""
+    """Notes on rows missing from recordings, and so from their reports."""
 
 
 def batch(
@@ -74,25 +74,25 @@ def batch(
     to: str | None = None,
     trust: bool = False,
 ) -> Batch:
-    """Make a report on each input, and `index.html` and `summary.parquet` of all; what fails stops nothing else.
+    """Make a report on each input, and `index.html` and `summary.parquet` of all; a failure does not stop the others.
 
-    A page that is finished and still holds (same inputs, template, parameters and version) is not made again, so a
-    batch that was killed goes on where it was.
+    A finished page that is still valid (same inputs, template, parameters and version) is not made again. So an
+    interrupted batch resumes.
 
     Args:
-        inputs: Recordings, directories of them, studies, or manifests of batches (`batch_items`). Of a lake the
+        inputs: Recordings, directories of them, studies, or manifests of batches (`batch_items`). For a lake, the
             template `before_after` makes a page for each host.
-        output: Directory; it is made if it is not there.
-        jobs: Reports at a time; as many as there are processors unless told.
-        on: A Dask cluster that makes them, `dask://scheduler:8786`; its workers see the same paths.
-        template: Name or path, or "auto": by what the inputs are.
+        output: Directory; created if missing.
+        jobs: Reports at a time; by default, the number of processors.
+        on: A Dask cluster that makes the reports, `dask://scheduler:8786`; its workers see the same paths.
+        template: Name or path, or "auto": by the kind of inputs.
         parameters: Values of the templates' other parameters.
-        timeout: How long a report may take: seconds, or text such as `10m`.
-        memory: Bytes that a report may take (`4GiB`, or a number), its kernel included.
-        progress: Called with (items done, items in all, names of those in work, what failed just now or "").
+        timeout: Longest duration of a report: seconds, or text such as `10m`.
+        memory: Most bytes for a report (`4GiB`, or a number), including its kernel.
+        progress: Called with (items done, items in all, names in progress, latest failure or "").
         opening: Options of `esxparse.open`.
-        to: The form of the reports: "html", "ipynb", "pdf" or "md"; the index is a page in any case.
-        trust: Whether a manifest may name notebooks as templates: they are code, and run.
+        to: The form of the reports: "html", "ipynb", "pdf" or "md"; the index is always an HTML page.
+        trust: Whether a manifest may use notebooks as templates: their code runs.
 
     Raises EsxparseError: A manifest, template or bound is wrong, the directory cannot be written, another batch is
     writing there, or the process that makes the reports was killed.
@@ -138,7 +138,7 @@ def _batch(
     kept = {path.stem: batch_state.read(path) for path in sorted(states.glob("*.json"))}
     paths = [str(one) for one in given if not Path(one).is_dir()]
     index = target(folder / "index.html", paths, replace=False, ours=is_report)
-    # Only a directory that has an index of ours has a table of ours.
+    # Only a directory with an index of ours has a table of ours.
     table = target(folder / "summary.parquet", paths, replace=index.path.exists())
     known = {_key(state): name for name, state in kept.items() if "inputs" in state}
     planned = planned_with(known=known)
@@ -175,7 +175,7 @@ def _batch(
         seen(len(told), total, ", ".join(working.values()), why)
     failed = {item.name: told[item.name]["why"] for item in planned.items if "why" in told[item.name]}
     for name in failed.keys() & kept.keys():
-        # The page of an earlier batch says nothing about what was asked now.
+        # The page of an earlier batch does not answer the current request.
         (states / f"{name}.json").unlink(missing_ok=True)
         (folder / f"{name}.{form}").unlink(missing_ok=True)
     summary = _summary(planned.items, told, form)
@@ -195,7 +195,7 @@ def _key(state: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _job(item: Item, options: Any, where: Path, states: Path) -> dict[str, Any]:
-    """What a worker is told; refuses what cannot work."""
+    """Return the orders of a worker; raise EsxparseError for an item that cannot work."""
     if item.why:
         raise EsxparseError(item.why)
     chosen = find(item.template)
@@ -219,14 +219,14 @@ def _job(item: Item, options: Any, where: Path, states: Path) -> dict[str, Any]:
 
 
 def _events(jobs: list[dict[str, Any]], bounds: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """What the process that makes the reports says; it ends with this one."""
+    """Yield the events of the process that makes the reports; that process ends with this one."""
     if not jobs:
         return
     locations = carried(one for job in jobs for one in job["inputs"])
     orders = {"jobs": jobs, "notebooks": sorted({job["notebook"] for job in jobs}), "locations": locations, **bounds}
     left = len(jobs)
-    # In a session of its own it is ended from here, by the end of its input, and by no key on the terminal.
-    # Its temporary files are below ours: nothing of a process that was killed stays.
+    # In a session of its own, it ends with this process or its input, not with a key on the terminal. Its temporary
+    # files are below ours, so nothing of a killed process stays.
     with (
         Scratch() as folder,
         subprocess.Popen(
@@ -251,13 +251,13 @@ def _events(jobs: list[dict[str, Any]], bounds: dict[str, Any]) -> Iterator[dict
 
 
 def _made(order: tuple[dict[str, Any], dict[str, Any]]) -> dict[str, Any]:
-    """One report, in a process of its own with the bounds of all; what its last event says."""
+    """Make one report, in a process of its own with the bounds of all; return its last event."""
     job, bounds = order
     return list(_events([job], bounds | {"workers": 1}))[-1]
 
 
 def _events_by(crew: Crew, jobs: list[dict[str, Any]], bounds: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The same events, of reports that others make."""
+    """Yield the same events, for reports made elsewhere."""
     for done in fleet.run(_made, [(job, bounds) for job in jobs], crew):
         yield {**(done.result or {"why": done.why}), "job": done.place}
 
@@ -286,7 +286,7 @@ def _summary(items: Sequence[Item], told: Mapping[str, dict[str, Any]], form: st
 
 
 def ending(done: Batch) -> str:
-    """The last line on the terminal."""
+    """Return the last line for the terminal."""
     count = len(done.failed)
     if not count:
         return f"{counted(done.items, 'report')}: {done.index}"

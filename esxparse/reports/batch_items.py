@@ -1,8 +1,8 @@
-"""What a batch makes: items from files, directories and manifests, each with its template and a name of its own.
+"""The items of a batch, from files, directories and manifests, each with its template and a unique name.
 
 A manifest is TOML:
 
-    template = "auto"                 for every item that names none; a notebook needs `trust`
+    template = "auto"                 default for every item; a notebook needs `trust`
     [[item]]
     inputs = ["esx01.csv"]            relative to the manifest; or input = "esx01.csv"
     name = "esx01"                    name of the page
@@ -38,12 +38,12 @@ from esxparse.whole import short_name
 
 _RESERVED: Final = ("index", "summary")
 _LIKELY: Final = ".csv"
-"""Ending of files that a directory of captures has: one that nobody can read is a failure, not a stranger."""
+"""Ending of captures in a directory: an unreadable file with it is a failure, any other file is skipped."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """One page to make, or the reason why it cannot be."""
+    """One page to make, or the reason why it cannot be made."""
 
     inputs: tuple[str, ...]
     template: str = ""
@@ -53,7 +53,7 @@ class Item:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What an item keeps its name by."""
+        """The key under which an item keeps its name."""
         return (self.inputs, self.template, tuple(sorted((name, repr(one)) for name, one in self.parameters.items())))
 
 
@@ -76,17 +76,17 @@ def plan(
     *,
     trust: bool = False,
 ) -> Plan:
-    """The items of a batch.
+    """Return the items of a batch.
 
     Args:
-        inputs: Files, directories (looked through), manifests, and lakes for a template with a parameter `host`, which
-            makes a page for each host.
-        template: For items that name none; "auto" goes by the inputs.
-        parameters: Of every item.
-        options: Those of `esxparse.open`.
-        known: Names that items got before, by their key.
-        output: Directory of the pages, which is never looked through.
-        trust: Whether manifests may name notebooks, which are code.
+        inputs: Files, directories (searched), manifests, and lakes for a template with a parameter `host`, which makes
+            a page for each host.
+        template: For items without a template; "auto" goes by the inputs.
+        parameters: Parameters of every item.
+        options: Options of `esxparse.open`.
+        known: Earlier names of items, by their key.
+        output: Directory of the pages, which is never searched.
+        trust: Whether manifests may use notebooks, which are code.
 
     Raises EsxparseError: A manifest or template is wrong, or there is nothing to make.
     """
@@ -115,7 +115,7 @@ def plan(
 
 
 def _of_hosts(uri: str, template: str, parameters: Mapping[str, Any]) -> Iterator[Item]:
-    """An item for each host of a lake, or for the host that the parameters name."""
+    """Yield an item for each host of a lake, or for the host in the parameters."""
     hosts = dict.fromkeys(one.host for one in lake(uri).captures)
     for host in [parameters["host"]] if parameters.get("host") else hosts:
         yield Item((uri,), template, {**parameters, "host": host}, name=host)
@@ -132,7 +132,7 @@ class _Entry:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def mistakes(self) -> Iterator[tuple[Place, str]]:
-        """An item without inputs."""
+        """Report an item without inputs."""
         if not (self.input or self.inputs):
             yield ("inputs",), 'an item has no inputs; write inputs = ["FILE", ...]'
 
@@ -144,7 +144,7 @@ class _Manifest:
 
 
 def _manifest(where: str) -> _Manifest | None:
-    """The manifest in a file; None if it is another kind of file."""
+    """Return the manifest in a file; None if it is another kind of file."""
     if not where.endswith(".toml") or is_url(where):
         return None
     try:
@@ -155,7 +155,7 @@ def _manifest(where: str) -> _Manifest | None:
 
 
 def _refuse_code(found: _Manifest, manifest: str) -> None:
-    """Refuses a manifest that names a notebook: whoever wrote it chooses what runs here."""
+    """Raise EsxparseError for a manifest with a notebook: whoever wrote it chooses the code that runs here."""
     for name in (found.template, *(entry.template for entry in found.item)):
         named = Path(name)
         if named.suffix == ".ipynb" and named.resolve().parent != templates_dir().resolve():
@@ -173,7 +173,7 @@ def _item(entry: _Entry, manifest: Path, template: str, parameters: Mapping[str,
 
 
 def _chosen(paths: Sequence[str], template: str, parameters: Mapping[str, Any], options: Options) -> Item:
-    """The item of one page."""
+    """Return the item of one page."""
     item = Item(tuple(paths), template, parameters)
     if template != AUTO:
         find(template)
@@ -188,7 +188,7 @@ def _chosen(paths: Sequence[str], template: str, parameters: Mapping[str, Any], 
 
 
 def _recordings(folder: Path, output: Path) -> Iterator[str]:
-    """What is a recording in a directory and those below: files, directories that are one, studies."""
+    """Yield the recordings in a directory and below: files, directories that are recordings, studies."""
     from esxparse.formats.registry import reader_of_directory  # noqa: PLC0415  polars is not for --help
 
     if folder.resolve() == output.resolve():
@@ -216,10 +216,10 @@ def _grouped(
     options: Options,
     left_out: list[tuple[str, str]] | None,
 ) -> list[Item]:
-    """Items of files; files in one directory that a template takes together are one.
+    """Return items of files; files in one directory form one item if a template takes them together.
 
-    `left_out`: receives the files that are not recordings; None if each path was named, so that such a file is an item
-    that fails.
+    `left_out`: receives the files that are not recordings. None if the caller listed each path: such a file is then an
+    item that fails.
     """
     items: dict[tuple[str, ...], Item] = {}
     for path in dict.fromkeys(paths):
@@ -249,14 +249,14 @@ def _grouped(
 
 
 def named(subjects: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
-    """Names of reports (template, recordings) that differ in more than case: with folders where needed."""
+    """Return names of reports (template, recordings) that differ in more than case, with folders if needed."""
     paths = [one if is_url(one) or one == STANDARD_INPUT else str(Path(one).absolute()) for _, (one, *_) in subjects]
     first = [Item((path,), template, {}) for path, (template, _) in zip(paths, subjects, strict=True)]
     return [one.name for one in _named(first, {})]
 
 
 def _named(items: Sequence[Item], known: Mapping[tuple[Any, ...], str]) -> Iterator[Item]:
-    """The items with names that differ in more than case: as before, or the file's, with its folders where needed."""
+    """Yield the items with unique names, ignoring case: the earlier name, or the file's, with folders if needed."""
     names = {place: name for place, one in enumerate(items) if (name := _before(one, known))}
     taken = {*_RESERVED, *(name.casefold() for name in known.values())}
     open_ = [place for place in range(len(items)) if place not in names]
@@ -276,7 +276,7 @@ def _named(items: Sequence[Item], known: Mapping[tuple[Any, ...], str]) -> Itera
 
 
 def _before(item: Item, known: Mapping[tuple[Any, ...], str]) -> str:
-    """The name that an item had, also where some of its files are new; none if it is called otherwise now."""
+    """Return an item's earlier name, even if some files are new; "" if the item has another name now."""
     same = [known[item.key]] if item.key in known else []
     if len(item.inputs) > 1:
         same += [
@@ -291,9 +291,9 @@ _DEEPEST: Final = 3
 
 
 def _name(item: Item, depth: int) -> str:
-    """A name from the last parts of an item's path; from some depth on, one that nothing else has."""
+    """Return a name from the last parts of an item's path; from some depth on, with a unique suffix."""
     path = Path(item.inputs[0])
-    # Several files are named after their directory.
+    # Several files share the name of their directory.
     path = path.parent if len(item.inputs) > 1 or path.name == "study.toml" else path
     first = recording_name(f"{item.name}.x" if item.name else str(path))
     folders = [recording_name(f"{part}.x") for part in path.parts[1:-1]][-depth:] if depth else []

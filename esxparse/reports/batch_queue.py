@@ -1,9 +1,9 @@
-"""A queue of jobs, each in a process of its own: bounded in time and memory, and none stops the others.
+"""A queue of jobs, each in a separate process, bounded in time and memory; a failure does not stop the others.
 
-`python -m esxparse.reports.batch_queue` is the process in which a batch's reports are made. It imports what they need,
-computes nothing, and forks, both for a report and for its kernel: each starts in the state that the imports left,
-whatever ran before, and costs its own work only. It reads its orders as one line of JSON from standard input, writes
-events as lines of JSON to standard output, and ends with everything it started when standard input ends.
+`python -m esxparse.reports.batch_queue` is the process that makes a batch's reports. It imports their dependencies,
+computes nothing, and forks for each report and its kernel. So each report starts from the same imported state, and
+costs its own work only. The process reads its orders as one line of JSON from standard input and writes events as
+lines of JSON to standard output. It ends, with everything it started, when standard input ends.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 _LOOK_S: Final = 0.1
 _WEIGH_S: Final = 0.5
 _GRACE_S: Final = 3
-"""For jobs that are ended to remove their unfinished files."""
+"""Time for terminated jobs to remove their unfinished files."""
 _NEEDS: Final = ("nbformat", "papermill", "IPython.display", "ipykernel.ipkernel", "ipykernel.zmqshell")
 _OURS: Final = ("kernel", "export", "recordings", "batch_work", "facts", "standby")
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a job may take: seconds, and bytes of memory of all its processes."""
+    """The limits of a job: seconds, and bytes of memory of all its processes."""
 
     seconds: float
     memory: int
@@ -54,7 +54,7 @@ class _Running:
     answers: Connection
     until: float
     look: float = 0.0
-    """When to weigh it next."""
+    """Time of the next memory check."""
 
 
 def run(
@@ -65,15 +65,15 @@ def run(
     tell: Callable[[dict[str, Any]], None],
     ended: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Does `work` on every job, `workers` at a time.
+    """Run `work` on every job, `workers` at a time.
 
     Args:
-        jobs: What `work` takes.
-        work: Runs in a process of its own; gives something that can be pickled, or raises.
-        workers: How many at a time.
-        bounds: Of each job. One that passes them is killed with every process below it.
-        tell: Gets {"job", "began"}, then {"job", "result"} or {"job", "why"}: the reason in one line.
-        ended: Whether to kill what runs and return.
+        jobs: Arguments of `work`.
+        work: Runs in a process of its own; returns something picklable, or raises.
+        workers: Number of jobs at a time.
+        bounds: Limits of each job. A job beyond them is killed with every process below it.
+        tell: Called with {"job", "began"}, then {"job", "result"} or {"job", "why"}: the reason in one line.
+        ended: Whether to kill the running jobs and return.
     """
     context: Any = get_context("fork" if FORKS else "spawn")
     waiting = list(enumerate(jobs))[::-1]
@@ -95,7 +95,7 @@ def run(
                     running.remove(one)
                     tell({"job": one.job, **answer})
     finally:
-        # Who ends leaves the processes below it to nobody: they are listed before.
+        # Processes below a process that ends become orphans: list them first.
         below = [process for one in running for process in _tree(one.process.pid)]
         for one in running:
             one.process.terminate()
@@ -127,7 +127,7 @@ def _passed(one: _Running, bounds: Bounds) -> dict[str, Any] | None:
     if monotonic() < one.look:
         return None
     one.look = monotonic() + _WEIGH_S
-    # What forked processes share counts for each in the quick sum, and once in the exact one.
+    # The quick sum counts memory shared by forks once per process, the exact sum counts it once.
     heavy = _resident(one.process.pid) > bounds.memory
     if heavy and (not FORKS or _resident(one.process.pid, "pss") > bounds.memory):
         return {"why": f"it took more than {shown(bounds.memory)} of memory: raise --memory"}
@@ -143,7 +143,7 @@ def _tree(pid: int) -> list[psutil.Process]:
 
 
 def _resident(pid: int, what: str = "rss") -> int:
-    """Bytes of memory of a process and those below it, as psutil's field `what` counts them."""
+    """Return the bytes of memory of a process and its descendants, by psutil's field `what`."""
     total = 0
     for one in _tree(pid):
         try:
@@ -166,15 +166,15 @@ def _kill(processes: Iterable[psutil.Process]) -> None:
 
 
 def _leave(*_: object) -> None:
-    """Ends the job; what it has begun is cleared away."""
+    """End the job and clean up after it."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    # Python prints what ends a callback, and goes on: the job is killed a moment later.
+    # Python prints an exception in a callback, and goes on: the job is killed a moment later.
     sys.unraisablehook = lambda _: None
     raise SystemExit(1)
 
 
 def _answer(work: Callable[[Any], Any], job: Any, answers: Connection, parent: int) -> None:
-    """Does the job, and says what came of it."""
+    """Run the job, and send its result."""
     die_with(parent)
     signal.signal(signal.SIGTERM, _leave)
     try:
@@ -188,23 +188,23 @@ def _answer(work: Callable[[Any], Any], job: Any, answers: Connection, parent: i
 
 
 def _prepare(notebooks: Iterable[str]) -> None:
-    """Imports what reports on these templates take."""
+    """Import everything that reports on these templates need."""
     for name in (*_NEEDS, *(f"esxparse.reports.{one}" for one in _OURS)):
         importlib.import_module(name)
     standby = sys.modules["esxparse.reports.standby"]
     for notebook in notebooks:
         standby.prepare(notebook)
     gc.collect()
-    # What is there already is never looked at again, and stays shared.
+    # Exclude existing objects from garbage collection, so that their memory stays shared.
     gc.freeze()
 
 
 def main() -> None:
-    """Reads the orders, makes the reports."""
+    """Read the orders and make the reports."""
     orders = json.loads(sys.stdin.buffer.readline())
     adopt(orders["locations"])
     events = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
-    # What a library prints is no event.
+    # Keep the output of libraries out of the events.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     if FORKS:
         _prepare(orders["notebooks"])
@@ -216,7 +216,7 @@ def main() -> None:
     def ended() -> bool:
         return bool(connection.wait([sys.stdin.fileno()], timeout=0))
 
-    # Who asked for the reports may be gone: then nobody wants the rest.
+    # If the caller is gone, nobody needs the rest.
     with suppress(BrokenPipeError):
         run(orders["jobs"], work, orders["workers"], Bounds(orders["seconds"], orders["memory"]), tell, ended)
 

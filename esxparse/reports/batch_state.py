@@ -1,4 +1,4 @@
-"""Which pages of a batch are finished: a state file for each, trusted only where everything in it still holds."""
+"""Finished pages of a batch: a state file for each, trusted only if everything in it is still true."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from esxparse.lakes.entries import FOLDER as FOLDER_OF_ENTRIES
 from esxparse.whole import sha256
 
 FOLDER = ".esxparse-batch"
-"""Directory of the state files, in that of the pages."""
+"""Directory of the state files, inside the directory of the pages."""
 
 
 def fingerprints(inputs: Iterable[str]) -> dict[str, list[Any]]:
-    """The files of inputs: path to size in bytes, time of change in ns, and hash. Inputs that are no files have none.
+    """Return the files of inputs: path to size in bytes, modification time in ns, and hash. Others have none.
 
-    A study is all that lies beside its manifest, a lake its catalogue: an entry has the content's hash.
+    A study includes all files beside its manifest. For a lake the entries of its catalogue count: they have the
+    content's hash.
     """
     return {str(path): [*_stamp(path), sha256(path)] for path in _files(inputs)}
 
@@ -47,7 +48,7 @@ def _files(inputs: Iterable[str]) -> Iterator[Path]:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """What a state file says; nothing if there is none, or a damaged one."""
+    """Return the content of a state file; empty if it is missing or damaged."""
     with suppress(OSError, ValueError):
         found = json.loads(path.read_bytes())
         return found if isinstance(found, dict) else {}
@@ -55,7 +56,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def holds(state: dict[str, Any], asked: dict[str, Any], inputs: Iterable[str], page: Path) -> bool:
-    """Whether a page is what `asked` would make again: same request, same inputs, and the page as it was written."""
+    """Return whether a page is still valid: same request, same inputs, and the page unchanged."""
     try:
         if any(state.get(key) != value for key, value in asked.items()) or not state["files"]:
             return False

@@ -1,4 +1,4 @@
-"""One report of a batch: the page, and what the batch keeps of it."""
+"""One report of a batch: the page, and the facts that the batch keeps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KEPT_FDS: Final = 3
 
 
 class Forked:
-    """A process that is a copy of this one and waits to become a kernel; the part of Popen that provisioners use."""
+    """A copy of this process that waits to become a kernel; has the part of Popen that provisioners use."""
 
     stdout = stderr = None
 
@@ -43,18 +43,18 @@ class Forked:
             os.chdir(work)
             os.dup2(arguments, 0)
             sys.stdin = os.fdopen(0, closefd=False)
-            # A kernel must not have the locks, pipes and files of its maker.
+            # A kernel must not have the locks, pipes and files of its parent.
             os.closerange(_KEPT_FDS, os.sysconf("SC_OPEN_MAX"))
             standby.become(f"--IPKernelApp.parent_handle={parent}")
         finally:
             os._exit(0)
 
     def poll(self) -> int | None:
-        """The exit code, once there is one."""
+        """Return the exit code; None while it runs."""
         return self._look(os.WNOHANG)
 
     def wait(self, timeout: float | None = None) -> int | None:  # noqa: ARG002  as of Popen
-        """Waits for the end."""
+        """Wait for the end."""
         return self._look(0)
 
     def _look(self, how: int) -> int | None:
@@ -66,16 +66,16 @@ class Forked:
         return self.returncode
 
     def send_signal(self, number: int) -> None:
-        """Sends it a signal, if it is there."""
+        """Send it a signal, if it still runs."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """Ends it."""
+        """Kill it."""
         self.send_signal(signal.SIGKILL)
 
     def terminate(self) -> None:
-        """Asks it to end."""
+        """Ask it to end."""
         self.send_signal(signal.SIGTERM)
 
 
@@ -84,13 +84,13 @@ def _forked(_notebook: Path, env: dict[str, str], work: Path) -> Forked:
 
 
 def work(job: dict[str, Any]) -> dict[str, Any]:
-    """Makes the report of `job` and its state file, which a later batch trusts (`batch_state`); gives the state.
+    """Make the report of `job` and its state file, which a later batch trusts (`batch_state`); return the state.
 
     `job`: {inputs, template, parameters, opening, output, state, asked}.
     """
     before = fingerprints(job["inputs"])
     with warnings.catch_warnings():
-        # They are among the facts, for the end of the batch.
+        # The facts include the losses, for the end of the batch.
         warnings.simplefilter("ignore", LossWarning)
         order = Order(job["inputs"], job["template"], job["output"], job["parameters"], job["opening"], last=facts.CELL)
         page, notebook = made(order, launch=_forked if forks.FORKS else kernel.launched)

@@ -1,7 +1,7 @@
-"""What a report's cells show: tables, tiles, notes and figures.
+"""The blocks that a report's cells show: tables, tiles, notes and figures.
 
-Each block is an object that Jupyter knows how to display: HTML made here, with plain text beside it. All text is
-escaped where it becomes HTML, and nowhere else; no block is ever made of markdown, so no VM's name is taken for it.
+Each block is an object that Jupyter can display: HTML made here, with a plain text alternative. All text is escaped
+when it becomes HTML, and nowhere else. No block is made of Markdown, so a VM's name is never read as markup.
 """
 
 from __future__ import annotations
@@ -25,31 +25,32 @@ if TYPE_CHECKING:
     import polars as pl
 
 VEGALITE_MIME: Final = "application/vnd.vegalite.v6+json"
-"""MIME type under which a figure hands over its chart; the HTML export looks for it.
+"""MIME type of a figure's chart; the HTML export looks for it.
 
-Altair 6 writes `.json` at the end, which notebooks may not hold: their format takes JSON under types in `+json` only.
+Altair 6 writes `.json` at the end, which notebooks do not allow: their format accepts JSON only under types in
+`+json`.
 """
 
 CHART_MIME: Final = "application/vnd.esxparse.chart"
-"""MIME type of a chart as text: as data each of its numbers would become an object on its way to the page, twice."""
+"""MIME type of a chart as text: as data, each number would become an object on its way to the page, twice."""
 
 HEADER_MIME: Final = "application/vnd.esxparse.header+json"
 """MIME type of a `Header`."""
 
 SECTION_MIME: Final = "application/vnd.esxparse.section+json"
-"""MIME type of what begins a section: {"title", "text"}."""
+"""MIME type of a section's start: {"title", "text"}."""
 
 MISSING_MIME: Final = "application/vnd.esxparse.missing+json"
-"""MIME type of the reason why a cell shows nothing: {"text"}. A section of nothing else is left out of the page."""
+"""MIME type of the reason why a cell shows nothing: {"text"}. The page leaves out a section with only such cells."""
 
 NOTEBOOK_ONLY: Final = "notebook-only"
 """Tag of cells that a page leaves out."""
 
 ABSENT: Final = "\N{EN DASH}"
-"""What stands if there is no value."""
+"""Placeholder for a missing value."""
 
 _LEVELS: Final = {"ok": "ok", "info": "info", "peaks": "info", "warning": "warning", "critical": "critical"}
-"""Words that are shown as badges, and how each looks."""
+"""Words shown as badges, and the look of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +58,13 @@ class Column:
     """One column of a table.
 
     name: column of the frame
-    head: what stands above it
+    head: its title
     unit: unit, written after the head
     digits: decimals of numbers; None writes whole numbers as they are
-    significant: digits of each number in their place, where the column holds several quantities
+    significant: significant digits instead of `digits`, if the column holds several quantities
     level: whether the text is one of ok, info, peaks, warning, critical, shown as a badge
     mono: whether the text is an identifier, set in a typewriter face
-    fit: how text is laid out: "text" wraps between words, "name" gets room and wraps anywhere, "short" never wraps
+    fit: layout of text: "text" wraps between words, "name" gets room and wraps anywhere, "short" never wraps
     """
 
     name: str
@@ -78,20 +79,20 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Something a cell displays, as HTML and as plain text."""
+    """The output of a cell, as HTML and as plain text."""
 
     html: str
     text: str
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        # A page has a style of its own; that of notebooks sets text to the right and tiles on top of each other.
+        # A page has its own style; the style of notebooks right-aligns text and stacks tiles.
         style = _notebook_style() if self.html and "ESXPARSE_REPORT" not in os.environ else ""
         return {"text/html": style + self.html, "text/plain": drawable(self.text)}
 
 
 @dataclass(frozen=True, slots=True)
 class Missing(Block):
-    """A sentence in place of charts or of a table that the recordings cannot give."""
+    """A sentence in place of charts or of a table that the recordings do not allow."""
 
     def _repr_mimebundle_(self, **more: Any) -> dict[str, Any]:
         return {**Block._repr_mimebundle_(self, **more), MISSING_MIME: drawable({"text": self.text})}
@@ -103,10 +104,10 @@ def _notebook_style() -> str:
 
 
 MOST_ROWS: Final = 5000
-"""Rows of a table, or a browser could not open the page; what is left out is said in its caption."""
+"""Most rows of a table, as a browser cannot open larger pages; the caption mentions the cut."""
 
 NOTHING: Final = Block("", "")
-"""What a cell shows where there is nothing to say."""
+"""The block of a cell without content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Where a part of the report begins."""
+    """The start of a part of the report."""
 
     title: str
     text: str
@@ -141,11 +142,11 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A chart with the words that stand for it where it cannot be seen.
+    """A chart with its alternative text.
 
     spec: Vega-Lite specification
-    live: what altair's active renderer makes of it, for a notebook that is open in a browser
-    packed: whether to hand it over as text, for a page (`CHART_MIME`)
+    live: output of altair's active renderer, for a notebook that is open in a browser
+    packed: whether to return it as text, for a page (`CHART_MIME`)
     """
 
     spec: dict[str, Any]
@@ -158,7 +159,7 @@ class Figure:
 
 
 def escape(text: str) -> str:
-    """Text as HTML, without characters that are not drawn."""
+    """Return text as HTML, without undrawable characters."""
     return escaped(drawable(text))
 
 
@@ -170,14 +171,14 @@ def _packed(spec: dict[str, Any]) -> str:
 
 
 def chart(data: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The specification of the chart among outputs by their MIME types, a copy; None if there is none."""
+    """Return a copy of the chart's specification from outputs by MIME type; None without a chart."""
     if CHART_MIME in data:
         return dict(json.loads(data[CHART_MIME]))
     return dict(json.loads(json.dumps(data[VEGALITE_MIME]))) if VEGALITE_MIME in data else None
 
 
 def parted(head: str) -> tuple[str, str]:
-    """A column's head and its unit, which stands in brackets.
+    """Split a column's head into its title and its unit, which is in brackets.
 
     >>> parted("Ready [%]"), parted("VM")
     (('Ready', '%'), ('VM', ''))
@@ -193,13 +194,13 @@ def table(
     empty: str = "",
     look: Literal["", "cards", "folded"] = "",
 ) -> Block:
-    """A table of `frame`, numbers to the right, units in the head; the page folds and searches a long one.
+    """Return a table of `frame`, numbers to the right, units in the head; the page folds and searches a long one.
 
     Args:
-        frame: Any frame; only `columns` are shown, and those it lacks or that hold nothing at all are left out.
-        columns: What to show, in order.
-        caption: What the table is, one line above it.
-        empty: What to say if there are no rows.
+        frame: Any frame; shows only `columns`, without missing and empty ones.
+        columns: Columns to show, in order.
+        caption: One line above the table.
+        empty: Text for a table without rows.
         look: "folded" collapses the table under its caption and shows levels without colour; "cards" makes each row a
             card on a narrow screen, for columns of sentences.
     """
@@ -229,12 +230,12 @@ def table(
 
 
 def stack(*blocks: Block) -> Block:
-    """Blocks one below the other, as one."""
+    """Return several blocks as one, one below the other."""
     return Block("".join(one.html for one in blocks), "\n".join(one.text for one in blocks if one.text))
 
 
 def tiles(items: Iterable[tuple[str, str, str]]) -> Block:
-    """A few facts side by side: `(name, value, small print)`."""
+    """Return a few facts side by side: `(name, value, small print)`."""
     entries = list(items)
     cells = "".join(
         f"<div><dt>{escape(name)}</dt><dd>{escape(value)}{_small(more)}</dd></div>" for name, value, more in entries
@@ -244,39 +245,39 @@ def tiles(items: Iterable[tuple[str, str, str]]) -> Block:
 
 
 def facts(items: Iterable[tuple[str, str]]) -> Block:
-    """Facts one below the other, for the small print at the end."""
+    """Return facts one below the other, for the small print at the end."""
     entries = list(items)
     cells = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in entries)
     return Block(f'<dl class="ex-facts">{cells}</dl>', "\n".join(f"{name}: {value}" for name, value in entries))
 
 
 def note(text: str, level: str = "info", section: str = "") -> Block:
-    """A few sentences in a box: a verdict, what a capture lacks, or that all is well.
+    """Return a few sentences in a box: a verdict, a missing counter, or the absence of problems.
 
-    `section`: title of the section that shows it, to which the box links.
+    `section`: title of the section with details, to which the box links.
     """
     link = f' <a href="#{anchor(section)}">{escape(section)}</a>' if section else ""
     return Block(f'<p class="ex-note ex-{known_level(level)}">{escape(text)}{link}</p>', text)
 
 
 def missing(text: str) -> Missing:
-    """Why a cell shows nothing."""
+    """Return the reason why a cell shows nothing, as a block."""
     return Missing(note(text).html, text)
 
 
 def points(texts: Sequence[str]) -> Block:
-    """Sentences as a list."""
+    """Return sentences as a list."""
     items = "".join(f"<li>{escape(text)}</li>" for text in texts)
     return Block(f'<ul class="ex-points">{items}</ul>', "\n".join(texts)) if texts else NOTHING
 
 
 def headline(text: str) -> Block:
-    """What a report comes to, in one line."""
+    """Return the conclusion of a report, as one line."""
     return Block(f'<p class="ex-headline">{escape(text)}</p>', text)
 
 
 def anchor(title: str) -> str:
-    """The name of a section in links.
+    """Return the name of a section in links.
 
     >>> anchor("Reader notes")
     'reader-notes'
@@ -285,7 +286,7 @@ def anchor(title: str) -> str:
 
 
 def number(value: float | None, digits: int | None = 1) -> str:
-    """A number for people: thousands apart, a fixed number of decimals, no minus before 0, a dash for a missing one.
+    """Format a number: thousands apart, fixed decimals, no minus before 0, a dash if missing.
 
     >>> number(12345.678), number(4096.0, None), number(-0.04), number(None) == ABSENT
     ('12,345.7', '4,096', '0.0', True)
@@ -298,7 +299,7 @@ def number(value: float | None, digits: int | None = 1) -> str:
 
 
 def rounded(value: float, significant: int = 4) -> str:
-    """A number for people to some digits, never with an exponent.
+    """Format a number to some significant digits, never with an exponent.
 
     >>> rounded(182_345.6), rounded(99.3), rounded(0.01234), rounded(61_725.5, 6)
     ('182,346', '99.3', '0.01234', '61,725.5')
@@ -307,7 +308,7 @@ def rounded(value: float, significant: int = 4) -> str:
 
 
 def moment(value: datetime) -> str:
-    """A time for people, to the second; every time in a report is UTC."""
+    """Format a time, to the second; every time in a report is UTC."""
     return f"{value:%Y-%m-%d %H:%M:%S} UTC"
 
 
@@ -356,9 +357,9 @@ def _plain(frame: pl.DataFrame, columns: Sequence[Column], caption: str) -> str:
 
 
 def known_level(level: str) -> str:
-    """The look of a badge with that word.
+    """Return the look of a badge with that word.
 
-    Raises ValueError: There is no such word.
+    Raises ValueError: The word is unknown.
     """
     if level not in _LEVELS:
         raise ValueError(f"unknown level {level!r}: choose from {', '.join(sorted(_LEVELS))}")

@@ -10,7 +10,7 @@ from esxparse.reports.blocks import Block, anchor, escape, known_level
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One line of what a report opens with: how bad, when, what, what to do next, and the section that shows it."""
+    """One line of a report's opening: severity, time, problem, next step, and the section with details."""
 
     level: str
     when: str
@@ -18,11 +18,11 @@ class Verdict:
     next: str
     section: str = ""
     sure: tuple[str, str] = ("", "")
-    """How sure it is, in a word, and the tooltip of that word."""
+    """The confidence in a word, and the tooltip of that word."""
 
 
 def listed(verdicts: Iterable[Verdict]) -> Block:
-    """Verdicts one below the other."""
+    """Return verdicts one below the other."""
     items, lines = [], []
     for one in verdicts:
         level, said = known_level(one.level), hinted(one.text, *one.sure)
@@ -37,7 +37,7 @@ def listed(verdicts: Iterable[Verdict]) -> Block:
 
 
 def hinted(text: str, word: str, hint: str) -> Block:
-    """A sentence with a word behind it, whose tooltip is a hint; the sentence alone without a word."""
+    """Return a sentence followed by a word with a tooltip; the sentence alone without a word."""
     mark = f' <span class="ex-hint" title="{escape(hint)}">{escape(word)}</span>'
     return Block(f"{escape(text)}{mark}", f"{text} ({word})") if word else Block(escape(text), text)
 
@@ -45,10 +45,10 @@ def hinted(text: str, word: str, hint: str) -> Block:
 def card(
     title: str, ident: str, text: str, level: str, said: Iterable[tuple[str, str]], sure: tuple[str, str] = ("", "")
 ) -> Block:
-    """A finding: a title that links lead to, its verdict in a box, and points below it, each under a word.
+    """Return a finding: a title with an anchor, its verdict in a box, and points below it, each under a word.
 
-    `ident`: the name of the place in links. `said`: (word, text), such as ("against", "PCPUs were 20 % busy"). `sure`:
-    how sure it is, in a word, and the tooltip of that word.
+    `ident`: the anchor. `said`: (word, text), such as ("against", "PCPUs were 20 % busy"). `sure`: the confidence in a
+    word, and the tooltip of that word.
     """
     entries = list(said)
     items = "".join(f"<li><b>{escape(word)}</b> {escape(more)}</li>" for word, more in entries)

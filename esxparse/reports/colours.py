@@ -1,7 +1,7 @@
-"""One colour for each name on a page: what findings are about stands out in every chart that draws it.
+"""One colour for each name on a page: objects of findings stand out in every chart.
 
-Charts are made one by one and give colours by what each of them draws. Together on a page, a VM must not be blue in one
-and orange in the next.
+Charts are made one by one, each with its own colours. Together on a page, a VM must not be blue in one and orange in
+the next.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _PLAIN: Final = 1.3
 
 
 def settle(specs: Sequence[dict[str, Any]]) -> None:
-    """Give each name its colour in all of `specs`, which are changed: those of findings first, in wider lines.
+    """Give each name its colour in all of `specs`, in place: first the objects of findings, in wider lines.
 
-    `specs`: Vega-Lite specifications with light colours. Names are the column `full` beside the labels of a scale;
-    what is grey stays so, unless a finding is about it.
+    `specs`: Vega-Lite specifications with light colours. Names are the column `full` beside the labels of a scale.
+    Grey stays grey, except for objects of findings.
     """
     palette = [shade.light for shade in SERIES.values()]
     faults = list(dict.fromkeys(name for spec in specs for name in _fault(spec)))
@@ -30,7 +30,7 @@ def settle(specs: Sequence[dict[str, Any]]) -> None:
         names = _names(spec)
         if not names:
             _keep(spec, series)
-        # Beside the fault of one finding, that of another is one of the others.
+        # In a chart of one finding, the objects of other findings do not stand out.
         strong = _fault(spec) or faults
         for unit in _coloured(spec) if names else ():
             scale = unit["encoding"]["color"]["scale"]
@@ -40,13 +40,13 @@ def settle(specs: Sequence[dict[str, Any]]) -> None:
 
 
 def _fault(spec: dict[str, Any]) -> list[str]:
-    """The names that a chart of a finding is about."""
+    """Return the names that the chart of a finding is about."""
     found: list[str] = spec.get("usermeta", {}).get("fault", [])
     return found
 
 
 def _coloured(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The layers that are coloured by names."""
+    """Yield the layers coloured by names."""
     for unit in spec.get("layer", [spec]):
         hue = unit.get("encoding", {}).get("color", {})
         if hue.get("field") == "label" and {"domain", "range"} <= (hue.get("scale") or {}).keys():
@@ -65,12 +65,12 @@ def _names(spec: dict[str, Any]) -> dict[str, str]:
 def _range(
     scale: dict[str, Any], names: dict[str, str], known: dict[str, str], free: list[str], faults: Sequence[str]
 ) -> list[str]:
-    """The colours of a scale; `known` learns those of new names."""
+    """Return the colours of a scale; adds new names to `known`."""
     made = dict(zip(scale["domain"], scale["range"], strict=True))
     grey = colour("rest")
     apart = {label for label in made if label in names and (made[label] != grey or names[label] in faults)}
     taken: set[str] = {hue for label, hue in made.items() if label not in apart}
-    # Names with a colour come first, so that none of them loses it to a new one.
+    # Names with a colour come first, so that no new name takes it.
     for label in sorted(apart, key=lambda one: (names[one] not in known, scale["domain"].index(one))):
         wanted = known.get(names[label])
         if wanted is None or wanted in taken:
@@ -82,9 +82,9 @@ def _range(
 
 
 def _keep(spec: dict[str, Any], series: dict[str, str]) -> None:
-    """Give labels that are no names of objects, such as the series of a study, the colour of the charts before.
+    """Give labels that are not names of objects, such as the series of a study, the colour of earlier charts.
 
-    `series`: the colour of each label; it learns those of new ones. Scales with colours of their own stay as they are.
+    `series`: the colour of each label; new labels are added. Scales with custom colours stay unchanged.
     """
     palette = [shade.light for shade in SERIES.values()]
     for unit in _coloured(spec):

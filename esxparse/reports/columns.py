@@ -1,12 +1,12 @@
 """The columns of tables in reports, as `columns.csv` lists them.
 
-table    the table, after the room that shows it: `fleet.hosts`
+table    the table, prefixed with the module or folder that shows it: `fleet.hosts`
 column   column of the frame
 head     its title; the code that shows the table fills in a {word}
 unit     its unit, written after the head, or a {word}
 digits   decimals of numbers: 1 if empty; `whole` writes whole numbers as they are
 face     `badge` for a level, `code` for an identifier
-fit      how text is laid out, as `blocks.Column` explains: `name` or `short`
+fit      layout of text, as in `blocks.Column`: `name` or `short`
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def _tables() -> Mapping[str, list[Column]]:
 def columns_of(
     table: str, *, but: Collection[str] = (), digits: Mapping[str, int] = _SAME, **words: str
 ) -> list[Column]:
-    """The columns of a table, `but` some.
+    """Return the columns of a table, without the columns in `but`.
 
-    `digits`: decimals of columns that need others in this report. `words`: what {words} in heads and units stand for.
+    `digits`: decimals of columns that need others in this report. `words`: replacements of {words} in heads and units.
     """
     return [
         replace(

@@ -1,6 +1,6 @@
-"""Tables of charts in a run of a report: each becomes rows once, however many layers draw it.
+"""Tables of charts in a report: each is converted to rows once, however many layers draw it.
 
-altair makes rows of a table, and a name for them of all their values, for each layer and again for names of views.
+altair converts a table to rows, and hashes all values for a name, for each layer and again for names of views.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from altair.utils import schemapi
 
 
 class Datasets:
-    """The tables that charts were made of, by name."""
+    """The tables of charts, by name."""
 
     def __init__(self) -> None:
-        # The table is held: another one could get its id.
+        # Keep the table alive: another one could get its id.
         self._known: dict[int, tuple[Any, str, list[dict[str, Any]]]] = {}
 
     def __call__(self, data: Any) -> dict[str, Any]:
-        """The name of a table in specifications, as altair asks for it."""
+        """Return the name of a table in specifications; altair calls this."""
         if id(data) not in self._known:
             rows = alt.default_data_transformer(data)["values"]
             self._known[id(data)] = data, f"data-{len(self._known) + 1}", rows
         return {"name": self._known[id(data)][1]}
 
     def filled(self, spec: dict[str, Any]) -> dict[str, Any]:
-        """A specification with the rows of the tables that it names."""
+        """Return a specification with the rows of its tables."""
         rows = {name: values for _, name, values in self._known.values()}
         named = {name: rows[name] for name in _names(spec) if name in rows}
         return {**spec, "datasets": {**spec.get("datasets", {}), **named}} if named else spec
 
 
 def _names(node: Any) -> Iterator[str]:
-    """The data that a specification and the views in it name, in order."""
+    """Yield the data names in a specification and its views, in order."""
     if isinstance(node, list):
         for one in node:
             yield from _names(one)
@@ -47,13 +47,13 @@ def _names(node: Any) -> Iterator[str]:
 
 
 def filled(spec: dict[str, Any]) -> dict[str, Any]:
-    """A specification with the rows of its tables, where `unchecked` keeps them apart."""
+    """Return a specification with the rows of its tables, if `unchecked` keeps them apart."""
     known = alt.data_transformers.get()
     return known.filled(spec) if isinstance(known, Datasets) else spec
 
 
 def unchecked() -> None:
-    """Lets altair make charts without a check of each part, and keep their tables apart."""
+    """Let altair make charts without a check of each part, and keep their tables apart."""
     schemapi.disable_debug_mode()
     alt.data_transformers.register("esxparse-report", Datasets())
     alt.data_transformers.enable("esxparse-report")

@@ -1,8 +1,8 @@
-"""A notebook that was run -> one HTML file that needs nothing but itself.
+"""Export of a finished notebook as one self-contained HTML file.
 
 The page holds its style, the Vega runtime once, and each chart as a block of JSON. Its Content-Security-Policy allows
-the scripts it came with, by their hashes, and no request at all: even text that somehow became markup could neither
-run nor call home. Vega's expressions are interpreted (`ast`), not compiled, so the policy needs no `unsafe-eval`.
+its own scripts, by their hashes, and no requests. Even text that somehow became markup could neither run nor call
+home. Vega's expressions are interpreted (`ast`), not compiled, so the policy needs no `unsafe-eval`.
 
 Names of VMs arrive escaped in the HTML of `blocks`, and as JSON in the charts, where `<` is written as an escape.
 """
@@ -29,31 +29,31 @@ if TYPE_CHECKING:
 
 _FILES: Final = Path(__file__).parent / "html"
 _PLUGINS: Final = ("strikethrough", "table", "url", "task_lists", "def_list")
-"""What notebooks know of markdown beyond its core."""
+"""Markdown extensions that notebooks support."""
 
 _LEFT_OUT: Final = "Not in these recordings"
 _HEADING: Final = re.compile(r"##\s+(.+)")
-# Parts of a specification that hold data. A VM may be called "#2a6fb8".
+# Keys of a specification that hold data. A VM may be called "#2a6fb8".
 _DATA: Final = frozenset({"data", "datasets", "domain", "values"})
-# Parts that are words, where they are not a group of settings that goes by the same name.
+# Keys that hold words, unless they are a group of settings with the same key.
 _WORDS: Final = frozenset({"title", "subtitle", "description", "text"})
 
 
 @dataclass(slots=True)
 class Piece:
-    """Something on the page: ready HTML, or a figure with its chart."""
+    """Part of the page: ready HTML, or a figure with its chart."""
 
     html: str = ""
     figure: dict[str, Any] | None = None
     missing: str = ""
-    """Why it shows nothing; `html` says the same."""
+    """The reason why it shows nothing, as in `html`."""
     prose: bool = False
-    """Whether it is text of the template, and no result."""
+    """Whether it is text of the template, not a result."""
 
 
 @dataclass(slots=True)
 class Section:
-    """A part of the page under one heading; `rows` are runs of pieces, figures that follow each other in one run."""
+    """A part of the page under one heading; `rows` are runs of pieces, with adjacent figures in one run."""
 
     title: str
     anchor: str
@@ -61,12 +61,12 @@ class Section:
 
     @property
     def missing(self) -> list[str]:
-        """The reasons why all of its cells show nothing; empty if one shows something."""
+        """The reasons if all of its cells show nothing; empty if one shows something."""
         results = [piece for row in self.rows for piece in row if not piece.prose]
         return [piece.missing for piece in results] if all(piece.missing for piece in results) else []
 
     def add(self, piece: Piece) -> None:
-        """Put `piece` at the end, beside the figure before it if both are figures."""
+        """Append `piece`, beside the previous figure if both are figures."""
         if piece.figure is not None and self.rows and self.rows[-1][-1].figure is not None:
             self.rows[-1].append(piece)
         else:
@@ -74,18 +74,18 @@ class Section:
 
 
 def to_html(notebook: NotebookNode, runtime: str | None = None) -> str:
-    """The finished page of `notebook`.
+    """Return the finished page of `notebook`.
 
-    Cells tagged `notebook-only` and all code are left out; markdown headings of the second level start a section.
+    Cells tagged `notebook-only` and all code are left out; Markdown headings of the second level start a section.
 
-    `notebook`: a notebook that was run. `runtime`: what `vega_runtime` gives, if it is at hand already.
+    `notebook`: a finished notebook. `runtime`: result of `vega_runtime`, if available.
     """
     header, sections = outline(notebook)
     return written(header, sections, runtime)
 
 
 def written(header: dict[str, str], sections: list[Section], runtime: str | None = None) -> str:
-    """The page of some sections.
+    """Return the page of some sections.
 
     `header`: "title" and "subtitle". `runtime`: as for `to_html`.
     """
@@ -108,7 +108,7 @@ def written(header: dict[str, str], sections: list[Section], runtime: str | None
         "scripts": scripts,
         "policy": policy(scripts),
     }
-    # The template names what it escapes.
+    # The template marks the text to escape.
     environment = Environment(loader=FileSystemLoader(_FILES))  # noqa: S701
     return environment.get_template("report.html.j2").render(page=page)
 
@@ -118,7 +118,7 @@ def _file(name: str) -> str:
 
 
 def outline(notebook: NotebookNode) -> tuple[dict[str, str], list[Section]]:
-    """Title and line below it, and the sections of a page with what stands in them."""
+    """Return the header, and the sections of a page with their contents."""
     about = notebook.metadata.get("esxparse", {})
     header = {"title": str(about.get("title", "Report")), "subtitle": ""}
     markdown = mistune.create_markdown(escape=False, plugins=_PLUGINS)
@@ -149,7 +149,7 @@ def outline(notebook: NotebookNode) -> tuple[dict[str, str], list[Section]]:
 
 
 def _without_missing(sections: list[Section]) -> list[Section]:
-    """Leave out sections that show nothing; one before the last has their reasons."""
+    """Replace sections that show nothing with one section of their reasons, before the last."""
     left_out = {section.title: section.missing for section in sections if section.missing and section.title}
     if not left_out:
         return sections
@@ -161,7 +161,7 @@ def _without_missing(sections: list[Section]) -> list[Section]:
 
 
 def _words(sections: list[Section], title: str, html: str) -> None:
-    """Begin a section, where there is a title, and put words into the last."""
+    """Begin a section, if there is a title, and add words to the last section."""
     if title:
         sections.append(Section(title, _anchor(title, sections)))
     if html:
@@ -183,7 +183,7 @@ def _other_output(output: NotebookNode) -> str:
 
 
 def _figure(spec: dict[str, Any], ident: str) -> dict[str, Any]:
-    """A chart apart from its words: those are set as HTML, where they wrap, can be searched and are read aloud."""
+    """Separate a chart from its words: as HTML these wrap, can be searched and are read aloud."""
     title = spec.pop("title", "")
     if isinstance(title, dict):
         subtitle = title.get("subtitle", "")
@@ -221,7 +221,7 @@ def _themed(spec: Any) -> Any:
 
 
 def policy(scripts: list[str]) -> str:
-    """The Content-Security-Policy of a page that runs these scripts and asks for nothing."""
+    """Return the Content-Security-Policy of a page that runs these scripts and makes no requests."""
     hashes = " ".join(f"'sha256-{hash_of(script)}'" for script in scripts) or "'none'"
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "

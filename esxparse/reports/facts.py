@@ -1,4 +1,4 @@
-"""What a batch keeps of a report, taken from the notebook that ran: findings by area, and a line of the host's CPU."""
+"""The facts that a batch keeps of a report, from its notebook: findings by area, and the host's CPU over time."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ if TYPE_CHECKING:
 MIME: Final = "application/vnd.esxparse.facts+json"
 
 CELL: Final = "from esxparse.reports import facts\nfacts.display_of(globals())"
-"""Source of a cell that shows the facts, after all others."""
+"""Source of the last cell, which shows the facts."""
 
 _POINTS: Final = 48
 
 
 def display_of(names: Mapping[str, Any]) -> None:
-    """Display the facts of a notebook's names as data that no reader sees."""
+    """Display the facts of a notebook's names as data that readers do not see."""
     from IPython.display import display  # noqa: PLC0415
 
     display({MIME: facts(names.values()), "text/plain": ""}, raw=True)  # type: ignore[no-untyped-call]
 
 
 def kept(notebook: NotebookNode) -> dict[str, Any]:
-    """The facts that the last cell of a notebook displayed; none if it displayed none."""
+    """Return the facts from the last cell of a notebook; empty if it displayed none."""
     shown = [one["data"][MIME] for one in notebook.cells[-1].get("outputs", []) if MIME in one.get("data", {})]
     return dict(shown[0]) if shown else {}
 
 
 def facts(values: Any) -> dict[str, Any]:
-    """What the findings, the comparison and the recording among some values tell.
+    """Return the facts in the findings, the comparison and the recordings among some values.
 
     Returns:
-        host       its name, if a recording tells it
+        host       its name, if a recording has it
         start, end ISO times of the recording (UTC)
-        notes      notes of the readers that warn
-        losses     those on rows that are missing from the tables
+        notes      number of warnings of the readers
+        losses     notes on rows that are missing from the tables
         cpu_pct    up to 48 means of the host's CPU utilization, %, in equal spans of time
         verdict    the sentence; findings: as in the JSON of a diagnosis, worst first
-        areas      area to critical, warning, info, ok, or none if nothing of it was judged
+        areas      area to critical, warning, info, ok, or none if nothing in it was judged
     """
     every = list(values)
     found = next((one for one in every if isinstance(one, Findings)), None)
@@ -71,7 +71,7 @@ def facts(values: Any) -> dict[str, Any]:
 
 
 def _of_comparison(found: Comparison) -> dict[str, Any]:
-    """The facts of two sides: an area with something worse warns."""
+    """Return the facts of two sides: an area that got worse warns."""
     recs = {id(rec): rec for side in (found.before, found.after) for rec in side.side.recordings}.values()
     level = {WORSE: "warning", MIXED: "warning", TOO_FEW: "none"}
     return {
@@ -94,7 +94,7 @@ def _areas(found: Findings) -> dict[str, str]:
 
 
 def _line(rec: Recording) -> list[float | None]:
-    """Means of the host's CPU utilization."""
+    """Return means of the host's CPU utilization."""
     if "physical_cpu" not in rec:
         return []
     means = host_cpu.imbalance(host_cpu.pcpu(rec["physical_cpu"])).select("time", "mean_pct")

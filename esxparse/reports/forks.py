@@ -9,13 +9,13 @@ import sys
 from typing import Final
 
 FORKS: Final = sys.platform == "linux"
-"""Whether processes begin as copies of this one: elsewhere libraries of the system forbid it."""
+"""Whether processes start as forks of this one: other systems' libraries forbid it."""
 
 _PR_SET_PDEATHSIG: Final = 1
 
 
 def die_with(parent: int) -> None:
-    """Lets this process be killed when its parent ends."""
+    """Kill this process when its parent ends."""
     if FORKS:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:

@@ -1,4 +1,4 @@
-"""The forms of a report: which one is asked for, and whether a file is one."""
+"""The forms of a report: the requested one, and whether a file is a report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 FORMS: Final = ("html", "ipynb", "pdf", "md")
 MARK: Final = b"esxparse report"
-"""In the first or last lines of every report that is no page."""
+"""Mark in the first or last lines of every report that is not an HTML page."""
 
 OF_BATCH: Final = "of-batch"
 """Tag of the cell that a batch adds for its index."""
@@ -24,9 +24,9 @@ _NEAR: Final = 4096
 
 
 def asked(to: str | None, opening: Options) -> tuple[str | None, Options]:
-    """The form that is asked for, and the options of `esxparse.open`: `format` may say either.
+    """Return the requested form, and the options of `esxparse.open`: `format` may be either.
 
-    Raises EsxparseError: They name two forms.
+    Raises EsxparseError: They request two different forms.
     """
     form = opening.get("format")
     if form not in FORMS:
@@ -38,9 +38,9 @@ def asked(to: str | None, opening: Options) -> tuple[str | None, Options]:
 
 
 def form_of(output: str | Path | None, to: str | None) -> str:
-    """The form of a report: the one asked for, or by the ending of the output's name; "html" of a name without one.
+    """Return the form of a report: the requested one, or by the ending of the output's name; "html" without one.
 
-    Raises EsxparseError: There is no such form, or the name has the ending of another form or of none.
+    Raises EsxparseError: The form is unknown, or the name has the ending of another form or an unknown ending.
     """
     if to is not None and to not in FORMS:
         raise EsxparseError(f"a report cannot be written as {to!r}: choose from {', '.join(FORMS)}")
@@ -55,7 +55,7 @@ def form_of(output: str | Path | None, to: str | None) -> str:
 
 
 def is_report(path: Path) -> bool:
-    """Whether there is a report that esxparse wrote, in any form, or a table of a study."""
+    """Return whether a file is a report by esxparse, in any form, or a table of a study."""
     with path.open("rb") as file:
         first = file.read(_NEAR)
         file.seek(max(0, path.stat().st_size - _NEAR))

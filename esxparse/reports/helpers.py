@@ -1,7 +1,7 @@
-"""What the cells of a report on recordings call: `title`, `section`, `table`, `chart`, `finding` and others.
+"""Functions for the cells of a report on recordings: `title`, `section`, `table`, `chart`, `finding` and others.
 
-Each gives something that a cell displays, as its last line or by `display`. Text is data: names of VMs are never taken
-for HTML or Markdown. docs/templates.md shows them at work.
+Each returns something that a cell displays, as its last line or by `display`. Text is data: names of VMs are never
+read as HTML or Markdown. docs/templates.md shows examples.
 """
 
 from __future__ import annotations
@@ -69,16 +69,16 @@ __all__ = [
 
 
 def title(text: str, below: str = "", recordings: Sequence[Recording] = ()) -> Header:
-    """The report's title, and the line below it; also gets charts ready, so call it first.
+    """Return the report's title, and the line below it; also prepares charts, so call it first.
 
-    `recordings`: what the report is on; the host's name, if one of them has it, follows the title.
+    `recordings`: the report's recordings; the host's name, if one of them has it, follows the title.
     """
     page.prepare()
     return page.header(text, recordings, below)
 
 
 def section(name: str, text: str = "") -> Section:
-    """Begins a part of the report, with a heading that the contents list; a Markdown cell `## Name` does the same."""
+    """Begin a part of the report, with a heading in the contents; a Markdown cell `## Name` does the same."""
     return Section(name, text)
 
 
@@ -92,20 +92,20 @@ def table(
     missing: str = "",
     look: Literal["", "cards", "folded"] = "",
 ) -> Block:
-    """A table of a frame.
+    """Return a table of a frame.
 
     Args:
-        frame: All of its columns are shown, or those of `heads`.
-        caption: What it is, one line above it.
-        heads: The header of each column, with the unit in brackets: {"ready_pct": "Ready [%]"}. Or columns, as
-            `columns_of` gives them; those that the frame lacks are left out.
+        frame: Shows all of its columns, or the columns of `heads`.
+        caption: One line above the table.
+        heads: The header of each column, with the unit in brackets: {"ready_pct": "Ready [%]"}. Or columns from
+            `columns_of`, in which case missing ones are left out.
         digits: Decimals of numbers with a fraction; columns have their own.
-        empty: What to say instead if there are no rows.
-        missing: The same, if that is for want of something in the recordings: a section of nothing else is left out of
-            the page, which lists the reason.
+        empty: Text for a table without rows.
+        missing: Text for a table without rows because the recordings do not have the data. The page leaves out a
+            section with only such text, and lists the reason.
         look: "folded" collapses the table under its caption; "cards" makes each row a card on a narrow screen.
 
-    Raises EsxparseError: The frame lacks a column that `heads` maps.
+    Raises EsxparseError: The frame does not have a column of `heads`.
     """
     rows = frame.lazy().collect()
     if missing and rows.is_empty():
@@ -127,9 +127,9 @@ def table(
 
 
 def chart(made: alt.Chart | alt.LayerChart | None, about: str = "") -> Figure | Block:
-    """A chart of altair or of `esxparse.charts`; a sentence where it is None, as builders say that there is nothing.
+    """Return a chart of altair or `esxparse.charts` as a figure; a sentence if it is None, with nothing to draw.
 
-    `about`: what it shows, for those who cannot see it; by default its title.
+    `about`: the alternative text; by default the chart's title.
     """
     if made is None:
         return blocks.note(about or "There is nothing to draw.")
@@ -139,20 +139,20 @@ def chart(made: alt.Chart | alt.LayerChart | None, about: str = "") -> Figure | 
     words = spec.get("title", "")
     words = words.get("text", "") if isinstance(words, dict) else words
     told = about or spec.get("description") or (" ".join(words) if isinstance(words, list) else words) or "chart"
-    # In a notebook that is open, altair's renderer draws it; in a report the page does.
+    # In an open notebook, altair's renderer draws the chart; in a report the page does.
     live = {} if "ESXPARSE_REPORT" in os.environ else made._repr_mimebundle_()
     live = live[0] if isinstance(live, tuple) else live
     return Figure({"width": "container", **spec, "description": told}, dict(live or {}), not live)
 
 
 def finding(text: str, level: str = "info", said: Mapping[str, str] | Sequence[tuple[str, str]] = ()) -> Block:
-    """A verdict in a box: `level` is ok, info, warning or critical; `said`: points below it, each under a word."""
+    """Return a verdict in a box: `level` is ok, info, warning or critical; `said`: points below it, under words."""
     box = blocks.note(text, level)
     points = list(said.items() if isinstance(said, Mapping) else said)
     return blocks.stack(box, blocks.facts(points)) if points else box
 
 
 def provenance(recordings: Recording | Sequence[Recording], template: str, **parameters: Any) -> Block:
-    """What the report rests on: the notes of the readers, files with their fingerprints, program, parameters, time."""
+    """Return the report's sources: notes of the readers, files with their fingerprints, program, parameters, time."""
     found = list(recordings) if isinstance(recordings, Sequence) else [recordings]
     return blocks.stack(page.reader_notes(found), page.provenance(found, template, parameters))

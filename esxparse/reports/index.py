@@ -1,4 +1,4 @@
-"""The index of a batch: one page with every item, worst first, as a heat map of areas, to search and to sort."""
+"""The index of a batch: one searchable, sortable page with every item, worst first, as a heat map of areas."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _HEADING: Final = {
     "without troubles": ("info", "ok"),
     "not judged": ("none",),
 }
-"""What the heading calls reports by the worst level in them."""
+"""Words in the heading for reports, by their worst level."""
 _WIDTH: Final = 120
 _HEIGHT: Final = 26
 
@@ -40,12 +40,12 @@ def page(
     left_out: Sequence[tuple[str, str]] = (),
     form: str = "html",
 ) -> str:
-    """The page, as HTML that needs nothing but itself.
+    """Return the page, as self-contained HTML.
 
     Args:
-        items: All of the batch, with their names.
-        told: State of each by name: `facts` as `facts.facts` gives them, or `why` it failed.
-        left_out: Files that were no item, with the reason.
+        items: All items of the batch, with their names.
+        told: State of each by name: `facts` from `facts.facts`, or the reason for a failure as `why`.
+        left_out: Files that were not items, with the reason.
         form: Ending of the reports' names.
     """
     made = [_row(item, told[item.name].get("facts", {}), form) for item in items if "why" not in told[item.name]]
@@ -73,7 +73,7 @@ def page(
 
 
 def _heading(levels: Sequence[str], failed: int) -> str:
-    """How many reports there are, and how bad they are; every report is counted once.
+    """Return the number of reports by their worst level; every report counts once.
 
     >>> _heading(["critical", "ok", "info", "none"], 1)
     '5 reports: 1 critical, 2 without troubles, 1 not judged, 1 failed'
@@ -116,7 +116,7 @@ def _row(item: Item, facts: Mapping[str, Any], form: str) -> dict[str, Any]:
 
 
 def _standing(finding: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
-    """Whether a finding lasts from the first sample of its recording to the last."""
+    """Return whether a finding lasts from the first sample of its recording to the last."""
     spell = finding.get("start"), facts.get("start"), facts.get("end"), finding.get("end")
     if not all(spell):
         return False
@@ -125,7 +125,7 @@ def _standing(finding: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
 
 
 def _sure(findings: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-    """How sure the finding is whose verdict an item shows, in a word, and the tooltip of that word."""
+    """Return the confidence of the finding in an item's verdict, in a word, and the tooltip of that word."""
     first = next((one for one in findings if one["severity"] != "info"), None)
     if first is None:
         return "", ""
@@ -144,12 +144,12 @@ def _why(item: Item, why: str) -> str:
 
 
 def _name(path: str) -> str:
-    """The index is passed on, as pages are: it says no path of the machine it was made on."""
+    """Return the file name alone: the index is shared like pages, and must not contain local paths."""
     return legible(os.path.basename(path))  # noqa: PTH119  a URL too
 
 
 def _line(values: Sequence[float | None]) -> list[str]:
-    """Points of a sparkline from 0 to 100 %, a polyline for each stretch without a gap."""
+    """Return points of a sparkline from 0 to 100 %, a polyline for each stretch without a gap."""
     step = _WIDTH / max(len(values) - 1, 1)
     stretches: list[list[str]] = [[]]
     for place, value in enumerate(values):

@@ -1,4 +1,4 @@
-"""Imports without what a library looks for and a report never uses: half of what altair and papermill take."""
+"""Imports without optional dependencies that a report never uses: halves the import time of altair and papermill."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ FORMATS: Final = (
     "uri_template",
     "webcolors",
 )
-"""What jsonschema checks formats of text with; the schemas of charts and notebooks name none of those."""
+"""Modules with which jsonschema checks formats of text; the schemas of charts and notebooks use none of them."""
 
 _ours = False
 
 
 def alone() -> None:
-    """Says that this process makes reports and nothing else: nobody misses here what was left out."""
+    """Declare that this process only makes reports: nobody misses the modules left out here."""
     global _ours  # noqa: PLW0603  of the process, as its modules are
     _ours = True
 
 
 def is_alone() -> bool:
-    """Whether that was said."""
+    """Return whether `alone` was called."""
     return _ours
 
 
 @contextmanager
 def without(*names: str) -> Iterator[None]:
-    """Modules that are imported inside find none of these."""
+    """Hide these modules from imports inside the context."""
     absent = [name for name in names if name not in sys.modules]
-    # None stands for what is not there.
+    # None marks a module as missing.
     sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]
     try:
         yield

@@ -1,14 +1,14 @@
-"""The report templates, those that come with esxparse and those of other packages, and what each says about itself.
+"""The report templates of esxparse and of other packages, with their metadata.
 
-A package brings one by an entry point of the group `esxparse.templates`: its name is the template's, its value the
-module beside whose code the notebook NAME.ipynb lies. The module is found, not imported.
+A package adds a template by an entry point of the group `esxparse.templates`. The entry's name is the template's; its
+value is a module with the notebook NAME.ipynb beside it. The module is located, not imported.
 
 A template is a notebook with a cell tagged `parameters`. Its metadata hold, under `esxparse`:
 
     title        str   for lists and as the report's title
-    description  str   one or two sentences: what the report answers
+    description  str   one or two sentences: the questions that the report answers
     formats      list  formats of recordings it can take, such as ["esxtop"]
-    study        dict  of templates of studies: what a study must have (`study.needs`)
+    study        dict  for templates of studies: requirements for a study (`study.needs`)
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from esxparse.reports.study import needs
 from esxparse.shipped import templates_dir
 
 GROUP: Final = "esxparse.templates"
-"""Entry points of packages that bring templates."""
+"""Entry points of packages with templates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A value that a template can be given: name, type as written, default as written, and the comment beside it."""
+    """A parameter of a template: name, type as written, default as written, and the comment beside it."""
 
     name: str
     type: str
@@ -52,30 +52,30 @@ class Template:
     parameters: tuple[Parameter, ...]
     path: Path
     study: needs.Needs | None = None
-    """When it serves a study."""
+    """Requirements for a study, if the template serves studies."""
 
     def has(self, name: str) -> bool:
-        """Whether it declares a parameter of that name."""
+        """Return whether it declares a parameter of that name."""
         return any(parameter.name == name for parameter in self.parameters)
 
 
 def shipped() -> list[Template]:
-    """The templates that come with esxparse, sorted by name."""
+    """Return the templates that come with esxparse, sorted by name."""
     return sorted((read(path) for path in templates_dir().glob("*.ipynb")), key=lambda one: one.name)
 
 
 def needs_of_studies() -> dict[str, needs.Needs]:
-    """By name the needs of the templates of studies that come with esxparse."""
+    """Return the needs of the study templates that come with esxparse, by name."""
     return {one.name: one.study for one in shipped() if one.study is not None}
 
 
 def templates() -> list[Template]:
-    """All templates, those of installed packages too, sorted by name; other notebooks are left out."""
+    """Return all templates, including installed packages', sorted by name; other notebooks are left out."""
     return all_templates()[0]
 
 
 def all_templates() -> tuple[list[Template], list[EsxparseError]]:
-    """All templates, sorted by name, and what is wrong with invalid ones of other packages."""
+    """Return all templates, sorted by name, and the errors of invalid ones from other packages."""
     there = {one.name: one for one in shipped()}
     broken: list[EsxparseError] = []
     for point in sorted(entry_points(group=GROUP), key=lambda one: (one.name, one.value)):
@@ -103,11 +103,11 @@ def _notebook_of(point: EntryPoint, taken: Collection[str]) -> Path:
 
 
 def find(template: str | Path) -> Template:
-    """The template of that name, or the notebook at that path.
+    """Return the template of that name, or the notebook at that path.
 
     `template`: name of a template that comes with esxparse, or path of a notebook (`.ipynb`).
 
-    Raises EsxparseError: There is none; the message lists those there are.
+    Raises EsxparseError: There is no such template; the message lists the known ones.
     """
     path = Path(template)
     if path.suffix == ".toml":
@@ -132,7 +132,7 @@ def find(template: str | Path) -> Template:
 
 
 def read(path: Path) -> Template:
-    """What the notebook at `path` says about itself."""
+    """Return the template from the metadata of the notebook at `path`."""
     try:
         notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         about = notebook.get("metadata", {}).get("esxparse", {})
@@ -176,13 +176,13 @@ def _parameters(source: str) -> Iterator[Parameter]:
         _, _, comment = lines[(node.end_lineno or 1) - 1][node.end_col_offset or 0 :].partition("#")
         kind, default = ast.unparse(node.annotation), None if node.value is None else ast.unparse(node.value)
         if kind.endswith(_OR_NONE) and default == "None":
-            # None stands for what nobody set.
+            # None means unset.
             kind, default = kind.removesuffix(_OR_NONE), None
         yield Parameter(node.target.id, kind, default, comment.strip())
 
 
 _OPENING: Final = "opening"
-"""The parameter through which a template gets the options of `esxparse.open` that it does not declare by name."""
+"""The parameter for the options of `esxparse.open` that a template does not declare by name."""
 
 _RECORDINGS: Final = frozenset({"capture", "captures", "lake", "study"})
 _TRUTHS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -191,7 +191,7 @@ _TRUTHS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": Fa
 def values_of(
     template: Template, given: Mapping[str, Any], opening: Mapping[str, Any]
 ) -> tuple[Opening, dict[str, Any]]:
-    """The options of `esxparse.open`, wherever they were said, and the values of the template's other parameters."""
+    """Return the options of `esxparse.open` from both sources, and the values of the template's other parameters."""
     declared = {parameter.name: parameter for parameter in template.parameters}
     said = dict(opening)
     others: dict[str, Any] = {}
@@ -212,7 +212,7 @@ def values_of(
 
 
 def passed_on(template: Template, asked: Opening) -> dict[str, Any]:
-    """The options as parameters: those that the template declares by name, the others together."""
+    """Return the options as parameters: declared ones by name, the others together."""
     texts = asked.texts()
     named = {name: texts.pop(name) for name in list(texts) if template.has(name)}
     return {**named, **({_OPENING: texts} if texts else {})}
@@ -242,7 +242,7 @@ _READ: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
 
 
 def _typed(kind: str, value: Any, name: str) -> Any:
-    """A value of the type that a parameter declares, from the text that a command line has."""
+    """Convert text from the command line to the type that a parameter declares."""
     read, what = _READ.get(kind.partition("[")[0], (None, ""))
     wrong = EsxparseError(f"parameter {name} is {value!r}: it must be {what}")
     if kind == "dict" and not isinstance(value, (str, Mapping)):

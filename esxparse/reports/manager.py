@@ -1,4 +1,4 @@
-"""What makes a kernel of a process that waits to become one (`kernel`)."""
+"""The manager that makes a waiting process a kernel (`kernel`)."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ NAME = "esxparse-report"
 
 
 class _NoSpecs(KernelSpecManager):
-    """Answers to every name that the kernel takes these arguments."""
+    """Returns these kernel arguments for every name."""
 
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:  # noqa: ARG002 - one answer to every name
         return KernelSpec(argv=["-f", "{connection_file}"], display_name=NAME, language="python")
 
 
 class _Started(LocalProvisioner):
-    """Makes a kernel of a process that is there."""
+    """Makes a kernel of an existing process."""
 
     waiting: Popen[bytes]
 
     async def launch_kernel(self, cmd: list[str], **_: Any) -> Any:
         self.process, self.pid = self.waiting, self.waiting.pid
-        # It leads a session of its own, perhaps only in a moment: until then its group is that of whoever made it.
+        # It will lead a session of its own, perhaps only in a moment: until then its group is its parent's.
         self.pgid = self.pid if hasattr(os, "getpgid") else None
         if self.waiting.stdin is not None:
             self.waiting.stdin.write(json.dumps(cmd).encode())
@@ -46,7 +46,7 @@ class _Started(LocalProvisioner):
 
     async def kill(self, restart: bool = False) -> None:
         await super().kill(restart)
-        # A process that was killed is gone at once; jupyter_client would look again after a tenth of a second.
+        # A killed process is gone at once; jupyter_client would look again after a tenth of a second.
         self.waiting.wait()
 
 
@@ -67,21 +67,21 @@ class _Client(AsyncKernelClient):
 
 
 def managed(process: Popen[bytes], folder: Path, *, sockets: bool) -> type[AsyncKernelManager]:
-    """The class of which nbclient makes a manager, and ends its kernel whatever happens.
+    """Return the manager class for nbclient, which ends its kernel whatever happens.
 
-    `folder`: a private directory. `sockets`: whether they can lie there; else the kernel is reached through ports of
-    this machine.
+    `folder`: a private directory. `sockets`: whether its path is short enough for sockets; otherwise the kernel uses
+    ports of this machine.
     """
 
     class Manager(AsyncKernelManager):
         def __init__(self, **kwargs: Any) -> None:
             super().__init__(**kwargs, kernel_spec_manager=_NoSpecs(), connection_file=str(folder / "k.json"))
-            # Sockets in a private directory: no port that others on the machine could reach, and no warning about
-            # one. ZeroMQ has them on POSIX systems only.
+            # Sockets in a private directory: no port that others on the machine could reach, and no warning about a
+            # port. ZeroMQ has them on POSIX systems only.
             if os.name == "posix" and sockets:
                 self.transport = "ipc"
             self.client_factory = _Client
-            # The kernel is there at any moment: look again soon.
+            # The kernel may be ready at any moment: look again soon.
             self.context.setsockopt(zmq.RECONNECT_IVL, 5)
             self.provisioner = _Started(parent=self, kernel_spec=self.kernel_spec, kernel_id=NAME)
             self.provisioner.waiting = process

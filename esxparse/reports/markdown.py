@@ -1,4 +1,4 @@
-"""A notebook that was run -> Markdown with tables, and its charts as SVG files in a directory beside it."""
+"""Export of a finished notebook as Markdown with tables, and its charts as SVG files in a directory beside it."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _PICTURES: Final = "chart-*.svg"
 
 
 def check(where: Target, *, replace: bool) -> None:
-    """Refuses to begin where files of somebody else have the pictures' place.
+    """Check that no other files are in the place of the pictures.
 
-    Raises EsxparseError: They have.
+    Raises EsxparseError: Other files are there.
     """
     folder = _folder(where.path)
     taken = folder.exists() and not (folder.is_dir() and all(one.match(_PICTURES) for one in folder.iterdir()))
@@ -40,7 +40,7 @@ def check(where: Target, *, replace: bool) -> None:
 
 
 def write(notebook: NotebookNode, where: Target) -> None:
-    """Writes the text and its pictures; into a stream the pictures go with the text."""
+    """Write the text and its pictures; in a stream the pictures are part of the text."""
     folder = _folder(where.path.resolve())
     drawn: dict[str, bytes] = {}
 
@@ -68,8 +68,8 @@ def write(notebook: NotebookNode, where: Target) -> None:
 
 
 def _write_together(text: str, drawn: Mapping[str, bytes], folder: Path, where: Target) -> None:
-    """Writes pictures and text; a new directory of pictures does not outlive a text that could not be written."""
-    # Viewers act on control characters, such as one that turns the direction of a line.
+    """Write pictures and text; if the text cannot be written, remove a new directory of pictures."""
+    # Viewers act on control characters, such as the one that reverses the direction of a line.
     plain = "\n".join(printable(line) for line in text.strip().split("\n"))
     is_new = not folder.exists()
     try:
@@ -88,7 +88,7 @@ def _write_together(text: str, drawn: Mapping[str, bytes], folder: Path, where: 
 
 
 class _Converter(MarkdownConverter):
-    """Blocks of reports: a caption, a name of a fact and a verdict are paragraphs of their own."""
+    """Converts blocks of reports: a caption, a name of a fact and a verdict are separate paragraphs."""
 
     def convert_dt(self, _el: object, text: str, parent_tags: set[str]) -> str:  # noqa: ARG002
         return f"\n- **{text.strip()}**: "
@@ -97,7 +97,7 @@ class _Converter(MarkdownConverter):
         return " ".join(text.split()) + "\n"
 
     def convert_hN(self, n: int, el: Any, text: str, parent_tags: set[str]) -> str:  # noqa: N802
-        """A heading that links lead to keeps the name of its place."""
+        """Convert a heading; if it has an id, keep it as an anchor."""
         made: str = super().convert_hN(n, el, text, parent_tags)  # type: ignore[misc]
         return f'\n\n<a id="{escape(el["id"])}"></a>{made}' if el.get("id") else made
 

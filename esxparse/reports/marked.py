@@ -14,7 +14,7 @@ from esxparse.recording import Note, Recording
 from esxparse.schema import schema
 
 _HELD: Final = ("mark", "encoding", "data", "transform", "params")
-"""What a chart without layers keeps in its first layer."""
+"""The parts of a chart without layers that move to its first layer."""
 EVENTS: Final = schema("number i64, time step target status str, seconds f64")
 """Columns of `listed`."""
 
@@ -22,14 +22,14 @@ EVENTS: Final = schema("number i64, time step target status str, seconds f64")
 def during(rec: Recording, paths: Sequence[str]) -> tuple[list[Event], list[tuple[str, Note]]]:
     """Return the events of these files that begin during a recording, and notes on the files, each with its name.
 
-    Raises EsxparseError: A file cannot be read, no event begins during the recording, or more than a chart can show.
+    Raises EsxparseError: A file cannot be read, or the recording has no event or more events than a chart can show.
     """
     events, notes = marks_of([str(one) for one in paths], rec.meta["start"], rec.meta["end"])
     return events, [(Path(source).name, note) for source, note in notes]
 
 
 def listed(events: Sequence[Event]) -> pl.DataFrame:
-    """Return one row per event: `number` on the charts, `time` (UTC), `step`, `target`, `status`, `seconds` it took."""
+    """Return one row per event: `number` on the charts, `time` (UTC), `step`, `target`, `status`, `seconds` taken."""
     rows = [
         (
             number,
@@ -65,7 +65,7 @@ def marked(spec: dict[str, Any], events: Sequence[Event]) -> dict[str, Any]:
 
 
 def _times(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The horizontal axes of time in a specification."""
+    """Yield the horizontal time axes in a specification."""
     x = spec.get("encoding", {}).get("x", {})
     if x.get("type") == "temporal" and x.get("field") == "time":
         yield x

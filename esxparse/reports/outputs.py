@@ -1,4 +1,4 @@
-"""What a notebook that was run becomes in each form of a report."""
+"""The outputs of a finished notebook in each form of a report."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def place(output: str | Path, form: str, inputs: Iterable[str | Path], *, replace: bool) -> Target:
-    """A checked place for a report, and for the pictures beside it.
+    """Return a checked place for a report, and for the pictures beside it.
 
-    Raises EsxparseError: As `target`; or a PDF is asked for where no browser is.
+    Raises EsxparseError: See `target`; or a PDF is requested but there is no browser.
     """
     found = target(output, inputs, replace=replace, ours=is_report)
     if form == "pdf":
@@ -36,9 +36,9 @@ def place(output: str | Path, form: str, inputs: Iterable[str | Path], *, replac
 
 
 def write(notebook: NotebookNode, form: str, where: Target, runtime: Callable[[], str]) -> None:
-    """Writes a notebook that was run.
+    """Write a finished notebook.
 
-    `runtime`: gives the script that draws charts in a page.
+    `runtime`: returns the script that draws charts in a page.
     """
     if form == "md":
         from esxparse.reports import markdown  # noqa: PLC0415  beautifulsoup
@@ -59,16 +59,16 @@ def write(notebook: NotebookNode, form: str, where: Target, runtime: Callable[[]
 
 
 def show(path: Path) -> None:
-    """Opens a report in the browser.
+    """Open a report in the browser.
 
-    Raises EsxparseError: There is none.
+    Raises EsxparseError: No browser could be started.
     """
     if not webbrowser.open(path.resolve().as_uri()):
         raise EsxparseError(f"no browser could be started: open {printable(str(path))} yourself")
 
 
 def _notebook(notebook: NotebookNode) -> bytes:
-    """The notebook with its outputs; each chart also as a picture, for viewers that do not draw it."""
+    """Return the notebook with its outputs; each chart also as a picture, for viewers that cannot draw it."""
     from esxparse.reports import pictures  # noqa: PLC0415  vl_convert
 
     made: dict[str, Any] = json.loads(json.dumps(notebook))
@@ -79,6 +79,6 @@ def _notebook(notebook: NotebookNode) -> bytes:
             if spec := chart(data):
                 data.pop(CHART_MIME, None)
                 data |= {VEGALITE_MIME: spec, "image/png": pictures.png(spec)}
-    # What wrote it stands first, where it is looked for.
+    # The generator comes first, within the bytes that `is_report` reads.
     about = {"generator": MARK.decode(), **made.pop("metadata")}
     return (json.dumps({"metadata": about, **made}, indent=1, ensure_ascii=False) + "\n").encode()

@@ -1,4 +1,4 @@
-"""What the cells of every template call: showing things, the header, notes of the readers, provenance."""
+"""Functions for the cells of every template: displays, the header, notes of the readers, provenance."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 
 SHIPPED: Final = "shipped"
-"""What the variable ESXPARSE_REPORT says in the kernel of a template that comes with esxparse; "own" in others."""
+"""Value of the variable ESXPARSE_REPORT in the kernel of a template that comes with esxparse; "own" in others."""
 
 _HELD_BYTES: Final = 256 << 20
 _NAMED: Final = 4
 
 
 def given(function: Callable[Concatenate[pl.LazyFrame, P], Any], *frames: Any, **more: Any) -> Any:
-    """`function(*frames, **more)`, or None if one of the frames is: the capture lacks that table.
+    """Return `function(*frames, **more)`, or None if a frame is None because the capture does not have that table.
 
-    Many charts ask for a frame, so it is computed here, once, unless it would take more than 256 MiB.
+    Many charts use the same frame, so it is computed here once, unless it would take more than 256 MiB.
     """
     if any(frame is None for frame in frames):
         return None
@@ -47,13 +47,13 @@ def given(function: Callable[Concatenate[pl.LazyFrame, P], Any], *frames: Any, *
 
 
 def together(*frames: pl.LazyFrame | None) -> pl.LazyFrame | None:
-    """The rows of all frames that are there, or None: disks and NFS volumes for one chart."""
+    """Return the rows of all frames that are not None, or None: disks and NFS volumes for one chart."""
     there = [frame for frame in frames if frame is not None]
     return pl.concat(there, how="diagonal") if there else None
 
 
 def prepare() -> None:
-    """Get altair ready: the look of the reports; in a run by `report`, charts as plain specifications."""
+    """Prepare altair: the look of the reports; in a run by `report`, charts as plain specifications."""
     import altair as alt  # noqa: PLC0415 - takes more than a second
 
     from esxparse.charts import theme  # noqa: PLC0415
@@ -70,9 +70,9 @@ def prepare() -> None:
 def show(*charts: alt.Chart | alt.LayerChart | None, missing: str, events: Sequence[Event] = ()) -> None:
     """Display charts, or one sentence if all are None.
 
-    `charts`: what the builders of `esxparse.charts` gave; None if they had nothing to draw. `missing`: what to say
-    where all are None, if anything; a section of nothing else is left out of the page, which lists the reason.
-    `events`: marks on charts over time, each with its number.
+    `charts`: from the builders of `esxparse.charts`; None if they had nothing to draw. `missing`: text if all are
+    None, or "". The page leaves out a section with only such text, and lists the reason. `events`: marks on charts
+    over time, each with its number.
     """
     import altair as alt  # noqa: PLC0415
     from IPython.display import display  # noqa: PLC0415
@@ -83,13 +83,13 @@ def show(*charts: alt.Chart | alt.LayerChart | None, missing: str, events: Seque
     there = [chart for chart in charts if chart is not None]
     renderer = alt.renderers.get()
     for chart in there:
-        # Half of what a chart costs is the check of its specification: the tests make it for what esxparse draws.
+        # Validation is half the cost of a chart: the tests validate the charts of esxparse.
         spec = filled(chart.to_dict(validate=os.environ.get("ESXPARSE_REPORT") != SHIPPED))
         spec = marked(spec, events) if events else spec
         live: Any = {}
         if renderer is not None and "ESXPARSE_REPORT" not in os.environ:
             live = renderer(spec)
-            # Renderers of pictures add the picture's size.
+            # Renderers of pictures also return the picture's size.
             live = live[0] if isinstance(live, tuple) else live
         display(Figure(spec, live, packed="ESXPARSE_REPORT" in os.environ))  # type: ignore[no-untyped-call]
     if not there and missing:
@@ -106,31 +106,31 @@ def part(name: str, text: str, *blocks: Block) -> None:
 
 
 def header(title: str, recordings: Sequence[Recording], said: str) -> Header:
-    """The title, with the host's name where a recording tells it, and the line below it."""
+    """Return the title, with the host's name if a recording has it, and the line below it."""
     host = next((str(rec.meta["host"]) for rec in recordings if rec.meta.get("host")), "")
     return Header(f"{title}: {host}" if host else title, said)
 
 
 def taken(rec: Recording) -> str:
-    """When a capture was taken, and how long that took."""
+    """Return when a capture was taken, and its duration."""
     start, end = rec.meta["start"], rec.meta["end"]
     return f"{moment(start)} to {moment(end)} ({spoken_span((end - start).total_seconds())})"
 
 
 def some(names: Sequence[str]) -> str:
-    """Names in a row, the first four of many."""
+    """Return names in a row, the first four of many."""
     return first_few(names, _NAMED)
 
 
 def files(recordings: Sequence[Recording]) -> str:
-    """The names of a report's files, the first four of many."""
+    """Return the names of a report's files, the first four of many."""
     return some([Path(rec.source).name for rec in recordings])
 
 
 def reader_notes(recordings: Sequence[Recording], more: Iterable[tuple[str, Note]] = ()) -> Block:
-    """What the quality check found, and everything odd that the readers met, with what they did about it.
+    """Return the results of the quality check, and the readers' notes on anomalies.
 
-    `recordings`: what they read. `more`: notes on what came after, each with the name of what it is on.
+    `recordings`: the recordings with notes. `more`: later notes, each with the name of its subject.
     """
     noted = [*((Path(rec.source).name, one) for rec in recordings for one in rec.notes), *more]
     alike: dict[tuple[object, ...], dict[str, None]] = {}
@@ -157,12 +157,12 @@ def provenance(
     options: Mapping[str, Any],
     more: Iterable[tuple[str, str]] = (),
 ) -> Block:
-    """Where a report comes from: files and their fingerprints, program, template, options, time.
+    """Return the sources of a report: files and their fingerprints, program, template, options, time.
 
-    Reports are passed on: they say the names of files, and no path of the machine they were made on.
+    Reports are shared: they contain the names of files, but no local paths.
 
-    `recordings`: what it is on. `template`: name of the template. `options`: its parameters, and options of
-    `esxparse.open`. `more`: facts of this template, such as the commands that were measured.
+    `recordings`: recordings of the report. `template`: name of the template. `options`: its parameters, and options of
+    `esxparse.open`. `more`: facts of this template, such as the measured commands.
     """
     items = []
     named = told_apart([rec.source for rec in recordings])

@@ -1,4 +1,4 @@
-"""A page as PDF, printed by Chromium: the style for paper is the page's own."""
+"""A page as PDF, printed by Chromium: the style for paper is part of the page."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from esxparse.whole import Scratch
 
 BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 _CHARTS_MS: Final = 60_000
-"""Time of the page's own clock, in which it draws its charts; it runs as fast as they are drawn."""
+"""Limit of the page's own clock for drawing its charts; it runs as fast as the drawing."""
 _LONGEST_S: Final = 300
 _WINDOW: Final = "1100,1400"
 """Pixels: wider than the page that `.ex-printing` lays out for paper, or the charts would be scaled up."""
 
 
 def browser() -> str:
-    """The path of a browser that prints.
+    """Return the path of a browser that can print.
 
-    Raises EsxparseError: There is none.
+    Raises EsxparseError: There is no such browser.
     """
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
@@ -32,14 +32,14 @@ def browser() -> str:
 
 
 def _paper() -> str:
-    """A4, or Letter if the environment variable `PAPERSIZE` says so, as other programs that print read it."""
+    """Return A4, or Letter if `PAPERSIZE` in the environment requests it, as in other printing programs."""
     return "Letter" if os.environ.get("PAPERSIZE", "").strip().lower() == "letter" else "A4"
 
 
 def printed(page: str) -> bytes:
-    """The page as PDF on A4, its charts drawn; `PAPERSIZE=letter` in the environment makes it Letter.
+    """Return the page as PDF on A4, its charts drawn; `PAPERSIZE=letter` in the environment makes it Letter.
 
-    Raises EsxparseError: The browser did not print it.
+    Raises EsxparseError: The browser did not print the page.
     """
     program = browser()
     with Scratch() as folder:
@@ -55,7 +55,7 @@ def printed(page: str) -> bytes:
             "--disable-dev-shm-usage",
             "--no-first-run",
             f"--user-data-dir={folder / 'profile'}",
-            # The sandbox of Chromium refuses root. The page runs its own scripts only, and asks for nothing.
+            # Chromium's sandbox refuses root. The page runs only its own scripts, and makes no requests.
             *(["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []),
             f"--virtual-time-budget={_CHARTS_MS}",
             f"--window-size={_WINDOW}",
@@ -64,7 +64,7 @@ def printed(page: str) -> bytes:
             source.as_uri(),
         ]
         try:
-            # A browser of the PATH, and names made here.
+            # A browser from the PATH, and names made here.
             done = subprocess.run(command, capture_output=True, timeout=_LONGEST_S, check=False)  # noqa: S603
         except (OSError, subprocess.TimeoutExpired) as error:
             raise EsxparseError(f"{program} could not print the report: {error}") from None

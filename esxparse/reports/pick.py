@@ -1,4 +1,4 @@
-"""Which template fits which inputs: by their formats, as the templates' own metadata list them."""
+"""The choice of a template for inputs, by the formats in the templates' metadata."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ if TYPE_CHECKING:
     from esxparse.formats.opening import Options
 
 AUTO: Final = "auto"
-"""The template's name that means: the one that fits."""
+"""Template name for the template that fits."""
 
 STUDY: Final = "study"
 """Format of a study's manifest, and name of its template."""
 
 HOST: Final = "host_health"
-"""What most captures are reported by."""
+"""The template for most captures."""
 
 _ESXTOP: Final = b"PDH-CSV"
-"""The first cell of what esxtop writes."""
+"""The first cell of esxtop's output."""
 
 _ASKED_FOR: Final = frozenset({"before_after", "capacity"})
-"""Templates that answer a question which no file asks: what is before and what after, and how large VMs should be."""
+"""Templates for questions that a file alone does not raise: before and after, and sizes of VMs."""
 
 _MANIFEST: Final = "study.toml"
 
 
 def format_of(path: str | Path, options: Options | None = None) -> str:
-    """The format of a recording, by its beginning; "study" for the manifest of a study, or its directory.
+    """Return the format of a recording, by its beginning; "study" for the manifest or directory of a study.
 
-    `path`: what `esxparse.open` takes. `options`: those of `esxparse.open`.
+    `path`: as for `esxparse.open`. `options`: options of `esxparse.open`.
 
-    Raises EsxparseError: It cannot be read, or no reader recognises it.
+    Raises EsxparseError: The recording cannot be read, or no reader recognises it.
     """
     from esxparse.formats.opening import Opening  # noqa: PLC0415  polars is not for --help
     from esxparse.formats.registry import open_recording, recognising  # noqa: PLC0415
@@ -58,12 +58,12 @@ def format_of(path: str | Path, options: Options | None = None) -> str:
             return open_recording(path, asked).format
         if source.once is None and source.head.content and (reader := recognising(source.head)) is not None:
             return reader.name
-    # A directory, or an error to be told in the reader's words.
+    # A directory, or an error that the reader reports.
     return open_recording(path, asked, left_out=set()).format
 
 
 def reading(formats: set[str]) -> str | None:
-    """The shipped template that reads all these formats, and few others; None if none does."""
+    """Return the shipped template that reads all these formats, and few others; None if there is none."""
     if formats == {STUDY}:
         return STUDY
     fitting = [one for one in shipped() if formats <= set(one.formats) and one.name not in _ASKED_FOR]
@@ -71,12 +71,12 @@ def reading(formats: set[str]) -> str | None:
 
 
 def template_for(path: str | Path, form: str) -> str | None:
-    """The template for one recording of a format, or a study; None if no template reads it."""
+    """Return the template for one recording of a format, or a study; None if no template reads it."""
     return of_study(path) if form == STUDY else reading({form})
 
 
 def picked(paths: Sequence[str | Path], options: Options | None = None) -> str:
-    """The name of the template for one report on these recordings.
+    """Return the name of the template for one report on these recordings.
 
     `paths`, `options`: as for `format_of`.
 
@@ -91,10 +91,10 @@ def picked(paths: Sequence[str | Path], options: Options | None = None) -> str:
 
 
 def usual(paths: Sequence[str | Path]) -> str:
-    """The template where none is named.
+    """Return the default template.
 
-    `host_health` for what begins or, compressed or elsewhere, is called as captures are: that starts sooner than a
-    reader's look at it. Else the one that fits.
+    `host_health` if every input starts like a capture or, if compressed or remote, is named like a capture: this is
+    faster than letting a reader check. Otherwise "auto".
 
     >>> usual(["day.csv.gz", "-"]), usual(["study.toml"]), usual(["day.csv", "run.json"])
     ('host_health', 'auto', 'auto')
@@ -113,7 +113,7 @@ def _like_captures(file: Path) -> bool:
 
 
 def of_study(path: str | Path) -> str:
-    """The template that a study's manifest names, or the one that fits what was varied."""
+    """Return the template from a study's manifest, or the one that fits the varied labels."""
     from esxparse.studies.expand import expand  # noqa: PLC0415
     from esxparse.studies.study_file import load  # noqa: PLC0415
 
@@ -121,15 +121,15 @@ def of_study(path: str | Path) -> str:
         manifest = load(Path(path))
         return fitting(manifest, expand(manifest), needs_of_studies())
     except EsxparseError:
-        # The report says it in its own place.
+        # The report will show the error.
         return STUDY
 
 
 def grouped(paths: Sequence[str], options: Options | None = None) -> list[tuple[str, list[str]]]:
-    """Templates and what each is given: all at once where one template takes them together, else one report each.
+    """Return templates with their inputs: all together if one template takes them together, else one report each.
 
-    `paths`, `options`: as for `format_of`. One of several that no template reads is given to `host_health`, which says
-    so in its turn: the others have their reports.
+    `paths`, `options`: as for `format_of`. If no template reads one of several inputs, `host_health` gets it and
+    reports the error; the other inputs still get their reports.
 
     Raises EsxparseError: The only path cannot be read, or no template reads it.
     """
@@ -144,7 +144,7 @@ def grouped(paths: Sequence[str], options: Options | None = None) -> list[tuple[
 
 
 def _fitting(path: str, options: Options | None) -> tuple[str, str]:
-    """The format of a recording and its template; no format and `host_health` if no template reads it."""
+    """Return the format of a recording and its template; "" and `host_health` if no template reads it."""
     try:
         form = format_of(path, options)
     except EsxparseError:

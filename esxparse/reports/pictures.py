@@ -1,4 +1,4 @@
-"""Charts as pictures, where no browser draws them."""
+"""Charts as pictures, for forms without a browser."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _SCALE: Final = 1.5
 
 
 def svg(spec: dict[str, Any]) -> str:
-    """A chart as SVG; nothing is fetched for it."""
+    """Return a chart as SVG, without network access."""
     made: str = vl_convert.vegalite_to_svg(_sized(spec), allowed_base_urls=[])
     return made
 
 
 def png(spec: dict[str, Any]) -> str:
-    """A chart as PNG, in Base64, as notebooks hold it."""
+    """Return a chart as PNG, in Base64, as in notebooks."""
     return base64.b64encode(vl_convert.vegalite_to_png(_sized(spec), scale=_SCALE, allowed_base_urls=[])).decode()
 
 
 def _sized(spec: dict[str, Any]) -> dict[str, Any]:
-    """The chart with a width of its own: there is no page whose width it could take."""
+    """Set a fixed width: there is no page to adapt to."""
     wide = {"width": _WIDTH} if spec.get("width") == "container" else {}
     return {**drawable(spec), **wide, "background": "white", "padding": _ROOM}

@@ -21,7 +21,7 @@ _NAMES = ("file", "level", "what", "where", "time", "value", "expected", "means"
 
 
 def section(recordings: Sequence[Recording]) -> Block:
-    """What `esxparse.check` found in recordings: one row per fault."""
+    """Return the results of `esxparse.check` for recordings: one row per fault."""
     large = [rec for rec in recordings if stays(rec)]
     found = [(Path(rec.source).name, check(rec)) for rec in recordings if rec not in large]
     left_out = [
@@ -36,9 +36,9 @@ def section(recordings: Sequence[Recording]) -> Block:
 
 
 def faults(found: Sequence[tuple[str, Quality]]) -> Block:
-    """A table of what is wrong with recordings: one row per cause, with the other expectations that it reaches.
+    """Return a table of the faults of recordings: one row per cause, with the other failed expectations it explains.
 
-    `found`: the names of files, and what was found in each.
+    `found`: names of files, with the results for each.
     """
     wrong = [_row(name, one) for name, quality in found for one in causes(quality)]
     failed = sum(len(quality.failed) + len(quality.warned) for _, quality in found)

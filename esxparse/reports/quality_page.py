@@ -1,4 +1,4 @@
-"""The page of `esxparse check --format html`: what is wrong with each recording, in the look of the reports."""
+"""The page of `esxparse check --format html`: the faults of each recording, in the look of the reports."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ADVICE: Final = {
 
 
 def page(found: Sequence[Quality]) -> str:
-    """Return the page, as HTML that needs nothing but itself; recordings with failures first."""
+    """Return the page, as self-contained HTML; recordings with failures first."""
     ordered = sorted(found, key=lambda quality: STATUSES.index(quality.status))
     header = {"title": _title(ordered), "subtitle": _ADVICE[ordered[0].status] if ordered else ""}
     sections = []
@@ -52,5 +52,5 @@ def _verdict(quality: Quality) -> Block:
 
 
 def _name(quality: Quality) -> str:
-    """The names of files: a page says no path of the machine it was made on."""
+    """Return the names of files: a page contains no local paths."""
     return printable(", ".join(legible(Path(one).name) for one in quality.source.split(", ")))

@@ -1,4 +1,4 @@
-"""The recordings of a report: under names that a notebook in another process can open, and opened."""
+"""The recordings of a report: opened, and under names that a notebook in another process can open."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PIECE = 1 << 20
 
 
 class Inputs:
-    """Names of recordings, as long as it is entered."""
+    """Names of recordings, valid inside the context."""
 
     def __init__(self, given: Sequence[str | os.PathLike[str]]) -> None:
         self._given = [os.fspath(one) for one in given]
@@ -37,18 +37,18 @@ class Inputs:
         self.paths: list[str] = []
 
     def __enter__(self) -> Self:
-        """Makes the names."""
+        """Make the names."""
         with ExitStack() as held:
             self.paths = [self._named(one, held) for one in self._given]
             self._held = held.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Removes what was made for them."""
+        """Remove temporary files and links."""
         self._held.close()
 
     def parameter(self, template: Template) -> dict[str, Any]:
-        """The recordings, the study or the lake, as the parameter of a template."""
+        """Return the recordings, the study or the lake, as the parameter of a template."""
         name = input_of(template, self.paths[0])
         return {name: self.paths if name == "captures" else self.paths[0]}
 
@@ -60,13 +60,13 @@ class Inputs:
         path = Path(given).resolve()
         if str(path).isprintable() and _is_text(str(path)):
             return str(path)
-        # No notebook can hold the name, so it gets another one.
+        # A notebook cannot hold this name, so use a link.
         link = held.enter_context(Scratch()) / f"capture{_ending(path)}"
         link.symlink_to(path, target_is_directory=path.is_dir())
         return str(link)
 
     def _copied(self, held: ExitStack) -> str:
-        """Standard input as a file: both the check and the notebook read it."""
+        """Store standard input as a file: both the check and the notebook read it."""
         copy = held.enter_context(Scratch()) / "standard-input"
         try:
             with standard_input() as stream, copy.open("wb") as file:
@@ -78,9 +78,9 @@ class Inputs:
 
 
 def input_of(template: Template, path: str) -> str:
-    """The parameter of a template that takes its inputs: study, lake, captures or capture.
+    """Return the parameter of a template that takes its inputs: study, lake, captures or capture.
 
-    A template that takes captures or a lake is given a lake if the path is one.
+    For a template with both captures and a lake, the path decides.
     """
     if template.has("study"):
         return "study"
@@ -111,13 +111,12 @@ def _ending(path: Path) -> str:
 def opened_all(
     paths: Sequence[str | Path], formats: Sequence[str] = (), options: Options | None = None
 ) -> tuple[Recording, ...]:
-    """The recordings of a report that reads these formats.
+    """Open the recordings of a report that reads these formats.
 
-    An option counts for the files whose readers have a use for it; columns that are named make a CSV that nothing else
-    tells the export of a power meter.
+    An option applies to the files whose readers use it. With named columns, a CSV in no known format is read as the
+    export of a power meter.
 
-    `paths`: the recordings. `formats`: what they may be; anything where none is named. `options`: those of
-    `esxparse.open`.
+    `paths`: the recordings. `formats`: accepted formats; empty accepts all. `options`: options of `esxparse.open`.
     """
     asked = Opening.of(options or {})
     foreign: list[set[str]] = []
@@ -145,6 +144,6 @@ def _opened(path: str | Path, asked: Opening, left_out: set[str]) -> Recording:
 
 
 def names(recordings: Sequence[Recording]) -> list[str]:
-    """A name of each recording, different for all: the file's without its ending, with its folders where needed."""
+    """Return a unique name for each recording: the file's without its ending, with its folders if needed."""
     stems = [Path(rec.source).stem for rec in recordings]
     return stems if len(set(stems)) == len(stems) else told_apart([rec.source for rec in recordings])

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from esxparse.reports.library import Template
 
 START_TIMEOUT_S: Final = 90
-"""How long a kernel may take to answer; a cold disk and a busy machine are slow."""
+"""Longest start of a kernel; a cold disk and a busy machine are slow."""
 
 CELL_TIMEOUT_S: Final = 3600
-"""How long one cell may run: a kernel that was killed for lack of memory never answers."""
+"""Longest run of one cell: a kernel killed for lack of memory never answers."""
 
 _LONGEST_REASON: Final = 300
 _EXTRA: Final = (
@@ -49,7 +49,7 @@ _EXTRA: Final = (
     "psutil",
     "vl_convert",
 )
-"""What the extra `report` brings, by the names it is imported by."""
+"""The packages of the extra `report`, by their import names."""
 
 _ANSI: Final = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -69,24 +69,24 @@ def report(
     """Run `template` on a capture and write one self-contained HTML file, or the report in another form.
 
     Args:
-        captures: What `esxparse.open` takes; a sequence is handed to templates that declare a parameter `captures`.
-        template: Name of a template that comes with esxparse, path of a notebook, or "auto": by what the captures are.
-            None: "auto", but `host_health` without a look for compressed and remote CSV.
-        output: Path of the report; its ending says the form: `.html`, `.ipynb` (the notebook as it was run), `.pdf` (by
-            Chromium or Chrome) or `.md` (with the charts as SVG in `NAME_files` beside it). It is replaced in one
+        captures: As for `esxparse.open`; a sequence is for templates that declare a parameter `captures`.
+        template: Name of a template that comes with esxparse, path of a notebook, or "auto": by the captures' formats.
+            None: "auto", but `host_health` for compressed and remote CSV without a check.
+        output: Path of the report; its ending sets the form: `.html`, `.ipynb` (the finished notebook), `.pdf` (by
+            Chromium or Chrome) or `.md` (with the charts as SVG in `NAME_files` beside it). The file is replaced in one
             step when the report is complete, and untouched otherwise.
-        parameters: Values for the template's other parameters: numbers, booleans, lists, dicts, or text that stands for
-            them. Options of `esxparse.open` may stand among them.
-        progress: Called with (steps done, steps in all, what is done now).
-        replace: Whether to replace an existing file. One that is read never is, a report always.
-        to: The form, where the ending does not say it: "html", "ipynb", "pdf" or "md".
+        parameters: Values for the template's other parameters: numbers, booleans, lists, dicts, or their text. Options
+            of `esxparse.open` may be included.
+        progress: Called with (steps done, steps in all, current step).
+        replace: Whether to replace an existing file. An input is never replaced, a report always.
+        to: The form, if the ending does not set it: "html", "ipynb", "pdf" or "md".
         show: Whether to open the report in the browser.
         opening: Options of `esxparse.open`: `start`, `date_order` and the rest.
 
     Returns:
         Path of the file written.
 
-    Raises EsxparseError: The capture cannot be read, there is no such template or parameter, the output may not be
+    Raises EsxparseError: The capture cannot be read, the template or parameter does not exist, the output may not be
     written, a cell failed, or the extra `report` is not installed. Nothing is written then.
     """
     paths = [public(os.fspath(one)) for one in ([captures] if isinstance(captures, (str, os.PathLike)) else captures)]
@@ -99,7 +99,7 @@ def report(
 
 @dataclass(frozen=True)
 class Order:
-    """What report to make: see the arguments of `report`."""
+    """The order of a report: see the arguments of `report`."""
 
     paths: Sequence[str | Path]
     template: str | Path | None
@@ -117,9 +117,9 @@ def made(
     progress: Callable[[int, int, str], None] | None = None,
     launch: Callable[[Path, dict[str, str], Path], Any] = kernel.launched,
 ) -> tuple[Path, NotebookNode]:
-    """What `report` does, and the notebook that was run.
+    """Make a report as `report` does; return its path and the finished notebook.
 
-    `launch`: as of `kernel.started`.
+    `launch`: as for `kernel.started`.
     """
     need_extra()
     step, paths = progress or (lambda _done, _total, _what: None), order.paths
@@ -131,15 +131,15 @@ def made(
     if "profile" in others:
         inputs.append(others["profile"])
         if str(others["profile"]).lower().endswith(".toml"):
-            # The kernel works in a directory of its own.
+            # The kernel works in another directory.
             others["profile"] = str(Path(others["profile"]).absolute())
     if "events" in others:
         others["events"] = [_local(str(one)) for one in others["events"]]
         inputs += others["events"]
     form = forms.form_of(order.output, to)
     place = outputs.place(order.output, form, inputs, replace=order.replace)
-    # A kernel takes a second to start and to import what the template needs: enough for what is imported here, and for
-    # a look at the recordings.
+    # A kernel takes a second to start and import the template's modules: meanwhile this process imports its own, and
+    # checks the recordings.
     whose = "shipped" if chosen.path.parent == templates_dir() else "own"
     environment = {"ESXPARSE_REPORT": whose, **locations.environment(map(str, paths))}
     with kernel.started(chosen.path, environment, launch) as manager:
@@ -158,14 +158,14 @@ def made(
 
 
 def _local(path: str) -> str:
-    """The whole path of a file: the kernel works in a directory of its own. Pages must not hold a URL's secrets."""
+    """Return the absolute path of a file, because the kernel works in another directory; reject URLs with secrets."""
     if is_url(path):
         raise EsxparseError(f"{public(path)}: events are read from files on this machine: download it first")
     return str(Path(path).absolute())
 
 
 def _page_parts() -> str:
-    """The script that draws charts; what makes the page is imported meanwhile."""
+    """Return the script that draws charts, while other modules of the page are imported."""
     from esxparse.charts.runtime import vega_runtime  # noqa: PLC0415
     from esxparse.reports import export  # noqa: F401, PLC0415
 
@@ -173,7 +173,7 @@ def _page_parts() -> str:
 
 
 def need_extra() -> None:
-    """Refuses to begin where the extra `report` is not installed."""
+    """Raise EsxparseError if the extra `report` is not installed."""
     lacking = [name for name in _EXTRA if find_spec(name) is None]
     if lacking:
         msg = f'reports need {", ".join(lacking)}, which is not installed: pip install "esxparse[report]"'
@@ -181,7 +181,7 @@ def need_extra() -> None:
 
 
 def _check(template: Template, paths: Sequence[str], asked: Opening, values: Mapping[str, Any]) -> None:
-    """Refuse what the template would fail on, before any of it runs."""
+    """Raise EsxparseError for inputs on which the template would fail, before any of it runs."""
     from esxparse.reports.recordings import input_of, opened_all  # noqa: PLC0415
 
     name = input_of(template, paths[0])
@@ -216,7 +216,7 @@ def _check(template: Template, paths: Sequence[str], asked: Opening, values: Map
 
 
 def _check_files(values: Mapping[str, Any]) -> None:
-    """Read the files that parameters name."""
+    """Read the files in parameters."""
     from esxparse.diagnosis import rules  # noqa: PLC0415
     from esxparse.formats.events import in_order, read_events  # noqa: PLC0415
 
@@ -233,7 +233,7 @@ def _execute(
     step: Callable[[int, int, str], None],
     last: str,
 ) -> NotebookNode:
-    # papermill and what it rests on take half a second to import; it offers stores that need pyarrow.
+    # papermill and its dependencies take half a second to import; pyarrow is only for its optional stores.
     with lean.without("pyarrow", *lean.FORMATS) if lean.is_alone() else nullcontext():
         import nbformat  # noqa: PLC0415
         from papermill import iorw  # noqa: PLC0415
@@ -245,13 +245,13 @@ def _execute(
     from esxparse.reports import manager  # noqa: PLC0415
 
     for name in ("papermill", "traitlets"):
-        # They print that a kernel ended, which the error that they raise says, too.
+        # They print that a kernel ended, which their error reports too.
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         todo = nbformat.reads(template.path.read_text(encoding="utf-8"), as_version=4)  # type: ignore[no-untyped-call]
         nbformat.validate(todo)
     except Exception as error:
-        # nbformat has errors of its own, and of the checkers of schemas that it may use.
+        # nbformat raises its own errors, and errors of schema checkers.
         msg = f"{template.path} is not a Jupyter notebook ({str(error).splitlines()[0]}): save it from Jupyter again"
         raise EsxparseError(msg) from error
     if last:
@@ -265,7 +265,7 @@ def _execute(
         step(cell_index, len(todo.cells) + 2, title)
 
     try:
-        # What papermill.execute_notebook does, which at its end writes the notebook to nowhere, for half a second.
+        # Like papermill.execute_notebook, which also spends half a second on writing the notebook to nowhere.
         ready = parameterize_notebook(
             iorw.load_notebook_node(todo), dict(values), kernel_name=manager.NAME, language="python"
         )
@@ -285,8 +285,8 @@ def _execute(
     except PapermillExecutionError as error:
         msg = f"template {template.name!r} failed in section {title!r}: {_failure(error.ename, error.evalue)}"
         raise EsxparseError(msg) from error
-    # Whatever else goes wrong between here and the kernel (it dies, a cell never ends, an output is no valid notebook
-    # data) is one line to the user too; the cause hangs on it for whoever debugs a template.
+    # Any other failure up to the kernel (it dies, a cell never ends, an output is not valid notebook data) is one line
+    # to the user too; the cause stays attached for debugging a template.
     except Exception as error:
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
         msg = f"template {template.name!r} could not run (section {title!r}): {first[:_LONGEST_REASON]}"

@@ -1,7 +1,7 @@
 """The process of a report's kernel: `python -m esxparse.reports.standby NOTEBOOK`.
 
-It imports Jupyter's kernel and what the notebook takes of esxparse, then reads the kernel's arguments as JSON from
-standard input and becomes that kernel: all of it beside the command that started it. Without arguments it ends.
+It imports Jupyter's kernel and the notebook's modules of esxparse, in parallel with the command that started it. Then
+it reads the kernel's arguments as JSON from standard input and becomes that kernel. Without arguments it ends.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from esxparse.locations import inherit
 from esxparse.reports.lean import FORMATS, without
 
 _ALWAYS: Final = ("altair", "esxparse.charts.marks", "esxparse.formats.registry")
-"""What charts and recordings take, which is imported when it is first used."""
+"""Modules of charts and recordings that are imported on first use."""
 
 
 def _imported(notebook: str) -> Iterator[str]:
-    """The modules of esxparse that the cells of a notebook import; `from a import b` may name a module `a.b`."""
+    """Yield the modules of esxparse that the cells of a notebook import; `from a import b` may mean a module `a.b`."""
     for cell in json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"]:
         with suppress(SyntaxError):
             for node in ast.walk(ast.parse("".join(cell["source"]) if cell["cell_type"] == "code" else "")):
@@ -35,8 +35,8 @@ def _imported(notebook: str) -> Iterator[str]:
 
 
 def prepare(notebook: str) -> None:
-    """Imports what a notebook will; what cannot be read or imported fails in its cell, which says so."""
-    # altair looks for Jupyter's widgets, and imports all of them. Templates of others may show one.
+    """Import a notebook's modules; failures are ignored here, because the cell will report them."""
+    # altair imports all of Jupyter's widgets if it finds them. Templates of others may show a widget.
     unused = ("anywidget", *FORMATS) if os.environ.get("ESXPARSE_REPORT") == "shipped" else ()
     with suppress(Exception), without(*unused):
         for name in (*_ALWAYS, *_imported(notebook)):
@@ -45,11 +45,11 @@ def prepare(notebook: str) -> None:
 
 
 def become(*more: str) -> None:
-    """Waits for the arguments, and becomes the kernel; `more`: arguments after those."""
+    """Wait for the arguments, and become the kernel; `more`: additional arguments."""
     if arguments := sys.stdin.buffer.read():
         os.dup2(os.open(os.devnull, os.O_RDONLY), sys.stdin.fileno())
         inherit()
-        # Nobody asks for the history of a report's cells, and what fails in them is in the notebook.
+        # Nobody needs the history of a report's cells, and their errors are in the notebook.
         quiet = ("--HistoryManager.enabled=False", "--Application.log_level=CRITICAL")
         kernelapp.launch_new_instance([*json.loads(arguments), *quiet, *more])
 

@@ -1,4 +1,4 @@
-"""The notebooks that `esxparse templates new` and `copy` write: reports that work, to be changed."""
+"""The notebooks that `esxparse templates new` and `copy` write: working reports to change."""
 
 from __future__ import annotations
 
@@ -77,14 +77,13 @@ def write(name: str, folder: Path, *, replace: bool = False) -> Path:
 def copy(template: str, name: str, folder: Path, *, replace: bool = False) -> Path:
     """Write a copy of a template as `NAME.ipynb`; its title and its last cell have the new name.
 
-    Raises EsxparseError: There is no such template, the name is taken or not a valid name of a template, or the file
-    exists.
+    Raises EsxparseError: The template does not exist, the name is taken or invalid, or the file exists.
     """
     found = find(template)
     notebook = json.loads(found.path.read_text(encoding="utf-8"))
     notebook["metadata"]["esxparse"]["title"] = _title(name)
     for cell in notebook["cells"]:
-        # The provenance of a changed report must not name the original.
+        # The provenance of a changed report must not show the original's name.
         if cell["cell_type"] == "code":
             text = "".join(cell["source"]).replace(f'"{found.name}"', f'"{name}"')
             cell["source"] = text.splitlines(keepends=True)

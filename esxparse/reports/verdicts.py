@@ -1,4 +1,4 @@
-"""Findings as a report shows them: sentences, cards with their charts, and what was not judged."""
+"""Findings in a report: sentences, cards with their charts, and skipped checks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 MOST: Final = 6
-"""Findings that a report tells of in sentences and charts."""
+"""Most findings with sentences and charts in a report."""
 _BLIND: Final = {
     "case": "Troubles not judged",
     "case+rule": "Troubles and limits not judged",
@@ -41,13 +41,13 @@ _BLIND: Final = {
 
 
 def worst(found: Findings, most: int | None = MOST) -> dict[int, int]:
-    """The findings that a report opens with, those that are troubles: number in the report to place in `found`."""
+    """Return the findings at the top of a report, without infos: number in the report to place in `found`."""
     places = [place for place, one in enumerate(found) if one.severity != "info"]
     return dict(enumerate(places[:most], 1))
 
 
 def explained(found: Findings) -> dict[tuple[str, str, str | None], str]:
-    """The objects that have troubles: kind, name and area of each, to the title of its most important finding."""
+    """Return the objects with troubles: kind, name and area of each, to the title of its most important finding."""
     titles: dict[tuple[str, str, str | None], str] = {}
     for one in (found[place] for place in worst(found, None).values()):
         for each in ({"trouble": one.trouble, **one.entity}, *one.also):
@@ -56,14 +56,14 @@ def explained(found: Findings) -> dict[tuple[str, str, str | None], str]:
 
 
 def name(number: int) -> str:
-    """What a finding is called in a report; its `anchor` is where links lead."""
+    """Return the name of a finding in a report; links lead to the `anchor` of that name."""
     return f"Finding {number}"
 
 
 def sentences(found: Findings, linked: Iterable[int] | None = None) -> Block:
-    """The verdicts, most important first: how bad, when, what and why, what to do next, a link to what shows it.
+    """Return the verdicts, most important first: severity, time, problem and cause, next step, and a link.
 
-    `found`: from `ex.diagnose`. `linked`: numbers of findings that the report shows; all unless told.
+    `found`: from `ex.diagnose`. `linked`: numbers of findings with a card in the report; by default all.
     """
     told = worst(found)
     shown = set(told if linked is None else linked)
@@ -97,13 +97,13 @@ def _counted(found: Findings) -> str:
 
 
 def charts(found: Findings) -> dict[int, alt.LayerChart]:
-    """By number of a finding its chart, with the anchor that links lead to; those that can be drawn."""
+    """Return the charts of findings by number, with the anchor for links; only findings with a chart."""
     made = {number: anchored(number, found.charts(place)) for number, place in worst(found).items()}
     return {number: drawn[0] for number, drawn in made.items() if drawn}
 
 
 def anchored(number: int, drawn: list[alt.LayerChart]) -> list[alt.LayerChart]:
-    """The charts of a finding, the first where links to the finding lead."""
+    """Return the charts of a finding, with its anchor on the first one."""
     for one in drawn[:1]:
         told = one.usermeta if isinstance(one.usermeta, dict) else {}
         one.usermeta = {**told, "anchor": anchor(name(number))}
@@ -111,7 +111,7 @@ def anchored(number: int, drawn: list[alt.LayerChart]) -> list[alt.LayerChart]:
 
 
 def cards(found: Findings, most: int = 2) -> None:
-    """Display every finding: its verdict, what speaks for it and against it, what is missing, and its charts.
+    """Display every finding: its verdict, the evidence for and against it, missing data, and its charts.
 
     `most`: charts of each.
     """
@@ -135,7 +135,7 @@ def cards(found: Findings, most: int = 2) -> None:
 
 
 def information(found: Findings) -> Block:
-    """Findings that do not warn, as a table: what is harmless or unlikely; nothing without any."""
+    """Return findings that do not warn, harmless or unlikely, as a table; nothing without any."""
     rows = [
         {"what": one.heading, "sure": one.likelihood, "when": clocked(one, found.times)}
         for one in found
@@ -146,7 +146,7 @@ def information(found: Findings) -> Block:
 
 
 def not_judged(found: Findings, *what: str) -> Block:
-    """What was not looked at, by reason; nothing if all was.
+    """Return the skipped checks, by reason; nothing if none were skipped.
 
     `what`: kinds of entries of `found.not_judged`: case, rule, experiment.
     """
@@ -166,13 +166,13 @@ def not_judged(found: Findings, *what: str) -> Block:
 
 
 def _said(one: Finding, times: Sequence[datetime]) -> str:
-    """The verdict with its time, where it is a time of the recording."""
+    """Return the verdict with its time, if it has one."""
     when = clocked(one, times)
     return f"{when}: {one.verdict}" if when else one.verdict
 
 
 def _when(one: Finding, times: Sequence[datetime]) -> str:
-    """When a trouble was there; in words where that is all the time of a recording."""
+    """Return the time of a trouble; in words if it lasts for the whole recording."""
     when = clocked(one, times)
     if when and one.start and one.end and len(times) > 1 and clock.always(one.start, one.end, times):
         return "the whole time"
@@ -180,7 +180,7 @@ def _when(one: Finding, times: Sequence[datetime]) -> str:
 
 
 def clocked(one: Finding, times: Sequence[datetime]) -> str:
-    """From when to when, with the day if `times`, of the recording, are of several; nothing if that is not known."""
+    """Return the time span, with the day if `times`, of the recording, cover several days; empty if unknown."""
     if one.start is None or one.end is None or one.entity["kind"] == "runs":
         return ""
     return clock.spell(one.start, one.end, clock.form(times))

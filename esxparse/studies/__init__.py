@@ -26,10 +26,10 @@
 >>> found.compare("ready_pct").select("part", pl.col("ratio").round(2), "gap").collect().rows()
 [('first', 1.0, None), ('second', 0.76, '1 repetition: an interval needs 2 or more')]
 
-The manifest's grammar: docs/study.md; the columns: columns.csv. The way of the data: `study_file` (with `entries`
-and `lines`) reads and checks, `expand` (with `patterns`) makes runs of it, `opened` opens their files and finds the
-measured `span` and the host's `facts`; `capture`, `loads` and `results` give the columns of a `row`, `runs` puts the
-table together, `export` writes it. `draft` writes a first manifest from a directory of files.
+The manifest's grammar: docs/study.md; the columns: columns.csv. The path of the data: `study_file` (with `entries` and
+`lines`) reads and checks. `expand` (with `patterns`) makes runs of it. `opened` opens their files and finds the
+measured `span` and the host's `facts`. `capture`, `loads` and `results` compute the columns of a `row`, `runs`
+combines the table, and `export` writes it. `draft` writes a first manifest from a directory of files.
 '''
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a study asks: the table `[report]` of a manifest; and what is read of a study that was computed."""
+"""The question of a study: the table `[report]` of a manifest; and the parts of a computed study that others read."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from esxparse.recording import Note
 from esxparse.toml.checked import Number, Read, shown
 
 _FORM: Final = re.compile(r"[+,]{0,2}(?:\.\d)?[efg%]?")
-"""How a sentence may write a number; a width would let a manifest fill the memory."""
+"""Formats of a number in a sentence; a width would let a manifest fill the memory."""
 _Shape = Annotated[str, Meta(pattern=r"^\w*\Z", description="the name of a template: esxparse templates lists them")]
-"""It may be a template that comes with esxparse, never a notebook beside the data."""
+"""The template may come with esxparse, but may not be a notebook beside the data."""
 
 
 def _sentence(value: Any, key: str) -> str:
-    """A text whose columns in braces have plain forms."""
+    """Return a text whose columns in braces have plain formats."""
     if not isinstance(value, str):
         raise EsxparseError(f"{key} is {shown(value)}; write text")
     try:
@@ -48,38 +48,38 @@ class Answer(_Answer, total=False):
 
 @dataclass(frozen=True)
 class Asked:
-    """The question, and where its answer lies; all may be left out."""
+    """The question, and the columns and tables that answer it; all optional."""
 
     question: str = ""
     shape: _Shape = ""
-    """The template that `report auto` takes; by default the one that fits what was varied."""
+    """The template for `report auto`; by default the one that fits the varied labels."""
     values: Annotated[tuple[str, ...], Meta(description="a list of columns")] = ()
     """Columns of `runs`, the most important first."""
     sweep: str = ""
-    """The label that is swept."""
+    """The swept label."""
     tolerances: Mapping[str, Number] = field(default_factory=dict)
-    """Columns of `runs` and what each may reach: the largest load at each is interpolated (`Study.consolidation`)."""
+    """Columns of `runs` and their limits: the largest load at each is interpolated (`Study.consolidation`)."""
     rules: Mapping[str, Number | str] = field(default_factory=dict)
-    """Columns of `runs` and what each may reach, a number or the column that has it: the largest load that was run and
+    """Columns of `runs` and their limits, a number or the column with the limit: finds the largest measured load that
     meets all of them (`Study.peak_load`)."""
     inputs: Mapping[str, Number | str] = field(default_factory=dict)
-    """What the template's question needs and no file has: prices, numbers of VMs."""
+    """Inputs for the template's question that no file has: prices, numbers of VMs."""
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Tables that follow from the study (`studies.derived`), for `answer`."""
+    """Tables derived from the study (`studies.derived`), for `answer`."""
     answer: tuple[Answer, ...] = ()
     """Sentences that answer the question: `sql`, and `text` for each of its rows, with its columns in braces."""
 
     def expressions(self) -> dict[str, pl.Expr]:
-        """The rules as `Study.peak_load` takes them."""
+        """Return the rules as expressions for `Study.peak_load`."""
         return {name: pl.col(name) <= (pl.col(to) if isinstance(to, str) else to) for name, to in self.rules.items()}
 
 
 class Computed(Study, Protocol):
-    """What figures, charts and summaries read of a study; `esxparse.studies.Study` is one."""
+    """The parts of a study that figures, charts and summaries read; `esxparse.studies.Study` implements it."""
 
     @property
     def title(self) -> str:
-        """What it is about."""
+        """The title of the study."""
 
     @property
     def axis(self) -> tuple[str, ...]:
@@ -87,20 +87,20 @@ class Computed(Study, Protocol):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What was odd."""
+        """Notes on anomalies."""
 
     @property
     def asked(self) -> Asked:
-        """The question, and what a report answers it with."""
+        """The question, and the columns and tables of its answer."""
 
     def label(self, name: str) -> str:
-        """The name, if it is that of a label; otherwise raises an error."""
+        """Return the name if it is a label; otherwise raise an error."""
 
     def repetitions(self, value: str) -> pl.LazyFrame:
-        """A value of each repetition."""
+        """Return a value of each repetition."""
 
     def against(self, baseline: Mapping[str, Any], within: Sequence[str] | None = None) -> Computed:
-        """The study with another baseline."""
+        """Return the study with another baseline."""
 
     def peak_load(self, load: str, rules: Mapping[str, pl.Expr]) -> pl.LazyFrame:
-        """The largest load that keeps all rules."""
+        """Return the largest load that meets all rules."""

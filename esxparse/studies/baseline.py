@@ -1,4 +1,4 @@
-"""The baseline of a study: which runs it is, and whether each run has one and no more to be divided by."""
+"""The baseline of a study: its runs, and whether each run has exactly one baseline to be divided by."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SHOWN = 4
 
 
 def text(baseline: Mapping[str, Any]) -> str:
-    """The baseline as tables name it.
+    """Return the baseline as text for tables.
 
     >>> text({"filter": "default"})
     'filter=default'
@@ -22,20 +22,20 @@ def text(baseline: Mapping[str, Any]) -> str:
 
 
 def marked(baseline: Mapping[str, Any], runs: Sequence[Run]) -> list[bool | None]:
-    """Whether each run is of the baseline; None without one."""
+    """Return whether each run belongs to the baseline; None without a baseline."""
     if not baseline:
         return [None] * len(runs)
     return [all(run.labels.get(name) == value for name, value in baseline.items()) for run in runs]
 
 
 def within(manifest: Manifest, labels: Sequence[str]) -> list[str]:
-    """The labels that a run shares with the one it is divided by: the axis, or else all that the baseline leaves."""
+    """Return the labels that a run shares with its baseline: the axis, or else all labels outside the baseline."""
     shared = manifest.axis or labels
     return [name for name in shared if name not in manifest.baseline and name in labels]
 
 
 def complaints(manifest: Manifest, runs: Sequence[Run]) -> list[Note]:
-    """What is wrong with the axis and the baseline, seen from the runs."""
+    """Return problems of the axis and the baseline that show in the runs."""
     labels = list(runs[0].labels) if runs else []
     notes = [
         *_twice(runs, labels),

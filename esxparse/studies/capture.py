@@ -1,7 +1,7 @@
-"""The row of a run, as far as its esxtop capture tells it.
+"""The row of a run: the part that comes from its esxtop capture.
 
-Each function takes the tables of a capture cut to the measured span and gives columns of `runs`; those that the capture
-cannot tell are left out.
+Each function takes the tables of a capture cut to the measured span and returns columns of `runs`; columns without
+data in the capture are left out.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _LATENCIES: Final = ("gavg_ms", "davg_ms", "kavg_ms", "qavg_ms")
 
 @cache
 def needed() -> frozenset[str]:
-    """The tables whose numbers are needed.
+    """Return the tables whose numbers are needed.
 
-    Found out when it is asked for: a batch forks after its imports, and polars would not survive that if it had run.
+    Computed on first use: a batch forks after its imports, and polars does not survive a fork once it has run.
     """
     asked = (
         view.reads for view in VIEWS if view.table in _MEANS and set(_MEANS[view.table].values()) & set(columns(view))
@@ -39,8 +39,8 @@ def needed() -> frozenset[str]:
 
 
 def metrics(tables: Tables, release: str | None) -> dict[str, Any]:
-    """All columns that the tables of a capture allow, all queries at once."""
-    # What several queries need is computed once: a study has hundreds of runs.
+    """Return all columns that the tables of a capture allow, with all queries at once."""
+    # Shared inputs of several queries are computed once: a study has hundreds of runs.
     disks, use = (None if found is None else found.collect().lazy() for found in (host.disks(tables), host.cpu(tables)))
     by_sample = None if disks is None else host.io(disks).collect().lazy()
     capture = Capture(tables, release)
@@ -61,7 +61,7 @@ def metrics(tables: Tables, release: str | None) -> dict[str, Any]:
 
 
 def host_use(use: pl.LazyFrame) -> pl.LazyFrame:
-    """Used and util of the whole host, from `host.cpu`: means over time of the means over PCPUs.
+    """Return used and util of the whole host, from `host.cpu`: means over time of the means over PCPUs.
 
     >>> table = pl.LazyFrame({"time": [0, 1], "pcpu": [None, None], "pct_processor_time": [40.0, 60.0]})
     >>> host_use(host.cpu({"physical_cpu": table})).collect()["host_used_pct"].item()
@@ -79,11 +79,11 @@ def host_use(use: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _means(capture: Capture) -> list[pl.LazyFrame]:
-    """Columns that are the mean over time of a column of a derived table, by the vCPUs of VMs."""
+    """Return columns that are the mean over time of a column of a derived table, weighted by the vCPUs of VMs."""
     queries = []
     for table, wanted in _MEANS.items():
         if table == "vm" and "vcpu" not in capture.tables:
-            # How many vCPUs a group has would be a guess.
+            # The number of vCPUs of a group would be a guess.
             continue
         for view in views_of(capture, table):
             mine = {name: of for name, of in wanted.items() if of in columns(view)}
@@ -105,13 +105,13 @@ def _means(capture: Capture) -> list[pl.LazyFrame]:
 
 
 def _over_vms(names: Iterable[str]) -> list[pl.Expr]:
-    """Means over VMs by their vCPUs, so that a VM of eight counts eight times."""
+    """Return means over VMs weighted by their vCPUs, so that a VM of eight counts eight times."""
     return [weighted_mean(pl.col(name), pl.col("vcpus")).alias(name) for name in names]
 
 
 def _waits_of_vms(each: pl.LazyFrame, names: Iterable[str]) -> pl.LazyFrame:
-    """Means over VMs; the worst VM; whose waits these are."""
-    # Without %MLMTD the derived column counts all of ready, which a study may not call contention.
+    """Return means over VMs, the worst VM, and the source of the waits."""
+    # Without %MLMTD the derived column counts all ready time, which a study may not call contention.
     known = pl.col("max_limited_pct").is_not_null()
     each = each.with_columns(pl.when(known).then("contention_pct"))
     worst = [pl.col(f"{name}_pct").max().alias(f"worst_vm_{name}_pct") for name in ("ready", "costop")]
@@ -124,7 +124,7 @@ def _waits_of_vms(each: pl.LazyFrame, names: Iterable[str]) -> pl.LazyFrame:
 
 
 def _vms(capture: Capture) -> list[pl.LazyFrame]:
-    """How many VMs there are, and how local their memory is."""
+    """Return the number of VMs, and their share of local memory."""
     vms = capture.vms.lazy()
     queries = [
         vms.select(
@@ -141,7 +141,7 @@ def _vms(capture: Capture) -> list[pl.LazyFrame]:
 
 
 def _storage(tables: Tables, rows: pl.LazyFrame | None, by_sample: pl.LazyFrame | None) -> list[pl.LazyFrame]:
-    """Totals of the devices that serve I/O, what was left out of them, and latencies weighted by good I/Os."""
+    """Return totals of the devices that serve I/O, the devices left out, and latencies weighted by good I/Os."""
     if rows is None or by_sample is None:
         return []
     renamed = {
@@ -195,7 +195,7 @@ def _network(tables: Tables) -> list[pl.LazyFrame]:
 
 
 def _contexts(tables: Tables) -> list[pl.LazyFrame]:
-    """Worlds of the host for each VMDK that serves I/O; an I/O filter adds at least one context to each.
+    """Return the worlds of the host per VMDK that serves I/O; an I/O filter adds at least one context to each.
 
     Source: VMware VROOM! blog, "Scaling Performance for VAIO in vSphere 6.0 U1", best practices.
     """
@@ -211,7 +211,7 @@ def _contexts(tables: Tables) -> list[pl.LazyFrame]:
 
 
 def _series(by_sample: pl.LazyFrame | None, use: pl.LazyFrame | None) -> dict[str, pl.LazyFrame]:
-    """The metric checked for steadiness: the host's throughput or, without I/O, its CPU use."""
+    """Return the metric to check for steadiness: the host's throughput or, without I/O, its CPU use."""
     series: dict[str, pl.LazyFrame] = {}
     if by_sample is not None:
         timed = over_time.with_covered(by_sample)
@@ -222,7 +222,7 @@ def _series(by_sample: pl.LazyFrame | None, use: pl.LazyFrame | None) -> dict[st
 
 
 def _steadiness(series: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
-    """Whether the first of these that is above 0 stood still over the measured span."""
+    """Return whether the first of these series that is above 0 was steady over the measured span."""
     for name, values in series.items():
         if not (values["value"] > 0).any():
             continue

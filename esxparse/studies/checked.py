@@ -1,4 +1,4 @@
-"""A manifest checked: the files of its runs are opened, and nothing is computed."""
+"""Check of a manifest: opens the files of its runs, but computes nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Checked:
     notes: tuple[Note, ...]
 
     def __str__(self) -> str:
-        """The summary that the command line prints."""
+        """Return the summary that the command line prints."""
         wrong = sum(note.severity == "warning" for note in self.notes)
         labels = f" by {', '.join(self.labels)}" if self.labels else ""
         ending = counted(wrong, "problem") if wrong else "all well"
@@ -39,7 +39,7 @@ def check(
     outside: bool = False,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Checked:
-    """Checks a manifest and opens the files of each run; those outside its directory if `outside` allows."""
+    """Check a manifest and open the files of each run; files outside its directory only if `outside` allows them."""
     manifest, wrong = examine(Path(path))
     if wrong:
         return Checked(manifest.path, len(manifest.runs), (), 0, as_notes(wrong))

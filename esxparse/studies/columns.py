@@ -1,13 +1,13 @@
-"""The columns of `runs`: what each is, from which file, and by which formula; `columns.csv` lists them in their order.
+"""The columns of `runs`: their meaning, file and formula; `columns.csv` lists them in order.
 
 name      as in `runs`; its end is the unit (`mb` is 10**6 bytes, `mib` 2**20)
-group     columns that stand together
-needs     role of the file it comes from; empty for what every run has
+group     group of related columns
+needs     role of the file it comes from; empty for columns of every run
 type      f64, i64, str, bool, time
 means     one line; means are over the time of the measured span
-source    where the formula is written down; of numbers, `derived.TABLE:COLUMN` is the formula: the mean of that column
+source    documentation of the formula; for numbers, `derived.TABLE:COLUMN` is the formula: the mean of that column
           over time, and over VMs by their vCPUs
-headline  place among the columns that a table for readers shows unless told otherwise
+headline  default place among the columns of a table for readers
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from esxparse.schema import TYPES, listed
 
 
 class Column(NamedTuple):
-    """A column of `runs`, as `columns.csv` has it."""
+    """A column of `runs`, from `columns.csv`."""
 
     name: str
     group: str
@@ -30,7 +30,7 @@ class Column(NamedTuple):
     source: str
     headline: int | None
     better: str
-    """`higher` or `lower`; empty if that is a matter of taste."""
+    """`higher` or `lower`; empty if neither is clearly better."""
 
 
 def _means() -> dict[str, dict[str, str]]:
@@ -46,7 +46,7 @@ COLUMNS: Final = {
     name: Column(name, group, needs, TYPES[kind], means, source, int(headline or 0) or None, better)
     for name, group, needs, kind, means, source, headline, better in listed(__package__)
 }
-"""All columns that `runs` may have beside labels, figures of the manifest, events and benchmark results."""
+"""All columns that `runs` may have besides labels, figures of the manifest, events and benchmark results."""
 FIRST, SPAN, FACTS, COSTS, LAST = (
     {name: column for name, column in COLUMNS.items() if column.group == group}
     for group in ("run", "span", "host", "cost", "end")
@@ -57,4 +57,4 @@ MEANS: Final = _means()
 HEADLINES: Final = tuple(
     sorted((name for name in METRICS if COLUMNS[name].headline), key=lambda name: COLUMNS[name].headline or 0)
 )
-"""Columns that a table for readers shows unless told otherwise, those that have a number."""
+"""Default columns of a table for readers; columns without a number are left out."""

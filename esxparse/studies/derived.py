@@ -1,4 +1,4 @@
-"""Tables that follow from a study, as data: `published.toml` and `[report]` of a manifest declare them.
+"""Tables derived from a study, as data: `published.toml` and `[report]` of a manifest declare them.
 
 A table is made by one of
 
@@ -7,7 +7,7 @@ A table is made by one of
     peak_load = "users"                          Study.peak_load, by the rules of [report]
     open = "a*.csv.bz2", table = "vcpu"          a table of recordings beside the manifest, with `file`, their name
     metric = "numa.locality", of = ["memory"]    a function of esxparse.metrics (`with`: other arguments), or a constant
-    sql = "SELECT ..."                           reads `runs`, `results` and other tables of these
+    sql = "SELECT ..."                           reads `runs`, `results` and other derived tables
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ _METHODS: Final = frozenset({"consolidation", "leaves_linear", "scaling", "virtu
 
 
 class Derived:
-    """Tables by their names, each made when it is first asked for.
+    """Tables by name, each computed on first use.
 
-    `study`: what they follow from. `told`: by name how each is made. `path`: the file that says so, for messages.
+    `study`: their source. `told`: the declaration of each, by name. `path`: the file with the declarations, for
+    messages.
     """
 
     def __init__(self, study: Computed, told: Mapping[str, Any], path: Path) -> None:
@@ -45,7 +46,7 @@ class Derived:
             self._made["results"] = study.results
 
     def number(self, who: str, query: str) -> float:
-        """The one number that a query gives; `who` asks is named in errors."""
+        """Return the single number of a query; errors mention `who`."""
         found = self.frame(who, query)
         if found.shape != (1, 1) or not isinstance(found.item(), int | float):
             raise self._wrong(
@@ -55,13 +56,13 @@ class Derived:
         return float(found.item())
 
     def frame(self, who: str, query: str) -> pl.DataFrame:
-        """What a query gives; `who` asks is named in errors."""
+        """Return the result of a query; errors mention `who`."""
         if not isinstance(query, str) or _FILES.search(query):
             raise self._wrong(who, "a query is text, and reads tables, not files")
         known = {*self._made, *self._told}
         frames = {name: self._table(name) for name in sorted(known & set(READ.findall(query)))}
         try:
-            # Numbers with a point are decimals in SQL.
+            # SQL reads numbers with a decimal point as decimals.
             return pl.SQLContext(frames, eager=True).execute(query).with_columns(cs.decimal().cast(pl.Float64))
         except (pl.exceptions.PolarsError, TypeError) as error:
             raise self._wrong(who, str(error).splitlines()[0]) from None
@@ -72,7 +73,7 @@ class Derived:
                 raise self._wrong(
                     "tables", f"there is no table {name}: there are {', '.join([*self._made, *self._told])}"
                 )
-            # A table that is asked for while it is made needs itself.
+            # A table that is needed while it is made depends on itself.
             self._made[name] = None
             who = f"table {name}"
             try:

@@ -1,7 +1,8 @@
-"""A first manifest, written by looking at a directory of files: `esxparse study new`.
+"""A first manifest, drafted from a directory of files: `esxparse study new`.
 
-Files of one name (`static-1.csv.bz2`, `static-1.ilo.xml`) are of one run, and names of one shape make one `[[run]]`.
-A pattern is written only where it finds the files it was made of and no others; else the values of its labels are.
+Files with a common name (`static-1.csv.bz2`, `static-1.ilo.xml`) belong to one run, and names of the same shape make
+one `[[run]]`. A pattern is written only if it finds exactly the files it was made from; otherwise the values of its
+labels are written.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ _ENDINGS: Final = re.compile(r"(?:\.(?:[^\W\d]+|bz2|7z|lz4))+$")
 _WILD: Final = re.compile(r"[*?]")
 _HOSTS: Final = frozenset({"hardware"})
 _SHARED: Final = _HOSTS | {"esxtop", "power", "vmx"}
-"""What one file can tell of several runs: of the host, or of all the time in which they were."""
+"""Roles whose file may cover several runs: a file on the host, or over all their time."""
 _FILE: Final = "file"
 _KEYS: Final = frozenset({*COLUMNS, *ROLES, _FILE, "window", "host", "values"})
-"""Names that a placeholder cannot have, because they are not labels or are columns of the results."""
+"""Invalid names of placeholders: not labels, or columns of the results."""
 
 
 class Named(NamedTuple):
-    """A pattern of file names, the values its placeholders have, and which they are in each name."""
+    """A pattern of file names, the values of its placeholders, and the values in each name."""
 
     pattern: str
     values: dict[str, list[str]]
@@ -52,14 +53,14 @@ class Named(NamedTuple):
 
 
 class Unit(NamedTuple):
-    """Files of one run: by role what stands before and after the name that they have in common."""
+    """Files of one run: by role, the text before and after their common name."""
 
     stem: str
     files: dict[str, tuple[str, str]]
 
 
 class Series(NamedTuple):
-    """Runs whose files are called alike."""
+    """Runs whose file names have the same shape."""
 
     files: dict[str, str]
     """Pattern by role."""
@@ -67,7 +68,7 @@ class Series(NamedTuple):
 
 
 def format_of(path: Path) -> str | None:
-    """The format of a file, told by its beginning; None if no reader recognises it."""
+    """Return the format of a file, by its beginning; None if no reader recognises it."""
     try:
         reader = recognising(resolve(path, None, lambda head: recognising(head) is not None).head)
     except (EsxparseError, OSError):
@@ -76,7 +77,7 @@ def format_of(path: Path) -> str | None:
 
 
 def look(folder: Path) -> tuple[dict[str, list[str]], list[str]]:
-    """The files below a directory by the role each can have, and those that a study has no use for."""
+    """Return the files below a directory by their possible role, and the files of no use to a study."""
     if not folder.is_dir():
         raise EsxparseError(f"{folder} is not a directory: give the one that holds the files of the runs")
     if legible(folder) != str(folder):
@@ -89,7 +90,7 @@ def look(folder: Path) -> tuple[dict[str, list[str]], list[str]]:
     other = []
     for path in files:
         name = path.relative_to(folder).as_posix()
-        # No manifest, which is UTF-8, can name the first, and none can tell the second from a pattern.
+        # A manifest, which is UTF-8, cannot contain the first kind of name, and would read the second as a pattern.
         nameless = legible(name) != name or _WILD.search(name)
         role = None if nameless or _LOG.search(name) else role_of(format_of(path) or "")
         if role is None:
@@ -100,7 +101,7 @@ def look(folder: Path) -> tuple[dict[str, list[str]], list[str]]:
 
 
 def named(names: Sequence[str]) -> list[Named]:
-    """Patterns that stand for file names: names of one shape become one, with placeholders where they differ.
+    """Return patterns for file names: names of one shape become one, with placeholders for the differences.
 
     >>> named(["a-2vm.csv", "a-10vm.csv", "b-2vm.csv"])[0].pattern
     '{name}-{vm}vm.csv'
@@ -120,7 +121,7 @@ def _pattern(group: Sequence[Sequence[str]]) -> Named:
     values: dict[str, list[str]] = {}
     each: list[dict[str, str]] = [{} for _ in group]
     first = group[0]
-    # A word that is not the same in all names is a label itself, and names none.
+    # A word that differs between names is a label itself, and does not name another.
     shared = [tokens[0] if len(set(tokens)) == 1 else "" for tokens in zip(*group, strict=True)]
     for place, tokens in enumerate(zip(*group, strict=True)):
         different = sorted(dict.fromkeys(tokens), key=natural)
@@ -138,7 +139,7 @@ def _pattern(group: Sequence[Sequence[str]]) -> Named:
 
 
 def _placeholder(tokens: Sequence[str], place: int, *, numbers: bool) -> str:
-    """What a varying part of names is called: after the word at its side, where it is a number."""
+    """Return the name of a varying part: the adjacent word, if the part is a number."""
     if not numbers:
         return "name"
     around = [place + 1, place - 1, place - 2]
@@ -154,7 +155,7 @@ def _folder(name: str) -> str:
 
 
 def _stem(name: str) -> str:
-    """A name without what tells its kind.
+    """Return a name without the endings of its kind.
 
     >>> _stem("a/static-1.csv.bz2"), _stem("a/6.5-1.ilo.xml")
     ('a/static-1', 'a/6.5-1')
@@ -163,7 +164,7 @@ def _stem(name: str) -> str:
 
 
 def _units(roles: Roles) -> list[Unit]:
-    """Files that belong together: alone in a directory, or of one name in one, or in directories of one role each."""
+    """Return files that belong together: alone in a directory, with one name, or in directories of one role each."""
     left = {name: role for role, names in roles.items() for name in names}
     inside: dict[str, set[str]] = {}
     for name, role in left.items():
@@ -178,7 +179,7 @@ def _units(roles: Roles) -> list[Unit]:
     units = []
     for key in (alone, _stem, bare):
         for stem, names in _grouped(left, key).items():
-            # Files of a directory have it as their name, where they have no other in common.
+            # Files of a directory are named after it if they have no other common name.
             named_so = key is not alone or len({_stem(name) for name in names}) > 1
             if named_so and _are_one_run([left[name] for name in names]):
                 units.append(Unit(stem, {left[name]: _around(name, stem) for name in names}))
@@ -187,7 +188,7 @@ def _units(roles: Roles) -> list[Unit]:
 
 
 def _are_one_run(roles: Sequence[str]) -> bool:
-    """Whether there are several files, each for another purpose, and no two load generators."""
+    """Return whether there are several files, each with a different role, and at most one load generator."""
     return len(roles) > 1 and len(set(roles)) == len(roles) and len(WORKLOADS & set(roles)) <= 1
 
 
@@ -206,7 +207,7 @@ def _around(name: str, stem: str) -> tuple[str, str]:
 
 
 def _series(units: Iterable[Unit]) -> list[Series]:
-    """Units of one shape together, each as patterns."""
+    """Group units of one shape, each as patterns."""
     alike: dict[tuple[tuple[str, tuple[str, str]], ...], list[str]] = {}
     for unit in units:
         alike.setdefault(tuple(unit.files.items()), []).append(unit.stem)
@@ -229,7 +230,7 @@ def _value(name: str, text: str, texts: Sequence[str]) -> str:
 
 
 def _rows(series: Series, folder: Path) -> list[dict[str, str]]:
-    """The `[[run]]` tables of a series: one with patterns, one with lists of values, or one for each run."""
+    """Return the `[[run]]` tables of a series: one with patterns, one with lists of values, or one for each run."""
     values, each = series.named.values, series.named.each
     files = {role: _quoted(pattern) for role, pattern in series.files.items()}
     if not values or _is_exact(series, folder):
@@ -246,7 +247,7 @@ def _rows(series: Series, folder: Path) -> list[dict[str, str]]:
 
 
 def _called(series: Sequence[Series]) -> list[str]:
-    """What tells the runs of one series from those of others: the name of their files."""
+    """Return names that distinguish the runs of different series: the names of their files."""
     stems = [broad(one.named.pattern) for one in series]
     if len(set(stems)) == len(stems) and not {"", "*"} & set(stems):
         return stems
@@ -255,7 +256,7 @@ def _called(series: Sequence[Series]) -> list[str]:
 
 
 def draft(folder: Path) -> tuple[str, list[str]]:
-    """The text of a manifest for the files below a directory, and the files it leaves out."""
+    """Return the text of a manifest for the files below a directory, and the files that it leaves out."""
     roles, other = look(folder)
     if not roles:
         msg = f"{folder} holds no files for a study (captures, results of load generators, power readings)"
@@ -291,7 +292,7 @@ def _by_name(folder: Path, roles: Roles) -> str:
 
 
 def _one_by_one(folder: Path, roles: Roles) -> str:
-    """One run per file, if the names show no structure."""
+    """Return one run per file, if the names show no structure."""
     files = [(role, name) for role, names in roles.items() for name in names]
     rows = [{_FILE: _quoted(name), role: _quoted(literal(name))} for role, name in files]
     return _text(folder, rows, {}, {_FILE: [name for _, name in files]})
@@ -311,7 +312,7 @@ def _finds_each_once(text: str, folder: Path, roles: Roles) -> bool:
 
 
 def _quoted(text: str) -> str:
-    # TOML takes no DEL as it is, which JSON does.
+    # TOML does not allow an unescaped DEL, JSON does.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -320,7 +321,7 @@ def _text(
 ) -> str:
     labels = [name for name in values if name != "repetition"]
     texts = [name for name in labels if not are_numbers(values[name])]
-    # A run is divided by the baseline that is alike in all but the label that the baseline is told by.
+    # A run's baseline has equal labels, except for the label that selects the baseline.
     axis = [name for name in labels if name not in texts] + texts[1:]
     lines = [f"title = {_quoted(legible(folder.resolve().name))}"]
     lines += [f"axis = {json.dumps(axis, ensure_ascii=False)}"] if axis else ['# axis = ["vms"]   # what is swept']
@@ -352,7 +353,7 @@ def _text(
 
 
 def write(folder: Path, *, replace: bool = False) -> tuple[Path, list[str]]:
-    """Writes `study.toml` into a directory of files."""
+    """Write `study.toml` into a directory of files."""
     path = folder / FILE_NAME
     out = target(path, replace=replace)
     text, other = draft(folder)

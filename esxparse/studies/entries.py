@@ -1,4 +1,4 @@
-"""Entries of a manifest: files, windows, host facts and figures given by hand, each checked as it is read."""
+"""Entries of a manifest: files, windows, host facts and manual figures, each checked on reading."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _ENTRY: Final = ("file", *_OPTIONS, *NAMES)
 _TEXTS: Final = {"name": "host_name", "release": "esxi_release"}
 _NEGATIVE = "-"
 _LONGEST_S: Final = 10 * 366 * 86400.0
-"""Ten years: no recording is longer, and what is added to its times is still a time."""
+"""Ten years: no recording is longer, and sums with its times stay valid."""
 
 
 def offset(text: Any, name: str = "clock") -> timedelta:
-    """A shift of a clock: `-2h`, `90s`, seconds."""
+    """Return a shift of a clock: `-2h`, `90s`, seconds."""
     if type(text) in {int, float} and abs(text) <= _LONGEST_S:
         return timedelta(seconds=text)
     if not isinstance(text, str):
@@ -37,7 +37,7 @@ def offset(text: Any, name: str = "clock") -> timedelta:
 
 
 def _seconds(value: Any, name: str) -> float:
-    """A length of time in seconds: a number, or `30s`, `2m`, `1h`."""
+    """Return a length of time in seconds: a number, or `30s`, `2m`, `1h`."""
     if type(value) in {int, float} and 0 <= value <= _LONGEST_S:
         return float(value)
     if not isinstance(value, str):
@@ -66,17 +66,17 @@ def _generator(value: Any, name: str) -> str:
 
 @dataclass(frozen=True)
 class WindowSpec:
-    """Which part of a run is measured."""
+    """The measured part of a run."""
 
     warmup_s: Annotated[float, Key("warmup"), Read(_seconds)] = 0.0
     measure_s: Annotated[float | None, Key("measure"), Read(_seconds)] = None
     start: Annotated[datetime | None, Read(_time)] = None
     end: Annotated[datetime | None, Read(_time)] = None
     span: Annotated[str | None, Read(_generator)] = None
-    """The load generator whose own begin and end are taken: fio, iometer, diskspd."""
+    """The load generator whose own start and end are used: fio, iometer, diskspd."""
 
     def mistakes(self) -> Iterator[tuple[Place, str]]:
-        """Keys that contradict each other."""
+        """Report contradicting keys."""
         if self.measure_s == 0:
             yield ("measure",), "measure is 0; leave it out to measure everything after the warm-up"
         if self.start and self.end and self.end <= self.start:
@@ -86,7 +86,7 @@ class WindowSpec:
 
 
 def window_of(entry: Any, above: Mapping[str, Any], wrong: Problems, *path: str | int) -> WindowSpec:
-    """A window, completed from the table above it; its own start or span replaces those above."""
+    """Return a window, completed from the table above it; its own start or span replaces the ones above."""
     if isinstance(entry, dict):
         replaced = {"start", "end", "span"} if {"start", "end", "span"} & set(entry) else set()
         entry = {**{key: value for key, value in above.items() if key not in replaced}, **entry}
@@ -110,7 +110,7 @@ class _Host(TypedDict, total=False):
 
 
 def facts_of(entry: Any, wrong: Problems, *path: str | int) -> dict[str, Any]:
-    """Facts of the host, under the names of their columns."""
+    """Return facts of the host, under the names of their columns."""
     if isinstance(entry, dict) and "memory_mb" in entry:
         wrong.add('unknown key "memory_mb"; write it as memory_mib, 2**20 bytes', *path, "memory_mb")
         entry = {key: value for key, value in entry.items() if key != "memory_mb"}
@@ -128,16 +128,16 @@ class FileSpec:
 
     patterns: tuple[str, ...]
     several: bool = False
-    """Whether all files that a wildcard finds belong to one run, rather than each to a run of its own."""
+    """Whether all files that a wildcard finds belong to one run, rather than to separate runs."""
     opening: Opening = AS_FOUND
     """Options of `esxparse.open`."""
     test: str | int | None = None
-    """Which test of a result file, by name or number; may have placeholders."""
+    """Test of a result file, by name or number; may have placeholders."""
     sensor: str | None = None
     pcpus: tuple[int, ...] = ()
-    """Which PCPUs count, of a file that tells of each; none: all."""
+    """PCPUs that count, in a file with data per PCPU; default: all."""
     clock: timedelta = timedelta(0)
-    """What is added to times in the file to have the capture's."""
+    """Shift from the file's times to the capture's."""
     line: int | None = None
 
 
@@ -156,7 +156,7 @@ class _Entry(TypedDict, total=False):
 
 
 def figures_of(entry: Any, wrong: Problems, path: Sequence[str | int]) -> dict[str, float]:
-    """Figures given by hand; a name with an ambiguous unit is an error."""
+    """Return manual figures; a name with an ambiguous unit is an error."""
     figures = {}
     for key, value in (value_of(Mapping[str, Any], entry, wrong, *path) or {}).items():
         if unclear := _unclear_unit(key):
@@ -171,7 +171,7 @@ def figures_of(entry: Any, wrong: Problems, path: Sequence[str | int]) -> dict[s
 
 
 def _unclear_unit(name: str) -> str:
-    """Why the unit that a name ends in is unclear; empty if it is not, or if the name ends in none."""
+    """Return why the unit at the end of a name is ambiguous; empty if it is clear, or missing."""
     try:
         units.unit_of(name)
     except units.UnclearUnitError as error:
@@ -182,7 +182,7 @@ def _unclear_unit(name: str) -> str:
 
 
 def file_of(role: str, entry: Any, shared: Any, wrong: Problems, path: Sequence[str | int]) -> FileSpec | None:
-    """The files of a role: a name or pattern, a list of them, or a table with `file` and options."""
+    """Return the files of a role: a name or pattern, a list of them, or a table with `file` and options."""
     table = entry if isinstance(entry, dict) else {"file": entry}
     options = {**(shared if isinstance(shared, dict) else {}), **table}
     before = len(wrong)
@@ -212,7 +212,7 @@ def file_of(role: str, entry: Any, shared: Any, wrong: Problems, path: Sequence[
 
 
 def _opening(options: Mapping[str, Any], wrong: Problems, path: Sequence[str | int]) -> Opening:
-    """The options of `esxparse.open`; reports invalid ones."""
+    """Return the options of `esxparse.open`; report invalid ones."""
     said = {}
     for key in NAMES:
         value = options.get(key)

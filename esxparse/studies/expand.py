@@ -1,4 +1,4 @@
-"""The runs that a manifest expands to: labels crossed, patterns matched with files, repetitions counted."""
+"""The runs of a manifest: labels crossed, patterns matched with files, repetitions counted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from esxparse.studies.study_file import Manifest, RunSpec
 
 _REPETITION = "repetition"
 MOST_RUNS = 100_000
-"""Runs that one `[[run]]` may stand for."""
+"""Most runs of one `[[run]]`."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class RunFiles:
 
     paths: tuple[str, ...]
     names: tuple[str, ...]
-    """The same as the table shows them: relative to the manifest where they are below it."""
+    """The paths as shown in the table: relative to the manifest if they are below it."""
     spec: FileSpec
     """With the placeholders of `test` filled in."""
 
@@ -48,25 +48,25 @@ class Run:
     values: Mapping[str, float]
     problems: tuple[Note, ...] = ()
     unusable: bool = False
-    """Whether its manifest entry has a mistake: then nothing is computed."""
+    """Whether its manifest entry has a mistake, so that nothing is computed."""
 
     def __str__(self) -> str:
-        """What messages call it."""
+        """Return the run's name for messages."""
         told = ", ".join(f"{name}={value}" for name, value in self.labels.items() if value is not None)
         return f"run {self.number}" + (f" ({told})" if told else "")
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where the files of a study are looked for."""
+    """The place of a study's files."""
 
     folder: Path
     outside: bool
-    """Whether they may be outside it, and behind URLs."""
+    """Whether they may be outside the folder, and behind URLs."""
 
     def check(self, role: str, pattern: str) -> None:
-        """Rejects a name outside the folder before searching there."""
-        # Of a pattern with placeholders all that stands before them counts.
+        """Reject a name outside the folder before searching there."""
+        # For a pattern with placeholders, the part before them counts.
         name = patterns.plain(pattern) if not patterns.unknown(pattern) else patterns.broad(pattern)
         path = Path(name)
         elsewhere = ".." in path.parts or (path.is_absolute() and not path.is_relative_to(self.folder.absolute()))
@@ -74,7 +74,7 @@ class Place:
             raise self._refused(role, name)
 
     def check_found(self, role: str, path: Path) -> None:
-        """Rejects a file outside the folder that a link points to."""
+        """Reject a link in the folder to a file outside."""
         if not self.outside and not path.resolve().is_relative_to(self.folder.resolve()):
             raise self._refused(role, str(path))
 
@@ -86,9 +86,9 @@ class Place:
 
 
 def expand(manifest: Manifest, *, outside: bool = False) -> tuple[Run, ...]:
-    """All runs, in the order of the manifest; those of one `[[run]]` in the order of labels, then of file names.
+    """Return all runs, in the order of the manifest; within one `[[run]]` by labels, then by file names.
 
-    `manifest`: the manifest. `outside`: whether it may name files outside its directory, and URLs.
+    `manifest`: the manifest. `outside`: whether it may use files outside its directory, and URLs.
     """
     place = Place(manifest.path.parent, outside)
     for spec in manifest.runs:
@@ -127,7 +127,7 @@ def _run(spec: RunSpec, labels: Mapping[str, Any], files: Mapping[str, RunFiles]
 
 
 def _of_labels(spec: RunSpec, labels: Mapping[str, Any], place: Place) -> Iterator[Run]:
-    """The runs of one combination of labels: one, or as many as its patterns find."""
+    """Yield the runs of one combination of labels: one, or as many as its patterns find."""
     folder = place.folder
     asked = {
         role: [patterns.filled(pattern, labels) for pattern in entry.patterns] for role, entry in spec.files.items()
@@ -165,7 +165,7 @@ def _of_labels(spec: RunSpec, labels: Mapping[str, Any], place: Place) -> Iterat
 def _problem(
     role: str, asked: Sequence[str], paths: Sequence[str | Path], folder: Path, entry: FileSpec
 ) -> Note | None:
-    """Why the files found for a role cannot be used."""
+    """Return why the files found for a role cannot be used."""
     if not paths or (len(paths) > 1 and (role in ONE_FILE or not entry.several)):
         return _unclear(role, asked, paths, folder, entry)
     if double := [path for path in paths if paths.count(path) > 1]:
@@ -178,7 +178,7 @@ def _problem(
 
 
 def _host(spec: RunSpec, labels: Mapping[str, Any]) -> tuple[dict[str, Any], list[Note]]:
-    """The facts of the host, with the number of hosts that a label tells."""
+    """Return the facts of the host, with the number of hosts from a label."""
     hosts = spec.host.get("load_hosts")
     if not isinstance(hosts, str):
         return dict(spec.host), []
@@ -197,7 +197,7 @@ def _name(path: str | Path, folder: Path) -> str:
 
 
 def _looked_for(filled: Sequence[str], folder: Path, *, several: bool) -> list[tuple[dict[str, str], str | Path]]:
-    """The existing files of a role, with the values of their placeholders and wildcards."""
+    """Return the existing files of a role, with the values of their placeholders and wildcards."""
     found: list[tuple[dict[str, str], str | Path]] = []
     for pattern in filled:
         if is_url(pattern):
@@ -206,7 +206,7 @@ def _looked_for(filled: Sequence[str], folder: Path, *, several: bool) -> list[t
         if not patterns.unknown(pattern):
             name = patterns.plain(pattern)
             path = folder / name
-            # `bundle.tgz:member` names a capture in a bundle.
+            # `bundle.tgz:member` is a capture in a bundle.
             if path.exists() or (":" in name and (folder / name.rsplit(":", 1)[0]).exists()):
                 found.append(({}, path))
             continue
@@ -221,7 +221,7 @@ def _looked_for(filled: Sequence[str], folder: Path, *, several: bool) -> list[t
 
 
 def _assignments(looked: Iterable[Sequence[tuple[dict[str, str], Any]]]) -> list[dict[str, str]]:
-    """All combinations of placeholder and wildcard values found in any file, so that missing files show."""
+    """Return all combinations of placeholder and wildcard values in any file, so that missing files are noticed."""
     merged: list[dict[str, str]] = [{}]
     told = [list({tuple(known.items()): known for known, _ in options}.values()) for options in looked]
     for options in sorted(told, key=lambda options: -max((len(known) for known in options), default=0)):
@@ -247,7 +247,7 @@ def _assignments(looked: Iterable[Sequence[tuple[dict[str, str], Any]]]) -> list
 
 
 def _typed(name: str, text: str, looked: Iterable[Sequence[tuple[dict[str, str], Any]]]) -> int | str:
-    """A label found in file names: a whole number where all that were found are."""
+    """Return a label found in file names: a whole number if all its values are whole numbers."""
     others = {known[name] for options in looked for known, _ in options if name in known}
     return int(text) if patterns.are_numbers(others) else text
 

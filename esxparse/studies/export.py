@@ -1,4 +1,4 @@
-"""Tables of a study as files: CSV, Parquet, and HTML for publication, with units and the baseline named."""
+"""Tables of a study as files: CSV, Parquet, and HTML for publication, with units and the baseline."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ _NOTES_SHOWN: Final = 12
 _HEAD: Final = 1 << 16
 _MANY: Final = 10
 _OURS: Final = (("repetition", "start", "end", "measured_s"), ("quantity", "ratio", "verdict"), ("load", "gap"))
-"""Columns by which a CSV is told to be a table of a study: its runs, runs compared, the largest loads."""
+"""Columns that identify a CSV as a table of a study: its runs, compared runs, or largest loads."""
 _DASH: Final = "\u2013"
 _COMPARED: Final = ("runs", "mean", "ratio", "ratio_low", "ratio_high", "change_pct", "verdict", "gap")
 
 
 def declared(results: pl.LazyFrame | None) -> dict[str, str]:
-    """The unit of each column of benchmark figures, as the benchmark writes it: names of columns are in lower case.
+    """Return the unit of each column of benchmark figures, as the benchmark writes it: column names are in lower case.
 
-    `results`: `Study.results`; a column is in one unit only.
+    `results`: `Study.results`; each column has only one unit.
     """
     if results is None:
         return {}
@@ -54,7 +54,7 @@ def declared(results: pl.LazyFrame | None) -> dict[str, str]:
 
 
 def heading(column: str, declared_units: Mapping[str, str] | None = None) -> tuple[str, str]:
-    """What a reader calls a column, and its unit: the declared one, or else the one its name ends in.
+    """Return a column's heading for readers, and its unit: the declared one, or else the end of its name.
 
     >>> heading("hpl_performance_gflop_per_s", {"hpl_performance_gflop_per_s": "GFlop/s"})
     ('Hpl performance', 'GFlop/s')
@@ -82,7 +82,7 @@ def heading(column: str, declared_units: Mapping[str, str] | None = None) -> tup
 
 Better = Literal["higher", "lower", ""]
 BETTER: Final = {name: column.better for name, column in COLUMNS.items() if column.better}
-"""Whether more or less of a column is better, where that is so for everybody."""
+"""Whether higher or lower is better, for columns with a clear answer."""
 
 
 @dataclass(frozen=True)
@@ -92,11 +92,11 @@ class Named:
     name: str
     unit: str
     better: Better
-    """"" where it depends."""
+    """"" if it depends."""
 
 
 def named(study: Computed, column: str) -> Named:
-    """A column of `runs` in words; a benchmark's figure as the benchmark calls it."""
+    """Return a column of `runs` in words; for a benchmark's figure the benchmark's own words."""
     if column in COLUMNS or study.results is None:
         return Named(*heading(column), cast("Better", BETTER.get(column, "")))
     rows = study.results.filter(pl.col("column") == column).head(1).collect()
@@ -114,7 +114,7 @@ def named(study: Computed, column: str) -> Named:
 
 
 def csv(table: pl.LazyFrame, out: Target) -> None:
-    """Writes a table as CSV: units are in the names of columns, times are UTC in ISO 8601, nulls are empty."""
+    """Write a table as CSV: units are in the names of columns, times are UTC in ISO 8601, nulls are empty."""
     frame = table.collect()
     lists = [name for name, kind in frame.schema.items() if kind.is_nested()]
     frame = frame.with_columns(pl.col(name).cast(pl.List(pl.String)).list.join(" ") for name in lists)
@@ -122,7 +122,7 @@ def csv(table: pl.LazyFrame, out: Target) -> None:
 
 
 def parquet(table: pl.LazyFrame, out: Target, title: str, base: str, declared_units: Mapping[str, str]) -> None:
-    """Writes a table as Parquet; its metadata has `title`, `baseline`, `esxparse`, `unit.COLUMN` for each unit."""
+    """Write a table as Parquet; its metadata has `title`, `baseline`, `esxparse`, `unit.COLUMN` for each unit."""
     frame = table.collect()
     told = {f"unit.{name}": unit for name in frame.columns if (unit := heading(name, declared_units)[1])}
     metadata = {"title": printable(title), "baseline": printable(base), "esxparse": __version__, **told}
@@ -132,19 +132,19 @@ def parquet(table: pl.LazyFrame, out: Target, title: str, base: str, declared_un
 
 
 def inputs(manifest: Path, runs: Iterable[Run]) -> tuple[Path, ...]:
-    """What a study is computed from: the manifest, files of runs, directories of such files."""
+    """Return the inputs of a study: the manifest, files of runs, directories of such files."""
     named = dict.fromkeys(path for run in runs for files in run.files.values() for path in files.paths)
-    # `bundle.tgz:member` names a file in a bundle.
+    # `bundle.tgz:member` is a file in a bundle.
     return manifest, *(Path(name) for path in named for name in dict.fromkeys((path, path.rsplit(":", 1)[0])))
 
 
 def place(path: str | os.PathLike[str], sources: Iterable[Path], *, replace: bool) -> Target:
-    """A place for a table of a study, never one that the study reads."""
+    """Return a place for a table of a study, never a file that the study reads."""
     return target(path, sources, replace=replace, ours=_is_table)
 
 
 def _is_table(path: Path) -> bool:
-    """Whether a file is a table that a study wrote: a page, Parquet with our metadata, or CSV with our columns."""
+    """Return whether a file is a table of a study: a page, Parquet with our metadata, or CSV with our columns."""
     with path.open("rb") as file:
         head = file.read(_HEAD)
     if head.startswith(b"PAR1"):
@@ -156,7 +156,7 @@ def _is_table(path: Path) -> bool:
 
 
 def chosen(frame: pl.DataFrame, labels: Sequence[str], columns: Sequence[str] | None) -> list[str]:
-    """The columns that readers see."""
+    """Return the columns for readers."""
     if columns is not None:
         for name in columns:
             if name not in frame.columns:
@@ -180,7 +180,7 @@ def great_table(
     notes: Iterable[str],
     declared_units: Mapping[str, str],
 ) -> GT:
-    """A table for publication: title, subtitle, units under the column names, notes below the table."""
+    """Return a table for publication: title, subtitle, units under the column names, notes below the table."""
     try:
         from great_tables import GT, html  # noqa: PLC0415  an extra, and slow to import
     except ImportError:
@@ -201,20 +201,20 @@ def great_table(
 
 
 def two_lines(text: str, unit: str) -> str:
-    """The head of a column in HTML: its name, and its unit below."""
+    """Return the head of a column in HTML: its name, and its unit below."""
     escaped = markup.escape(text)
     return f"{escaped}<br><small>{markup.escape(unit)}</small>" if unit else escaped
 
 
 def subtitle(frame: pl.DataFrame, base: Mapping[str, Any], description: str, declared_units: Mapping[str, str]) -> str:
-    """The quantity compared, if any, and the baseline; without a baseline, the study's description."""
+    """Return the compared quantity, if any, and the baseline; without a baseline, the study's description."""
     told = heading(frame["quantity"][0], declared_units) if "quantity" in frame.columns and frame.height else ()
     quantity = f"{', '.join(filter(None, told))}: " if told else ""
     return quantity + (f"baseline {baseline.text(base)}" if base else description or "no baseline")
 
 
 def source_notes(frame: pl.DataFrame, base: Mapping[str, Any], found: Iterable[Note]) -> list[str]:
-    """The lines below a table: its baseline, how it was computed, what is missing."""
+    """Return the lines below a table: its baseline, its formulae, and missing data."""
     notes = []
     if base and "is_baseline" in frame.columns:
         count = frame["is_baseline"].sum()
@@ -234,7 +234,7 @@ def source_notes(frame: pl.DataFrame, base: Mapping[str, Any], found: Iterable[N
 
 
 def html(made: GT, out: Target, title: str) -> None:
-    """Writes a table as one HTML file that needs nothing else."""
+    """Write a table as one self-contained HTML file."""
     page = (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f"{PAGE_MARK.decode()}<title>{markup.escape(printable(title))}</title></head>\n<body>\n{made.as_raw_html()}\n</body></html>\n"
@@ -243,7 +243,7 @@ def html(made: GT, out: Target, title: str) -> None:
 
 
 def text_table(frame: pl.DataFrame, labels: Sequence[str], columns: Sequence[str] | None = None) -> str:
-    """The table as a terminal shows it."""
+    """Return the table as text for a terminal."""
     shown = chosen(frame, labels, columns)
     rounded = frame.select(shown).with_columns(pl.selectors.float().round_sig_figs(4))
     wide = {"tbl_rows": -1, "tbl_cols": -1, "fmt_str_lengths": 60, "tbl_width_chars": 200}

@@ -1,4 +1,4 @@
-"""Facts of the host and its VMs: from files where they are there, else from the manifest; differences are reported."""
+"""Facts of the host and its VMs: from files if they have them, else from the manifest; differences are reported."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from esxparse.recording import Recording
 from esxparse.studies.columns import FACTS
 
 _TOLERANCE: Final = 0.01
-"""By so much two frequencies or sizes may differ: 2394.3 MHz is sold as 2400, and firmware keeps some memory."""
+"""Tolerance between two frequencies or sizes: 2394.3 MHz is sold as 2400, and firmware keeps some memory."""
 _ROUNDED: Final = ("mhz", "memory_mib")
 _WHOLE_MIB: Final = 2**20
 
 
 def of_capture(rec: Recording) -> dict[str, Any]:
-    """Host facts from an esxtop capture."""
+    """Return host facts from an esxtop capture."""
     meta = rec.meta
     found = {"host_name": meta.get("host"), "esxi_release": meta.get("release"), "cpus": meta.get("pcpus")}
     found["mhz"] = host.nominal_mhz(rec.tables)
@@ -32,14 +32,14 @@ def of_capture(rec: Recording) -> dict[str, Any]:
 
 
 def of_hardware(rec: Recording) -> dict[str, Any]:
-    """Host facts from a hardware file: esxcli, lscpu, /proc/cpuinfo, numactl."""
+    """Return host facts from a hardware file: esxcli, lscpu, /proc/cpuinfo, numactl."""
     memory = rec.meta.get("memory_bytes")
     found = {name: rec.meta.get(name) for name in ("cores", "sockets", "numa_nodes", "mhz")}
     return known({"cpus": rec.meta.get("threads"), **found, "memory_mib": memory / _WHOLE_MIB if memory else None})
 
 
 def together(told: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[dict[str, Any], list[str]]:
-    """One value for each fact, from the first source that has it, and the values that contradict it.
+    """Return one value for each fact, from the first source that has it, and the values that contradict it.
 
     >>> together([("hardware", {"mhz": 2394.3}), ("esxtop", {"cpus": 32}), ("the manifest", {"cpus": 16, "mhz": 2400})])
     ({'mhz': 2394.3, 'cpus': 32}, ['cpus is 32 by esxtop and 16 by the manifest: 32 is used'])
@@ -55,7 +55,7 @@ def together(told: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[dict[str, A
             if name not in facts:
                 facts[name], by[name] = value, source
             elif name == "esxi_release":
-                # A capture betrays its release by what it has and lacks; who made it knows.
+                # A capture only suggests its release by its columns; the person who made it knows.
                 if not _fits(value, facts[name]):
                     against.append(f"{name} is {facts[name]} by {by[name]} and {value} by {source}: {value} is used")
                 facts[name], by[name] = value, source
@@ -66,7 +66,7 @@ def together(told: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[dict[str, A
 
 
 def _fits(release: str, guess: str) -> bool:
-    """Whether a release is consistent with the capture.
+    """Return whether a release is consistent with the capture.
 
     >>> _fits("5.0", "6.0 or 5.x"), _fits("8.0", "6.7 or later"), _fits("6.0", "6.5")
     (True, True, False)
@@ -88,7 +88,7 @@ def _same(name: str, first: Any, second: Any) -> bool:
     if name in _ROUNDED:
         return bool(abs(first - second) <= _TOLERANCE * max(first, second))
     if name == "host_name":
-        # esx-07 and esx-07.lab.example are one.
+        # esx-07 and esx-07.lab.example are the same host.
         return str(first).split(".")[0].casefold() == str(second).split(".")[0].casefold()
     return bool(first == second)
 
@@ -100,10 +100,10 @@ def _shown(value: Any) -> str:
 def configured(
     vms: Sequence[Recording], facts: Mapping[str, Any], hardware: Sequence[Recording]
 ) -> tuple[dict[str, Any], list[str]]:
-    """What the VMs of a run are given, and whether each fits a NUMA node of the host, with notes.
+    """Return the configuration of a run's VMs, and whether each fits a NUMA node of the host, with notes.
 
     `vms`: one recording of a .vmx for each VM. `facts`: of the host, under the names of their columns. `hardware`:
-    files on the host, of which `numactl --hardware` knows the nodes best.
+    files on the host, of which `numactl --hardware` has the best data on nodes.
     """
     for rec in vms:
         for name, key in (("numvcpus", "numvcpus"), ("memsize_mib", "memSize")):
@@ -153,9 +153,9 @@ def _one(values: Any) -> Any:
 
 
 def node(facts: Mapping[str, Any], hardware: Sequence[Recording]) -> tuple[int | None, float | None]:
-    """Cores and memory (MiB) of the host's smallest node: by numactl, else an even share of the host's.
+    """Return cores and memory (MiB) of the host's smallest node: by numactl, else an even share of the host's.
 
-    Cores are not hyper-threads: numactl's CPUs are divided by those of a core, where both are known.
+    Cores are not hyper-threads: numactl's CPUs are divided by the threads per core, if known.
     """
     cpus, cores, nodes, memory = (facts.get(name) for name in ("cpus", "cores", "numa_nodes", "memory_mib"))
     by_numactl = next((rec for rec in hardware if rec.format == "numactl"), None)
@@ -169,7 +169,7 @@ def node(facts: Mapping[str, Any], hardware: Sequence[Recording]) -> tuple[int |
 
 
 def virtual_numa(vm: Recording, release: str, cores_per_node: int) -> numa.VirtualNuma | None:
-    """What the guest of a VM sees; None if its hardware version is not known."""
+    """Return the NUMA topology that the guest of a VM sees; None if its hardware version is unknown."""
     hardware = whole(vm.meta.get("hardware"))
     if not hardware:
         return None
@@ -183,7 +183,7 @@ def virtual_numa(vm: Recording, release: str, cores_per_node: int) -> numa.Virtu
         vm.meta["numvcpus"],
         hardware,
         release,
-        # The host writes down by which size of a node it split the VM when it was first powered on, and keeps to it.
+        # The host records the node size used to split the VM at its first power-on, and keeps using it.
         cores_per_node=whole(settings.get("numa.autosize.vcpu.maxpervirtualnode")) or cores_per_node,
         cores_per_socket=vm.meta.get("cores_per_socket") or 1,
         max_per_virtual_node=whole(settings.get("numa.vcpu.maxpervirtualnode")) or None,

@@ -2,7 +2,7 @@
 
 A log has a line for each I/O, or lines that are means over a stated time (`log_avg_msec`). Lines for each I/O are
 counted. A mean counts for the time that its line covers. fio writes no line for a time without I/O; its rate is 0.
-Rates of several logs are added up. Latencies are means over lines, for a line does not tell how many I/Os it is of.
+Rates of several logs are added up. Latencies are means over lines, because a line does not show its number of I/Os.
 """
 
 from __future__ import annotations
@@ -23,38 +23,38 @@ _MB: Final = 1e6
 _TABLES: Final = ("series", "series_elapsed")
 _WAYS: Final = ("read", "write", "trim")
 _COUNTED: Final = ("lat", "clat", "iops", "bandwidth", "slat")
-"""Metrics whose logs have a line for each I/O, those that are looked at first."""
+"""Metrics whose logs have a line for each I/O, preferred ones first."""
 _LATENCIES: Final = ("lat", "clat")
 _RATES: Final = ("bandwidth", "iops")
 _STREAM: Final = ("metric", "direction", "stream")
 _LATE: Final = 1.5
-"""A log that begins or ends more than so many of its intervals from an end of the span was idle there."""
+"""A log was idle at an end of the span if it begins or ends more than this many of its intervals from there."""
 _EMPTY = pl.Datetime("us", "UTC")
 
 
 def has_logs(rec: Recording) -> bool:
-    """Whether a recording of fio has lines of its logs."""
+    """Return whether a recording of fio has lines of its logs."""
     return rec.format == "fio" and any(name in rec for name in _TABLES)
 
 
 def guessed_unit(recs: Sequence[Recording]) -> str | None:
-    """The units in which latencies were read without proof, in words; None if all are certain."""
+    """Return the guessed units of latencies, in words; None if all are certain."""
     units = sorted({unit for rec in recs for unit in rec.meta.get("guessed_units", ())})
     return f"{' or '.join(units)}, a guess" if units else None
 
 
 def begin(rec: Recording, outputs: Sequence[Recording], clock: timedelta) -> datetime | None:
-    """When the jobs of a log started, from fio's output: the one in its directory, or else the only one."""
+    """Return when the jobs of a log started, from fio's output: the one in its directory, or else the only one."""
     beside = rec if loads.has_results(rec) else outputs[0] if len(outputs) == 1 else None
     own = loads.own_span(beside, clock) if beside else None
     return own.start if own else None
 
 
 def lines(recs: Sequence[Recording], begins: Sequence[datetime | None], clock: timedelta) -> pl.LazyFrame:
-    """The lines of all logs, on the capture's clock.
+    """Return the lines of all logs, on the capture's clock.
 
     `recs`: logs, and directories of runs. `begins`: when the jobs of each began, for logs that count from there.
-    `clock`: what is added to times of day.
+    `clock`: shift of times of day.
     """
     parts = []
     for place, (rec, began) in enumerate(zip(recs, begins, strict=True)):
@@ -86,9 +86,9 @@ def lines(recs: Sequence[Recording], begins: Sequence[datetime | None], clock: t
 
 
 def _by_job(logged: pl.LazyFrame) -> pl.LazyFrame:
-    """Tell jobs apart that share a log (`per_job_logs=0`): fio writes one after another, each from the beginning.
+    """Separate jobs that share a log (`per_job_logs=0`): fio writes one after another, each from its start.
 
-    Lines for each I/O are counted, whoever's they are, and may be out of order.
+    Lines for each I/O are only counted, so their job and their order do not matter.
     """
     mean = pl.col("size") == 0
     again = (pl.col("time").diff().dt.total_microseconds() < 0).cum_sum().over(*_STREAM, mean)
@@ -97,7 +97,7 @@ def _by_job(logged: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def length(recs: Sequence[Recording]) -> float:
-    """Seconds from the start of the jobs to the last line of logs that count from there; 0 if none does."""
+    """Return seconds from the start of the jobs to the last line of logs that count from there; 0 without such logs."""
     tables = [rec[name] for rec in recs for name in _TABLES if name in rec]
     seconds = [
         table.select(pl.col("elapsed_s").max()).collect().item()
@@ -108,9 +108,9 @@ def length(recs: Sequence[Recording]) -> float:
 
 
 def load(logged: pl.LazyFrame, span: Span, source: str) -> dict[str, Any]:
-    """Rates and latencies over the span, under the names of the columns that results of load generators have.
+    """Return rates and latencies over the span, under the column names of load generators' results.
 
-    Percentiles and the maximum need a line for each I/O. What is null here was not logged.
+    Percentiles and the maximum need a line for each I/O. Null means not logged.
     """
     one = (pl.col("size") > 0).any()
     value = pl.col("value")
@@ -156,10 +156,10 @@ def load(logged: pl.LazyFrame, span: Span, source: str) -> dict[str, Any]:
 
 
 def _rates(logged: pl.LazyFrame, span: Span) -> pl.LazyFrame:
-    """Give the mean over the span of each log whose lines are means: `metric, direction, stream, rate`.
+    """Return the mean over the span of each log whose lines are means: `metric, direction, stream, rate`.
 
-    A line covers the time since the line before it, but no more than the usual interval of its log. A single line
-    covers all before it.
+    A line covers the time since the previous line, but no more than the usual interval of its log. A single line
+    covers everything before it.
     """
     lines = logged.filter(pl.col("metric").is_in(_RATES), pl.col("size") == 0).sort("time", maintain_order=True)
     at = (pl.col("time") - span.start).dt.total_microseconds() / 1e6
@@ -181,7 +181,7 @@ def _rates(logged: pl.LazyFrame, span: Span) -> pl.LazyFrame:
 
 
 def _first(streams: pl.DataFrame, metrics: Sequence[str]) -> str:
-    """The first of these metrics that was logged; none of them is the empty one."""
+    """Return the first of these metrics that was logged; "" if none was."""
     there = set(streams["metric"])
     return next((metric for metric in metrics if metric in there), "")
 
@@ -207,7 +207,7 @@ def _side(streams: pl.DataFrame, seconds: float) -> dict[str, float | None]:
 
 
 def _percentiles(logged: pl.LazyFrame, streams: pl.DataFrame) -> dict[str, float | None]:
-    """Percentiles of reads and writes, of logs with a line for each I/O."""
+    """Return percentiles of reads and writes, from logs with a line for each I/O."""
     metric = _first(streams.filter(pl.col("each")), _LATENCIES)
     if not metric or not streams.filter(pl.col("metric") == metric)["each"].all():
         return {}

@@ -22,12 +22,12 @@ _TABLES: Final = {"iometer": "results", "fio": "jobs", "diskspd": "jobs"}
 
 
 def has_results(rec: Recording) -> bool:
-    """Whether a load generator's file has its results, and not logs alone."""
+    """Return whether a load generator's file has its results, and not only logs."""
     return _TABLES[rec.format] in rec
 
 
 def chosen(rec: Recording, test: str | int | None) -> Recording:
-    """The one test of a result file: tests that ran one after another are not added up."""
+    """Return one test of a result file: tests that ran one after another are not added up."""
     table = _TABLES[rec.format]
     if not has_results(rec):
         return rec
@@ -59,10 +59,10 @@ def chosen(rec: Recording, test: str | int | None) -> Recording:
 
 
 def own_span(rec: Recording, clock: timedelta) -> Span | None:
-    """When a load generator measured, on the capture's clock; None if its file does not contain it.
+    """Return the measured time of a load generator, on the capture's clock; None if its file does not contain it.
 
-    fio writes when a job began (since 3.35) and when it ended, or else how long it was busy; Iometer the moment of each
-    result, and how long its workers ran.
+    fio writes when a job began (since 3.35) and when it ended, or else its run time. Iometer writes the time of each
+    result, and the run time of its workers.
     """
     told = {"iometer": _iometer_span, "fio": _fio_span, "diskspd": _diskspd_span}[rec.format](rec)
     return Span(told[0] + clock, told[1] + clock) if told else None
@@ -113,7 +113,7 @@ def _backwards(end: datetime | None, length: float | None) -> tuple[datetime, da
 
 
 def load(recs: Sequence[Recording]) -> dict[str, Any]:
-    """Results of the load generators; those of several files ran at the same time and are added up."""
+    """Return results of the load generators; results of several files ran at the same time and are added up."""
     for rec in recs:
         if not has_results(rec):
             msg = f"{rec.source} has no results (only {', '.join(rec.tables)}): give the file with the results"
@@ -145,7 +145,7 @@ def load(recs: Sequence[Recording]) -> dict[str, Any]:
 
 
 def _check_together(recs: Sequence[Recording], tests: Sequence[pl.DataFrame]) -> None:
-    """Refuse results that did not run at the same time: their sum was never reached."""
+    """Reject results that did not run at the same time: their sum was never reached."""
     for rec, rows in zip(recs, tests, strict=True):
         at_once = simultaneous.moments(rows.lazy()).select(pl.col("tests").list.len().max()).collect().item() or 0
         if at_once < rows.select(pl.struct("test", "begin_s").n_unique()).item():

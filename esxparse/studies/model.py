@@ -1,4 +1,4 @@
-"""A study, computed: what `esxparse.study` returns."""
+"""A computed study: the result of `esxparse.study`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Study:
     labels: tuple[str, ...]
     """The labels of the runs, in the order of the manifest."""
     within: tuple[str, ...]
-    """The labels that a run shares with the one it is divided by."""
+    """The labels that a run shares with its baseline."""
     runs: pl.LazyFrame
     """One row per run: its labels, then every metric its files allow (`esxparse.studies.columns.COLUMNS`)."""
     results: pl.LazyFrame | None
@@ -60,11 +60,11 @@ class Study:
     inputs: tuple[Path, ...] = ()
     """The input files, which no table may overwrite."""
     quality: Quality | None = None
-    """What `esxparse.check` says of the files of its runs."""
+    """The result of `esxparse.check` for the files of its runs."""
     allow: bool = False
-    """Whether runs are compared whose files fail that check."""
+    """Whether to compare runs whose files fail that check."""
     family: evidence.Family | None = None
-    """The comparisons of one answer, which verdicts allow for (`answering`); None: those of each table."""
+    """The comparisons of one answer, for which verdicts allow (`answering`); None: the comparisons of each table."""
 
     def __repr__(self) -> str:
         return shown.text(self)
@@ -73,9 +73,9 @@ class Study:
         return shown.page(self)
 
     def _sound(self) -> None:
-        """Refuses to compare runs whose files fail the check, unless that is allowed.
+        """Check that the files of the runs pass the quality check, unless `allow` is set.
 
-        Raises EsxparseError: Some do.
+        Raises EsxparseError: Some files fail.
         """
         failed = () if self.allow or self.quality is None else self.quality.failed
         if failed:
@@ -87,14 +87,14 @@ class Study:
             raise EsxparseError(printable(msg))
 
     experiments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """By name of an experiment (cached, native ...) the labels that make its runs, where the manifest says so."""
+    """By experiment (cached, native ...) the labels that identify its runs, if the manifest has them."""
     asked: Asked = field(default_factory=Asked)
-    """The question, and what a report answers it with."""
+    """The question, and the columns and tables of its answer."""
 
     def compare(
         self, value: str, *, method: interval.Method = "fieller", confidence: float = 0.95, seed: int = 0
     ) -> pl.LazyFrame:
-        """Each configuration divided by its baseline: see `metrics.ratio.ratios`.
+        """Return each configuration divided by its baseline: see `metrics.ratio.ratios`.
 
         Raises EsxparseError: The study has no baseline or no such column.
         """
@@ -115,23 +115,23 @@ class Study:
         return ratio.ratios(runs, value, self.labels, self.baseline, family=self.family, **options)
 
     def answering(self, values: Sequence[str], *, figures: bool = False) -> Study:
-        """The same study, whose verdicts allow for all comparisons of one answer (`metrics.evidence`).
+        """Return the same study, with verdicts that allow for all comparisons of one answer (`metrics.evidence`).
 
-        `values`: the columns that the answer compares. `figures`: it compares the figures of benchmarks too.
+        `values`: the columns that the answer compares. `figures`: whether it also compares the figures of benchmarks.
 
-        Raises EsxparseError: As `compare` and `virtual_to_native`.
+        Raises EsxparseError: See `compare` and `virtual_to_native`.
         """
         tables = [*([self.virtual_to_native()] if figures else []), *(self.compare(name) for name in values)]
         p_values = [p for table in tables for p in table.select("p_value").collect()["p_value"]]
         return replace(self, family=evidence.find_family(p_values))
 
     def against(self, baseline: Mapping[str, Any], within: Sequence[str] | None = None) -> Study:
-        """The same study with another baseline, as one against Fibre Channel beside one against the older release.
+        """Return the same study with another baseline, for example Fibre Channel instead of the older release.
 
-        `baseline`: labels of the runs to divide by. `within`: labels that a run shares with the one it is divided by;
-        by default all that the baseline does not name.
+        `baseline`: labels of the runs to divide by. `within`: labels that a run shares with its baseline; by default
+        all labels not in `baseline`.
 
-        Raises EsxparseError: It names no label of the runs, or a value that none has.
+        Raises EsxparseError: A label does not exist, or no run has its value.
         """
         seen = self.runs.select(*map(self.label, baseline)).unique().collect()
         for name, wanted in baseline.items():
@@ -142,9 +142,9 @@ class Study:
         return replace(self, baseline=dict(baseline), within=tuple(shared))
 
     def repetitions(self, value: str) -> pl.LazyFrame:
-        """A value of each repetition, with its labels: runs that are parts of one recording count by their mean.
+        """Return a value of each repetition, with its labels; parts of one recording count by their mean.
 
-        Raises EsxparseError: There is no such column, it is not numeric, or it only says which run it is.
+        Raises EsxparseError: The column does not exist, is not numeric, or only identifies the run.
         """
         self._number(value)
         if value in (*self.labels, "recording"):
@@ -162,18 +162,18 @@ class Study:
         change: bool = False,
         linear: bool = False,
     ) -> alt.LayerChart | alt.VConcatChart:
-        """Draws a column of `runs` over a label: lines where a number is swept, bars where names were varied.
+        """Draw a column of `runs` over a label: lines over a swept number, bars over names.
 
         Points are means of the repetitions; error bars are their range.
 
         Args:
             y: The column, such as `iops`.
-            x: The label on the axis; by default the one that is swept.
-            by: The label, or labels, of the series; by default those of the baseline. Any other label that varies makes
+            x: The label on the axis; by default the swept one.
+            by: The label, or labels, of the series; by default the baseline's labels. Any other label that varies makes
                 a panel for each of its values.
             where: Labels and the value, or list of values, to keep: `{"size": [4, 8], "disk": "vmfs"}`.
             relative: Draws the ratio to the baseline with its 95 % interval (`compare`) instead.
-            change: Draws what it is more or less than the baseline instead, in percent.
+            change: Draws the difference from the baseline instead, in percent.
             linear: Adds the straight line through the smallest x of each series, for sweeps that should be linear.
 
         Raises EsxparseError: No such column or label, no run has a number, or there would be more than 12 panels.
@@ -185,42 +185,42 @@ class Study:
         return made[0] if len(made) == 1 else alt.vconcat(*made).resolve_scale(color="independent")
 
     def published(self) -> pl.DataFrame | None:
-        """What the study published beside what its runs give, if published.toml lists it: see `studies.published`."""
+        """Return published figures beside the runs' results, if published.toml has any: see `studies.published`."""
         return published.figures(self)
 
     def scaling(self, load: str, value: str) -> pl.LazyFrame:
-        """How a value grows with a label that is swept, against the straight line through its smallest point.
+        """Compare a value's growth over a swept label with the straight line through its smallest point.
 
         `metrics.scaling.efficiency`: one row per run, with its labels, `value` and `linear`, `efficiency`, `speedup`,
-        `per_unit`; runs that differ in another label are sweeps of their own. Higher is taken to be better.
+        `per_unit`; runs that differ in another label are separate sweeps. Assumes that higher is better.
 
-        `load`: the label that is swept, a number: VMs, hosts, vCPUs. `value`: a column of `runs`.
+        `load`: the swept label, a number: VMs, hosts, vCPUs. `value`: a column of `runs`.
 
         Raises EsxparseError: The label or column does not exist, or is not numeric.
         """
         return scaling.efficiency(self._curve(load, value), load, value, self._others(load))
 
     def leaves_linear(self, load: str, value: str, *, tolerance_pct: float = TOLERANCE_PCT) -> pl.LazyFrame:
-        """Up to which load a value scales linearly, one row per sweep: see `metrics.scaling.leaves_linear`."""
+        """Find the load up to which a value scales linearly, one row per sweep: see `metrics.scaling.leaves_linear`."""
         return scaling.leaves_linear(self._curve(load, value), load, value, self._others(load), tolerance_pct)
 
     def consolidation(self, load: str, limits: Mapping[str, float]) -> pl.LazyFrame:
-        """The largest load at each tolerance by interpolation: see `metrics.consolidation.largest_loads`.
+        """Return the largest load at each tolerance by interpolation: see `metrics.consolidation.largest_loads`.
 
-        `load`: the label that is swept, a number. `limits`: columns of `runs` and what each may reach: `{"read_p95_ms":
-        100, "host_util_pct": 90}`.
+        `load`: the swept label, a number. `limits`: columns of `runs` and their limits: `{"read_p95_ms": 100,
+        "host_util_pct": 90}`.
         """
         return consolidation.largest_loads(self._curve(load, *limits), load, limits, self._others(load))
 
     def peak_load(self, load: str, rules: Mapping[str, pl.Expr]) -> pl.LazyFrame:
-        """The largest load of which all runs meet every rule: see `metrics.scaling.peak_load`.
+        """Return the largest load for which all runs meet every rule: see `metrics.scaling.peak_load`.
 
-        `load`: the label that is swept, a number. `rules`: names of rules, and what is true of a run that meets it:
-        `{"p95": pl.col("read_p95_ms") <= 100}`.
+        `load`: the swept label, a number. `rules`: names of rules, and an expression that is true if a run meets the
+        rule: `{"p95": pl.col("read_p95_ms") <= 100}`.
         """
         self._curve(load)
         for rule in rules.values():
-            # What is no expression is refused with the rules that fit no table.
+            # Later checks reject values that are not expressions.
             for name in rule.meta.root_names() if isinstance(rule, pl.Expr) else ():
                 self._has(name)
         return scaling.peak_load(self.runs, load, rules, self._others(load))
@@ -228,12 +228,12 @@ class Study:
     def virtual_to_native(
         self, *, method: interval.Method = "fieller", confidence: float = 0.95, seed: int = 0
     ) -> pl.LazyFrame:
-        """Figures of benchmarks against those of the baseline: see `metrics.ratio.virtual_to_native`.
+        """Compare figures of benchmarks with the baseline's: see `metrics.ratio.virtual_to_native`.
 
-        The baseline names one label, `{ platform = "native" }`. Configurations that differ in other labels are compared
-        each with the baseline of its own.
+        The baseline has one label, `{ platform = "native" }`. Configurations that differ in other labels are each
+        compared with their own baseline.
 
-        Raises EsxparseError: No run has figures of a benchmark, or the baseline does not name one label.
+        Raises EsxparseError: No run has figures of a benchmark, or the baseline does not have exactly one label.
         """
         if self.results is None:
             msg = f"{self.path}: no run has figures of a benchmark (netperf, stream, results_csv ...) to compare"
@@ -259,16 +259,16 @@ class Study:
         return [name for name in self.labels if name != load]
 
     def _curve(self, load: str, *values: str) -> pl.LazyFrame:
-        """Labels and some columns of `runs`."""
+        """Return labels and some columns of `runs`."""
         self._sound()
         for name in (self.label(load), *values):
             self._number(name)
         return self.runs.select(*dict.fromkeys((*self.labels, *values)))
 
     def label(self, name: str) -> str:
-        """The name, if it is that of a label of the runs.
+        """Return the name if it is a label of the runs.
 
-        Raises EsxparseError: It is not.
+        Raises EsxparseError: It is not a label.
         """
         if name not in self.labels:
             told = ", ".join(self.labels) or "none"
@@ -282,7 +282,7 @@ class Study:
             raise EsxparseError(f"{name} is not numeric in the runs of {self.path}: choose another column")
 
     def _has(self, name: str) -> pl.DataType:
-        """The type of a column of `runs`."""
+        """Return the type of a column of `runs`."""
         schema = self.runs.collect_schema()
         if name not in schema:
             near = did_you_mean(name, schema)
@@ -292,9 +292,9 @@ class Study:
         return schema[name]
 
     def to_csv(self, path: str | os.PathLike[str], table: pl.LazyFrame | None = None, *, replace: bool = True) -> None:
-        """Writes `runs`, or another table of this study, as CSV; see `studies.export.csv`.
+        """Write `runs`, or another table of this study, as CSV; see `studies.export.csv`.
 
-        Raises EsxparseError: It cannot be written, is an input of the study, or exists and `replace` is False.
+        Raises EsxparseError: The file cannot be written, is an input of the study, or exists and `replace` is False.
         """
         out = export.place(path, self.inputs, replace=replace)
         export.csv(self.runs if table is None else table, out)
@@ -302,7 +302,7 @@ class Study:
     def to_parquet(
         self, path: str | os.PathLike[str], table: pl.LazyFrame | None = None, *, replace: bool = True
     ) -> None:
-        """Writes `runs`, or another table of this study, as Parquet with units; see `studies.export.parquet`."""
+        """Write `runs`, or another table of this study, as Parquet with units; see `studies.export.parquet`."""
         out = export.place(path, self.inputs, replace=replace)
         of, units = of_baseline.text(self.baseline), export.declared(self.results)
         export.parquet(self.runs if table is None else table, out, self.title, of, units)
@@ -315,12 +315,12 @@ class Study:
         *,
         replace: bool = True,
     ) -> GT:
-        """Gives `runs`, or another table of this study, as a table for publication, and writes it as HTML.
+        """Return `runs`, or another table of this study, as a table for publication, and optionally write it as HTML.
 
         Args:
-            path: Where to write the HTML, if at all.
-            table: `compare(...)` for instance; `runs` where none is given.
-            columns: Which columns, in which order; by default the labels and main columns.
+            path: Path of the HTML file; None to write none.
+            table: `compare(...)` for instance; by default `runs`.
+            columns: Columns in order; by default the labels and main columns.
             replace: Whether to replace an existing file.
         """
         out = None if path is None else export.place(path, self.inputs, replace=replace)
@@ -340,7 +340,7 @@ class Study:
 
 
 def _beside(results: pl.LazyFrame, labels: Sequence[str]) -> pl.LazyFrame:
-    """Figures of benchmarks with these labels in their configuration, so that only like is compared with like."""
+    """Add these labels to the configuration of benchmark figures, so that only equal configurations are compared."""
     if not labels:
         return results
     told = [pl.lit(f"{name}=") + pl.col(name).cast(pl.String) for name in labels]
@@ -356,17 +356,17 @@ def study(
     progress: Callable[[int, int, str], None] | None = None,
     crew: Crew | None = None,
 ) -> Study:
-    """Reads `study.toml` and computes one row for each run; a run that lacks something has nulls and a note.
+    """Read `study.toml` and compute one row for each run; missing data become nulls with a note.
 
-    Files are read one run after another, and none is kept.
+    Files are read one run after another, and none stays in memory.
 
     Args:
         path: The manifest, or the directory that has it as `study.toml`.
-        outside: Whether it may name URLs and files outside its directory; do not allow this for a manifest you do not
-            trust.
-        allow: Whether runs may be compared whose files fail `esxparse.check`.
+        outside: Whether the manifest may use URLs and files outside its directory; do not allow this for a manifest
+            you do not trust.
+        allow: Whether to compare runs whose files fail `esxparse.check`.
         progress: Called with the runs done, the total, and the next run.
-        crew: Who computes the runs: `Crew(jobs=4)`, `Crew(on="dask://scheduler:8786")`; this process unless told.
+        crew: Processes for the runs: `Crew(jobs=4)`, `Crew(on="dask://scheduler:8786")`; by default this process.
 
     Raises EsxparseError: The manifest cannot be read, is not valid TOML, or has a mistake above its runs.
     """

@@ -1,4 +1,4 @@
-"""The files of a run, opened: its load generators, its capture cut to the measured span, the facts of its host."""
+"""The opened files of a run: its load generators, its capture cut to the measured span, the facts of its host."""
 
 from __future__ import annotations
 
@@ -21,41 +21,41 @@ from esxparse.studies.roles import ROLES, WORKLOADS, role_of
 from esxparse.studies.span import Span, measured
 
 Kept = dict[str, tuple[Any, tuple[Recording, ...]]]
-"""By role the files that were opened last, with what was asked for, and their recordings."""
+"""By role the request and the recordings of the files opened last."""
 
 
 CUT: Final = frozenset({"power", "packets", "guest"})
-"""Files beside the capture and the load generator that are cut to the measured span."""
+"""Roles of further files that are cut to the measured span."""
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A run whose files were opened; nothing was computed yet."""
+    """A run with opened files, before any computation."""
 
     run: Run
     recordings: Mapping[str, tuple[Recording, ...]]
-    """By role: load generators (their one test), files on the hardware, and the capture, whole."""
+    """By role: load generators (their chosen test), files on the hardware, and the whole capture."""
     tables: Mapping[str, pl.LazyFrame] = field(default_factory=dict)
-    """Those of the capture, cut to the measured span."""
+    """Tables of the capture, cut to the measured span."""
     span: Span | None = None
     left: WindowSpec | None = None
-    """The window of the run where `span` is not it: what is left to do for files that can be cut by themselves."""
+    """The window of the run if it is not yet in `span`: it then applies to each file by its own times."""
     lost: bool = False
-    """Whether the window could not be applied to what it is counted by: which part of other files counts is unknown."""
+    """Whether the window could not be applied, so that the measured part of other files is unknown."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     gaps: tuple[str, ...] = ()
-    """What the run lacks, and why."""
+    """Missing data of the run, with reasons."""
     against: tuple[str, ...] = ()
     """Facts of the host on which files and manifest disagree."""
     notes: tuple[str, ...] = ()
-    """What is worth knowing of its files."""
+    """Notes on its files."""
     kept: Kept = field(default_factory=dict)
     """Recordings that the next run may share."""
 
 
 @contextmanager
 def collected(gaps: list[str]) -> Iterator[None]:
-    """Continues after what cannot be read or computed, and records why."""
+    """Continue after an error in reading or computing, and record it in `gaps`."""
     try:
         yield
     except (EsxparseError, OSError) as error:
@@ -67,7 +67,7 @@ def collected(gaps: list[str]) -> Iterator[None]:
 
 
 def recordings(role: str, files: RunFiles, kept: Kept) -> tuple[Recording, ...]:
-    """The recordings of a role; those of the run before where they are the same files."""
+    """Return the recordings of a role; reuse the previous run's if the files are the same."""
     asked = files.paths, files.spec.opening
     if role not in kept or kept[role][0] != asked:
         kept.pop(role, None)
@@ -76,7 +76,7 @@ def recordings(role: str, files: RunFiles, kept: Kept) -> tuple[Recording, ...]:
 
 
 def recording(role: str, files: RunFiles, kept: Kept) -> Recording:
-    """The recording of a role that has one file."""
+    """Return the recording of a role that has one file."""
     if len(files.paths) != 1:
         msg = f"{role} takes one file per run, and {len(files.paths):,} are given: keep one, or make one run per file"
         raise EsxparseError(msg)
@@ -84,14 +84,14 @@ def recording(role: str, files: RunFiles, kept: Kept) -> Recording:
 
 
 def warned(recs: Iterable[Recording]) -> list[str]:
-    """The recordings' notes on unusable data, each with its file."""
+    """Return the recordings' notes on unusable data, each with its file."""
     return [f"{rec.source}: {note}" for rec in recs for note in rec.notes if note.severity == "warning"]
 
 
 def _recordings(role: str, files: RunFiles) -> tuple[Recording, ...]:
     opening = files.spec.opening
     if role == "results_csv" and not opening.format:
-        # Nothing in such a file tells what it is; the manifest does.
+        # The file itself does not show its format; the manifest does.
         opening = replace(opening, format=role)
     numbers = capture.needed() if ROLES[role] == ROLES["esxtop"] else None
     found = []
@@ -106,7 +106,7 @@ def _recordings(role: str, files: RunFiles) -> tuple[Recording, ...]:
 
 
 def open_run(run: Run, kept: Kept) -> Opened:
-    """Opens what the measured span and the host facts need, and finds both."""
+    """Open the files needed for the measured span and the host facts, and find both."""
     gaps = [str(problem) for problem in run.problems]
     if run.unusable:
         return Opened(run, {}, gaps=tuple(gaps), kept=kept)
@@ -127,12 +127,12 @@ def open_run(run: Run, kept: Kept) -> Opened:
         with collected(gaps):
             rec = recording("esxtop", run.files["esxtop"], kept)
             shown = facts.of_capture(rec)
-            # What P-states tell of the frequency is an inference; what a file on the hardware says is not.
+            # The frequency inferred from P-states ranks below a file on the hardware.
             inferred = {name: shown.pop(name) for name in ("mhz",) if name in shown}
             told = [("esxtop", shown), *told, ("the P-states in esxtop", inferred)]
             found["esxtop"] = (rec,)
             meta = rec.meta
-            # Where the files that should tell the span are not right, that was said.
+            # An error in the files that define the span was already recorded.
             if not (run.window.span and own is None and gaps):
                 span = measured(run.window, meta["start"], meta["end"], meta.get("interval"), own)
                 tables = filtered(rec.tables, span.inside())
@@ -150,9 +150,9 @@ def open_run(run: Run, kept: Kept) -> Opened:
 
 
 def _counts_from(run: Run, found: Mapping[str, Sequence[Recording]]) -> bool:
-    """Whether, without a capture, the window is counted from the load generator's own run.
+    """Return whether, without a capture, the window is counted from the load generator's own run.
 
-    It is for logs of fio, and for the files beside its results unless the window says itself from when to when.
+    This is so for logs of fio, and for files beside its results unless the window has a start or end.
     """
     window = run.window
     counted = window != WindowSpec() and not window.start and not window.end
@@ -161,7 +161,7 @@ def _counts_from(run: Run, found: Mapping[str, Sequence[Recording]]) -> bool:
 
 
 def _loads(run: Run, kept: Kept) -> dict[str, tuple[Recording, ...]]:
-    """The run's load generator, its files cut to the one test asked for."""
+    """Return the run's load generator, its files cut to the chosen test."""
     roles = [role for role in run.files if role in WORKLOADS]
     if len(roles) > 1:
         raise EsxparseError(f"it has results of {' and '.join(roles)}, so its throughput is ambiguous: keep one")
@@ -172,7 +172,7 @@ def _loads(run: Run, kept: Kept) -> dict[str, tuple[Recording, ...]]:
 
 
 def _own_span(run: Run, found: Mapping[str, Sequence[Recording]]) -> Span | None:
-    """From when to when the load generators measured, all of them, on the capture's clock."""
+    """Return the time in which all load generators measured, on the capture's clock."""
     wanted = run.window.span
     if wanted and wanted not in run.files:
         raise EsxparseError(f"the window is the span of {wanted}, but the run has no {wanted} file")
@@ -189,7 +189,7 @@ def _own_span(run: Run, found: Mapping[str, Sequence[Recording]]) -> Span | None
 
 
 def try_others(run: Run, kept: Kept) -> list[str]:
-    """Problems with the files that `open_run` does not open: power readings, events, benchmarks."""
+    """Return problems with the files that `open_run` does not open: power readings, events, benchmarks."""
     gaps: list[str] = []
     if run.unusable:
         return gaps

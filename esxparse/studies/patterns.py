@@ -1,4 +1,4 @@
-"""Patterns of file names: `{vms}` stands for a label, `*` and `?` for any text without a slash."""
+"""Patterns of file names: `{vms}` matches a label, `*` and `?` any text without a slash."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _WILD: Final = re.compile(r"([*?])")
 _HUGE: Final = re.compile(r"\d{3}")
 _NAME: Final = re.compile(r"[^\W\d]\w*")
 WILDCARD: Final = "*"
-"""What the names of wildcards begin with: `*1` is the first of a pattern."""
+"""Prefix of the names of wildcards: `*1` is the first in a pattern."""
 
 
 def _pieces(pattern: str) -> list[tuple[str, str | None, str]]:
-    """Text, and the placeholder and its format that follow it."""
+    """Return pieces of text, each with the placeholder and format after it."""
     try:
         found = [(text, name, spec or "") for text, name, spec, _ in Formatter().parse(pattern)]
     except ValueError as error:
@@ -34,7 +34,7 @@ def _pieces(pattern: str) -> list[tuple[str, str | None, str]]:
 
 
 def filled(pattern: str, labels: Mapping[str, Any]) -> str:
-    """The text with the values of the labels; those it does not know stay, to be found from file names.
+    """Fill the values of labels into a pattern; unknown labels stay, to be found from file names.
 
     >>> filled("{filter}-{vms:02d}vm-{run}.csv", {"filter": "default", "vms": 4})
     'default-04vm-{run}.csv'
@@ -56,7 +56,7 @@ def filled(pattern: str, labels: Mapping[str, Any]) -> str:
 
 
 def unknown(pattern: str) -> tuple[str, ...]:
-    """Placeholders and wildcards of a pattern, in their order.
+    """Return placeholders and wildcards of a pattern, in their order.
 
     >>> unknown("{filter}-*.csv")
     ('filter', '*1')
@@ -72,7 +72,7 @@ def unknown(pattern: str) -> tuple[str, ...]:
 
 
 def plain(pattern: str) -> str:
-    """The file name that a pattern without placeholders and wildcards is."""
+    """Return the file name of a pattern without placeholders and wildcards."""
     return "".join(text for text, _, _ in _pieces(pattern))
 
 
@@ -94,12 +94,12 @@ def _expression(pattern: str) -> re.Pattern[str]:
 
 
 def literal(text: str) -> str:
-    """The pattern that stands for this text."""
+    """Return the pattern that matches exactly this text."""
     return text.replace("{", "{{").replace("}", "}}")
 
 
 def broad(pattern: str) -> str:
-    """The pattern with a wildcard for each placeholder, or for several that touch.
+    """Replace each placeholder, or several adjacent ones, by a wildcard.
 
     >>> broad("{filter}-{vms:02d}vm-?.csv")
     '*-*vm-?.csv'
@@ -108,9 +108,10 @@ def broad(pattern: str) -> str:
 
 
 def matches(pattern: str, folder: Path) -> list[tuple[dict[str, str], Path]]:
-    """The files below `folder` that a pattern finds, with what its placeholders and wildcards stand for, in order.
+    """Return the files below `folder` that match a pattern, with its placeholder and wildcard values, in order.
 
-    Where a name can be read in several ways, the first placeholder takes most: `a-b-2` by `{name}-{vms}` is `a-b`, `2`.
+    If a name can be read in several ways, the first placeholder takes the most: `a-b-2` by `{name}-{vms}` is `a-b`,
+    `2`.
     """
     expression = _expression(pattern)
     parts = re.split(r"(?<=/)", broad(pattern))
@@ -130,7 +131,7 @@ def matches(pattern: str, folder: Path) -> list[tuple[dict[str, str], Path]]:
 
 
 def are_numbers(texts: Iterable[str]) -> bool:
-    """Whether all of them are whole numbers that a column holds.
+    """Return whether all texts are whole numbers that fit a column.
 
     >>> are_numbers(["2", "16"]), are_numbers(["4", "64k"]), are_numbers(["9" * 19])
     (True, False, False)

@@ -1,7 +1,7 @@
-"""A column of a study as a chart: which label is swept, which tells series apart, and which makes panels.
+"""A column of a study as a chart: the choice of the swept label, the series, and the panels.
 
-What is not said is chosen: the swept label is the numeric one with the most values, the series are those of the
-baseline's label, and every other label that varies makes a panel of each of its values.
+By default the swept label is the numeric one with the most values, and the series are the values of the baseline's
+label. Every other label that varies makes a panel for each of its values.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _ROOM: Final = 0.1
 
 
 Style = Literal["plain", "linear", "relative", "change"]
-"""How a value is drawn: as it is; beside a straight line through its smallest place; as its ratio to the baseline, with
-a line at 1; or as what it is more or less than the baseline, in percent."""
+"""Style of a value: plain; with a straight line through its smallest place; as its ratio to the baseline, with a line
+at 1; or as its difference from the baseline, in percent."""
 
 
 def charts(
@@ -42,10 +42,10 @@ def charts(
     ends: tuple[float, float] | None = None,
     limit: float | None = None,
 ) -> list[alt.LayerChart]:
-    """A chart for each panel, all with one scale and the same colours; see `Study.plot`.
+    """Return a chart for each panel, all with one scale and the same colours; see `Study.plot`.
 
-    Without a `width` each is as wide as the place it stands in. `ends`: those of the axis of values, where charts of
-    other values share them (`reach`). `limit`: what the value may reach, drawn as a dashed line.
+    Without a `width` each chart fills its container. `ends`: ends of the value axis, if charts of other values share
+    it (`reach`). `limit`: limit of the value, drawn as a dashed line.
     """
     from esxparse.charts import study as builder  # noqa: PLC0415  altair takes more than a second
 
@@ -74,7 +74,7 @@ def charts(
 
 
 def reach(study: Computed, y: str, style: Style) -> tuple[float, float]:
-    """The ends of an axis of values for all points of a column."""
+    """Return the ends of a value axis for all points of a column."""
     try:
         return _ends(_points(study, y, {}, style), style)
     except EsxparseError:
@@ -82,7 +82,7 @@ def reach(study: Computed, y: str, style: Style) -> tuple[float, float]:
 
 
 def unit_of(study: Computed, y: str, style: Style) -> str:
-    """The unit of what is drawn."""
+    """Return the unit of the drawn value."""
     if style == "change":
         return f"% against {_base(study)}"
     return f"ratio to {_base(study)}" if style == "relative" else named(study, y).unit
@@ -94,7 +94,7 @@ def _base(study: Computed) -> str:
 
 
 def _points(study: Computed, y: str, where: Mapping[str, Any], style: Style) -> pl.DataFrame:
-    """Mean and error bar of each configuration: the range of its repetitions, or the interval of its ratio."""
+    """Return mean and error bar of each configuration: the range of its repetitions, or the interval of its ratio."""
     if style in {"relative", "change"}:
         found = study.compare(y).filter(~pl.col("is_baseline")).rename({"ratio": "value"})
         found = found.rename({"ratio_low": "low", "ratio_high": "high"})
@@ -121,7 +121,7 @@ def _points(study: Computed, y: str, where: Mapping[str, Any], style: Style) -> 
 def roles(
     points: pl.DataFrame, study: Computed, x: str | None = None, by: str | Sequence[str] | None = None
 ) -> tuple[pl.DataFrame, str, list[str], list[str]]:
-    """The points to draw, the label on the axis, those of the series, and those of the panels."""
+    """Return the points to draw, the label on the axis, the labels of the series, and the labels of the panels."""
     named = None if by is None else [by] if isinstance(by, str) else list(by)
     for name in (*([x] if x else []), *(named or ())):
         study.label(name)
@@ -130,7 +130,7 @@ def roles(
     x = x or _swept_label(points, study, named or ())
     others = [name for name in study.labels if name != x]
     if is_sweep(points, x):
-        # In a study of several sweeps, the points that vary something else belong to another chart.
+        # In a study of several sweeps, points that vary another label belong to another chart.
         sweeps = points.filter(pl.col(x).n_unique().over(others) > 1) if others else points
         points = points if sweeps.is_empty() else sweeps
     rest = [name for name in others if points[name].n_unique() > 1 and name not in (named or ())]
@@ -151,7 +151,7 @@ def roles(
 
 
 def _swept_label(points: pl.DataFrame, study: Computed, taken: Sequence[str]) -> str:
-    """The numeric label of the axis with the most values; where no number is swept, the label with the most."""
+    """Return the numeric label of the axis with the most values; without a swept number, the label with the most."""
     count = {name: points[name].n_unique() for name in study.labels if name not in taken}
     vary = [name for name in count if count[name] > 1] or list(study.labels)
     axis = [name for name in vary if name in study.axis] or [n for n in vary if n not in study.baseline] or vary
@@ -160,7 +160,7 @@ def _swept_label(points: pl.DataFrame, study: Computed, taken: Sequence[str]) ->
 
 
 def is_sweep(points: pl.DataFrame, name: str) -> bool:
-    """Whether a label is a number of which there are enough for a curve."""
+    """Return whether a label is numeric with enough values for a curve."""
     return points[name].dtype.is_numeric() and points[name].n_unique() >= SWEEP
 
 
@@ -178,7 +178,7 @@ def _named(points: pl.DataFrame, x: str, series: Sequence[str], panels: Sequence
 
 
 def said(name: str, points: pl.DataFrame) -> pl.Expr:
-    """A value of a label in words: numbers and truths with their name and unit."""
+    """Return a value of a label in words: numbers and booleans with their name and unit."""
     text = pl.col(name).cast(pl.String).fill_null("none")
     if points[name].dtype == pl.String:
         return text
@@ -216,7 +216,7 @@ def axis_words(name: str) -> str:
 
 
 def number_words(name: str) -> str:
-    """Return what a value of a label is: a number of things, or the label itself.
+    """Return the meaning of a label's value: a number of things, or the label itself.
 
     >>> number_words("vms"), number_words("depth"), number_words("size_kib")
     ('number of VMs', 'depth', 'size')
@@ -237,7 +237,7 @@ def value_words(name: str, value: object) -> str:
 
 
 def _straight() -> pl.Expr:
-    """The line through the smallest place of each series."""
+    """Return the line through the smallest place of each series."""
     first = pl.col("place").min()
     at_first = pl.col("value").filter(pl.col("place") == first).mean()
     return (at_first / first * pl.col("place")).over("panel", "label").alias("linear")
@@ -251,7 +251,7 @@ def _left_out(count: int) -> tuple[str, ...]:
 
 
 def _ends(points: pl.DataFrame, style: Style) -> tuple[float, float]:
-    """The ends of the axis of values."""
+    """Return the ends of the value axis."""
     from esxparse.charts import study as builder  # noqa: PLC0415  altair takes more than a second
 
     if style == "relative":

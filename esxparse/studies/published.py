@@ -1,25 +1,25 @@
-"""Figures of a study's source documents, and figures that we assume, beside what its runs give: `published.toml`.
+"""Figures of a study's source documents, and assumed figures, beside its runs' results: `published.toml`.
 
-    document = "Scaling Performance for VAIO"   where figures are printed, unless `source` says it all
+    document = "Scaling Performance for VAIO"   title of the source, unless `source` has it
 
     [[figure]]
     figure = "vm_sweep_more_cpu_pct"            its name here
     claim = "10%-20% higher CPU overhead"       in the document's words
     value = 15.0                                or a range: least, most, or both
     unit = "%"
-    tolerance = 0.02                            the part of `value` by which the runs may miss it; 0 by default
-    resolution = 1.0                            unit of the last digit printed: misses below half of it count
-    source = "VM Scaling"                       where the document prints the figure: page, slide or section
-    assumed = "in words only"                   instead of `source`: why the figure is not a published one
-    note = ""                                   what does not follow from the numbers beside it
+    tolerance = 0.02                            allowed difference of the runs, as a share of `value`; 0 by default
+    resolution = 1.0                            unit of the last printed digit: differences below half of it are allowed
+    source = "VM Scaling"                       page, slide or section with the figure
+    assumed = "in words only"                   instead of `source`: reason why the figure is not published
+    note = ""                                   anything that the numbers do not show
     here = "SELECT AVG(change_pct) FROM cycles"
 
     [tables]
     cycles = { compare = "used_cycles_per_io" }
 
-A figure is published only if the document prints its number: values read from words ("similar"), derived from
-other figures or put into a scenario are assumed. `here` is SQL that gives one number. It reads `runs`, `results` and
-the tables named in [tables] (`studies.derived`).
+A figure is published only if the document prints its number. Values read from words ("similar"), derived from other
+figures or put into a scenario are assumed. `here` is SQL that returns one number. It reads `runs`, `results` and the
+tables in [tables] (`studies.derived`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SCHEMA: Final = schema(
     "figure claim str, value least most f64, unit str, tolerance resolution f64, source assumed note str"
 )
 _EXACT: Final = 1e-9
-"""Whole numbers come through means and divisions."""
+"""Means and divisions leave rounding errors in whole numbers."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Figure:
     here: str | None = None
 
     def mistakes(self) -> Iterator[tuple[Place, str]]:
-        """Keys that contradict each other."""
+        """Report contradicting keys."""
         if (self.value is None) == (self.least is self.most is None):
             yield ("value",), "a figure has one value or one range; write value, or a range (least, most)"
         if (self.source is None) == (self.assumed is None):
@@ -72,7 +72,7 @@ class Figure:
 
     @property
     def stated(self) -> str:
-        """The value or range as people write it.
+        """The value or range as text.
 
         >>> Figure("", "", "", 34255.18).stated, Figure("", "", "", least=10.0, most=20.0).stated
         ('34,255.18', '10 to 20')
@@ -95,9 +95,9 @@ class Published:
 
 
 def read(path: Path) -> Published:
-    """The tables and figures of `published.toml`; the document stands before each `source`.
+    """Return the tables and figures of `published.toml`; each `source` begins with the document.
 
-    Raises EsxparseError: It is no TOML, or something in it is missing or of another kind.
+    Raises EsxparseError: The file is not valid TOML, or a key is missing or has the wrong type.
     """
     found = checked.read(path, Published)
     if not found.document:
@@ -107,12 +107,12 @@ def read(path: Path) -> Published:
 
 
 def figures(study: Computed) -> pl.DataFrame | None:
-    """The figures of `published.toml`, `here` (what the runs give) and `within`; None if the study has no such file.
+    """Return the figures of `published.toml` with `here` (the runs' result) and `within`; None without the file.
 
-    `source` is null for an assumed figure, `assumed` for a published one. A figure without `here` in the file has none
-    in the table.
+    `source` is null for an assumed figure, `assumed` for a published one. If a figure has no `here` in the file,
+    `here` is null.
 
-    Raises EsxparseError: The file is wrong, or one of its figures cannot be computed; the message names it.
+    Raises EsxparseError: The file is invalid, or a figure cannot be computed; the message identifies it.
     """
     path = study.path.parent / FILE_NAME
     if not path.is_file():
@@ -130,13 +130,13 @@ def figures(study: Computed) -> pl.DataFrame | None:
 
 
 def listed(found: Sequence[Figure]) -> pl.DataFrame:
-    """The figures as a table, as the file has them, and `stated`: the value or range in words."""
+    """Return the figures as a table, as in the file, and `stated`: the value or range in words."""
     rows = [{**asdict(one), "stated": one.stated} for one in found]
     return pl.DataFrame(rows, schema={**SCHEMA, "stated": pl.String})
 
 
 def _number(value: float) -> str:
-    """A number with all its digits.
+    """Return a number with all its digits.
 
     >>> _number(60.072490066), _number(493804.0), _number(1e-05)
     ('60.072490066', '493,804', '0.00001')

@@ -1,13 +1,13 @@
-"""Which runs are repetitions: those with separate recordings. Parts of one recording are too similar.
+"""Detection of repetitions: they have separate recordings, as parts of one recording are too similar.
 
-Runs with the same labels are parts of one recording where they share
+Runs with the same labels are parts of one recording if they share
 
-- a file whose figures are of all that was measured (a load generator's test, a benchmark, perf, vmkperf, vscsiStats);
-- a file that is cut to the measured span (a capture, power readings, packets), unless each has a capture or a load of
-  its own beside it and the spans do not overlap: one capture over three runs of fio is three runs.
+- a file whose figures cover the whole measurement (a load generator's test, a benchmark, perf, vmkperf, vscsiStats);
+- a file that is cut to the measured span (a capture, power readings, packets), unless each run also has a separate
+  capture or load and the spans do not overlap: one capture over three runs of fio is three runs.
 
-A file is the same under another name where its bytes are. Copies that were packed in another way are told by their
-figures: the same span, and the same in every column.
+Files with equal bytes are the same under any name. Copies that were compressed differently are recognised by their
+figures: the same span, and equal values in every column.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ File = tuple[Any, ...]
 
 _CUT: Final = CUT | {"esxtop"}
 _DATED: Final = WORKLOADS | _CUT
-"""Files with times in them: two of the same bytes are copies, where two short tables may be the same by chance."""
+"""Roles with times in their files: equal bytes mean a copy, while two short tables may be equal by chance."""
 _OWN: Final = WORKLOADS | BENCHMARKS | {"esxtop"}
 _ENOUGH: Final = 5
 """This many identical figures are no coincidence."""
 
 
 def recordings(runs: Sequence[Run], rows: Sequence[Row]) -> tuple[list[int | None], list[Note]]:
-    """The number of the first run of the recording that each run is of; and what is to be said of those that share one.
+    """Return the first run number of each run's recording, and notes on runs that share a recording.
 
     None for a run that was not computed.
     """
@@ -79,7 +79,7 @@ def _said(runs: Sequence[Run], numbers: Sequence[int | None]) -> Iterator[Note]:
 
 
 def _files(runs: Sequence[Run]) -> list[dict[str, frozenset[File]]]:
-    """The files of each run by role, each as its place, the part that is read, and the test that is taken."""
+    """Return the files of each run by role, each as its path, the part that is read, and the chosen test."""
     known: list[Path] = []
 
     def identity(role: str, path: str) -> str:
@@ -117,7 +117,7 @@ def _one(first: tuple[Mapping[str, frozenset[File]], Row], second: tuple[Mapping
 
 
 def _overlap(row: Row, other: Row) -> bool:
-    """Whether two measured spans have a moment in common, as far as they are known."""
+    """Return whether two measured spans overlap; True if either is unknown."""
     start, end, other_start, other_end = (one.get(name) for one in (row, other) for name in ("start", "end"))
     if start is None or end is None or other_start is None or other_end is None:
         return True
@@ -132,5 +132,5 @@ def _same_figures(row: Row, other: Row) -> bool:
 
 
 def _same(one: float, other: float | None) -> bool:
-    """Whether two figures are the same, whatever order they were added up in."""
+    """Return whether two figures are equal, whatever the order of their sums."""
     return other is not None and math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-12)

@@ -27,17 +27,17 @@ _MEANS = ("watts_average", "interval_s")
 
 
 def energy_between(readings: pl.LazyFrame, start: datetime, end: datetime) -> pl.LazyFrame:
-    """Give the energy of each sensor from `start` to `end`, J, as far as readings tell it.
+    """Return the energy of each sensor from `start` to `end`, J, as far as readings cover the span.
 
-    Needs `time`, `watts`, without nulls, and any of `source`, `sensor`. As `metrics.power_join` has it, power goes in
-    straight lines between readings, or in steps where each reading is the mean since the one before it
-    (`watts_average`, `interval_s`); of gaps nothing is known. Returns one row per source and sensor:
+    Needs `time`, `watts`, without nulls, and any of `source`, `sensor`. As in `metrics.power_join`, power follows
+    straight lines between readings, or steps if each reading is the mean since the previous one (`watts_average`,
+    `interval_s`). In gaps it is unknown. Returns one row per source and sensor:
 
-    source, sensor  (those that are there)
+    source, sensor  (if present)
     readings        i64  in the span
-    covered_s       f64  s of the span that the energy is of
+    covered_s       f64  s of the span covered by the energy
     energy_joules   f64  null if nothing is covered
-    watts_mean      f64  energy_joules / covered_s; where nothing is covered the mean of the readings in the span
+    watts_mean      f64  energy_joules / covered_s; if nothing is covered, the mean of the readings in the span
 
     >>> from datetime import datetime, timedelta
     >>> zero = datetime(2026, 3, 2)
@@ -91,7 +91,7 @@ def energy_between(readings: pl.LazyFrame, start: datetime, end: datetime) -> pl
 
 _NAMED: Final = 5
 _UNITS: Final = {"1": "", "usec/KB": "us/KB", "Kb/s": "kbit/s", "kb/s": "kbit/s", "Mb/s": "Mbit/s", "Gb/s": "Gbit/s"}
-"""Units that a column's name holds in other words: lower case would make bytes of bits."""
+"""Units that column names spell differently: lower case would turn bits into bytes."""
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,11 @@ class Meter:
     rec: Recording
     sensor: str | None = None
     clock: timedelta = timedelta(0)
-    """What is added to its times to have the capture's."""
+    """Shift from its times to the capture's."""
 
 
 def joined(meter: Meter, capture: Recording, span: Span) -> tuple[Figures, list[str]]:
-    """Mean power and energy over the intervals of a capture in the span, with notes."""
+    """Return mean power and energy over the intervals of a capture in the span, with notes."""
     rec = meter.rec
     laid = power_join.join_power(capture, rec, sensor=meter.sensor, offset=meter.clock)
     rows = laid.table.filter(span.inside(), pl.col("energy_joules").is_not_null())
@@ -118,10 +118,10 @@ def joined(meter: Meter, capture: Recording, span: Span) -> tuple[Figures, list[
 
 
 def alone(meter: Meter, span: Span | None, window: WindowSpec | None) -> tuple[Figures, list[str]]:
-    """Mean power and energy by the sensor with most readings, without a capture beside them.
+    """Return mean power and energy of the sensor with most readings, without a capture.
 
-    `meter`: the readings. `span`: what is measured, where another file tells it. `window`: what is measured, counted by
-    the readings; it goes before `span`.
+    `meter`: the readings. `span`: the measured span from another file, if known. `window`: the measured window,
+    counted by the readings' times; it takes precedence over `span`.
     """
     rec, table = meter.rec, _system(meter.rec)
     there = table.collect_schema().names()
@@ -150,7 +150,7 @@ def alone(meter: Meter, span: Span | None, window: WindowSpec | None) -> tuple[F
     row = rows.row(0, named=True) if rows.height else {"watts_mean": None}
     watts = row["watts_mean"]
     if watts is None and span is None:
-        # A single reading is power, and no energy.
+        # A single reading has power, but no energy.
         watts = table.select(pl.col("watts").mean()).collect().item()
     if watts is None:
         raise EsxparseError(f"{rec.source} has no reading of the host in the measured span")
@@ -165,7 +165,7 @@ def _timeless(rec: Recording, table: pl.LazyFrame, there: Collection[str]) -> tu
 
 
 def _windowed(rec: Recording, table: pl.LazyFrame, window: WindowSpec, own: Span | None) -> Span:
-    """The measured part of power readings, by their own times; `own` is that of a load generator."""
+    """Return the measured part of power readings, by their own times; `own` is the span of a load generator."""
     time = pl.col("time")
     step = time.unique().sort().diff().dt.total_microseconds().median() / 1e6
     first, last, usual = table.select(time.min(), time.max().alias("last"), step.alias("step")).collect().row(0)
@@ -175,7 +175,7 @@ def _windowed(rec: Recording, table: pl.LazyFrame, window: WindowSpec, own: Span
 
 
 def _choice(meter: Meter, used: str | None) -> list[str]:
-    """A note if one of several sensors was chosen."""
+    """Return a note if one of several sensors was chosen."""
     others = [name for name in _sensors(meter.rec) if name != used] if meter.sensor is None else []
     text = f"power is from {used!r}; to use another, set sensor = ... for that file: {', '.join(others)}"
     return [text] * bool(others)
@@ -196,9 +196,9 @@ def _sensors(rec: Recording) -> list[str]:
 
 
 def events(rec: Recording, pcpus: Collection[int] = ()) -> dict[str, Any]:
-    """Rates of hardware events: one column for each, and TLB misses by their class.
+    """Return rates of hardware events: one column for each, and TLB misses by their class.
 
-    `rec`: of perf, or of vmkperf. `pcpus`: those that count of vmkperf's; none: all.
+    `rec`: from perf or vmkperf. `pcpus`: PCPUs of vmkperf that count; empty for all.
     """
     totals = _polled(rec, pcpus) if rec.format == "vmkperf" else _counted(rec)
     found: dict[str, Any] = {}
@@ -232,13 +232,13 @@ def _polled(rec: Recording, pcpus: Collection[int]) -> pl.DataFrame:
 def _counted(rec: Recording) -> pl.DataFrame:
     table = rec["events"]
     if table.select(pl.col("elapsed_s").is_not_null().any()).collect().item():
-        # The summary that ends a recording by intervals would count all of them again.
+        # The summary at the end of an interval recording would count everything again.
         table = table.filter(pl.col("elapsed_s").is_not_null())
     return hardware_events.totals(table, rec.tables.get("runs")).collect()
 
 
 def disks(rec: Recording) -> dict[str, Any]:
-    """I/O figures from vscsiStats, all disks together."""
+    """Return I/O figures from vscsiStats, over all disks."""
     reads = io_profile.read_share(rec["histograms"]).select(pl.col("reads", "writes").sum()).collect().row(0)
     found: dict[str, Any] = {"vscsi_read_pct": 100 * reads[0] / sum(reads) if sum(reads) else None}
     shares = io_profile.sequential_share(rec["histograms"]).collect()
@@ -254,9 +254,9 @@ def disks(rec: Recording) -> dict[str, Any]:
 
 
 def guests(recs: Sequence[Recording], window: WindowSpec, span: Span | None, clock: timedelta) -> Figures:
-    """The CPU use that guests report in the measured span: `guest_busy_pct`, the mean over guests of their means.
+    """Return the CPU use that guests report in the measured span: `guest_busy_pct`, the mean over guests' means.
 
-    Without a span from elsewhere the window is that of each guest's own times.
+    Without a span from elsewhere the window applies to each guest's own times.
     """
     means: list[float] = []
     for rec in recs:
@@ -275,7 +275,7 @@ def guests(recs: Sequence[Recording], window: WindowSpec, span: Span | None, clo
 
 
 def unit_name(unit: str | None) -> str:
-    """The end of the name of a column whose figures have a unit; empty for plain numbers.
+    """Return the ending of a column name for a unit; empty for plain numbers.
 
     >>> unit_name("GFlop/s"), unit_name("Gb/s"), unit_name("%"), unit_name("1")
     ('gflop_per_s', 'gbit_per_s', 'pct', '')
@@ -285,7 +285,7 @@ def unit_name(unit: str | None) -> str:
 
 
 def benchmark(rec: Recording, test: str | int | None) -> pl.DataFrame:
-    """The figures of a benchmark, those of one test where it is named, with the column each has in `runs`."""
+    """Return the figures of a benchmark, or of the chosen test, with the name of their column in `runs`."""
     rows = rec["benchmark_results"].collect()
     if test is not None:
         kept = rows.filter(pl.col("test") == str(test))
@@ -314,22 +314,22 @@ def benchmark(rec: Recording, test: str | int | None) -> pl.DataFrame:
 
 
 def benchmark_means(rows: pl.DataFrame) -> dict[str, float | None]:
-    """The mean over repetitions in one file of each figure; runs that failed the program's own check are left out."""
+    """Return the mean of each figure over repetitions in one file, without runs that failed the program's own check."""
     sound = rows.filter(pl.col("valid").fill_null(value=True))
     means = sound.group_by("column", maintain_order=True).agg(pl.col("value").mean())
     return dict(means.iter_rows())
 
 
 BOUNDARY: Final = 4096
-"""Bytes: on multiples of this a request is aligned; a block of NTFS, ext and VMDK, and of most servers."""
+"""Bytes: requests on multiples of this are aligned; a block of NTFS, ext and VMDK, and of most servers."""
 _REQUESTS: Final = ("nfs", "iscsi")
 _WAYS: Final = ("read", "write")
 
 
 def requests(recs: Sequence[Recording], window: WindowSpec, span: Span | None, clock: timedelta) -> dict[str, Any]:
-    """Requests and replies in the measured span; connections are reported for the whole trace.
+    """Return requests and replies in the measured span; connections are reported for the whole trace.
 
-    Without a span from elsewhere the window is that of the traces' own packets.
+    Without a span from elsewhere the window applies to the times of the traces' packets.
     """
     if span is None:
         first, last = min(rec.meta["start"] for rec in recs), max(rec.meta["end"] for rec in recs)
@@ -338,7 +338,7 @@ def requests(recs: Sequence[Recording], window: WindowSpec, span: Span | None, c
     found = _connections(recs)
     if not tables:
         raise EsxparseError(f"{recs[0].source} has no NFS or iSCSI traffic to measure")
-    # The two directions are what both protocols have in common: READ of one is READ(10) of the other.
+    # Both protocols share the two directions: READ of NFS corresponds to READ(10) of iSCSI.
     wanted = ("time", "latency_ms", "offset_bytes", "size_bytes", pl.col("direction").alias("operation"))
     moved = [table.filter(pl.col("direction").is_in(_WAYS)).select(wanted) for table in tables]
     moved_in = pl.concat(moved).with_columns(pl.col("time") + clock).filter(span.inside()).collect().lazy()

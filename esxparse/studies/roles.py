@@ -1,4 +1,4 @@
-"""Roles of a run's files: the keys of `[[run]]` that name files, and the formats each takes."""
+"""Roles of a run's files: the keys of `[[run]]` for files, and the formats of each."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ ROLES: Final[dict[str, frozenset[str]]] = {
 WORKLOADS: Final = frozenset(_WORKLOADS)
 BENCHMARKS: Final = frozenset({*_BENCHMARKS, "benchmark"})
 WHOLE: Final = WORKLOADS | BENCHMARKS | {"perf", "vmkperf", "vscsistats"}
-"""Roles of files whose figures are of all that was measured, whatever the window."""
+"""Roles of files whose figures cover the whole measurement, whatever the window."""
 ONE_FILE: Final = frozenset({"esxtop", "idle", "power", "perf", "vmkperf", "vscsistats"})
-"""Roles of which a run has one file."""
+"""Roles with one file per run."""
 
 _PREFERRED: Final = ("esxtop", "power", "guest", "perf", "packets", "hardware")
 
 
 def role_of(format_name: str) -> str | None:
-    """The key under which a file of this format is named.
+    """Return the `[[run]]` key for a file of this format.
 
     >>> role_of("redfish"), role_of("iometer"), role_of("converted")
     ('power', 'iometer', None)

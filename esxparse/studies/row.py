@@ -1,4 +1,4 @@
-"""The row of one run: its files are opened, give what they can, and are dropped with it."""
+"""The row of one run: its files are opened, used, and released with it."""
 
 from __future__ import annotations
 
@@ -26,17 +26,16 @@ Row = dict[str, Any]
 
 _READING_IDLE = Lock()
 _SAME: Final = 1e-9
-"""Relative difference up to which two figures are one."""
+"""Relative difference up to which two figures are equal."""
 
 
 def row_of(opened: Opened, idle: dict[str, Row]) -> tuple[Row, list[pl.DataFrame], list[Note]]:
-    """The columns of a run, the figures of its benchmarks, and notes.
+    """Return the columns of a run, the figures of its benchmarks, and notes.
 
-    Beside the columns are `_gaps`, what the run lacks and why, `_against`, facts that disagree, and
-    `_quality`, what the check says of its files.
+    The row also has `_gaps`, missing data with reasons, `_against`, facts that disagree, and `_quality`, the quality
+    checks of its files.
 
-    `opened`: the run, its files opened. `idle`: CPU use of idle hosts that were read before, by their files and how
-    those were opened.
+    `opened`: the run with opened files. `idle`: known CPU use of idle hosts, by their files and options.
     """
     run = opened.run
     gaps, damaged, notes = list(opened.gaps), list(opened.notes), _uncut(opened)
@@ -79,14 +78,14 @@ def row_of(opened: Opened, idle: dict[str, Row]) -> tuple[Row, list[pl.DataFrame
 
 
 def _logged(opened: Opened, group: Sequence[Recording], logs: Sequence[Recording]) -> Row:
-    """Figures from fio logs for the measured span; they take precedence over fio's output for the whole run."""
+    """Return figures from fio logs for the measured span; they take precedence over fio's output for the whole run."""
     run, clock = opened.run, opened.run.files["fio"].spec.clock
     outputs = [rec for rec in group if loads.has_results(rec)]
     begins = [fio_logs.begin(rec, outputs, clock) for rec in logs]
     span = opened.span
     counted = not run.window.start and not run.window.end and "esxtop" not in run.files
     if span is None and counted and not opened.lost:
-        # Nothing has times of day: the window is counted from the begin of the jobs.
+        # Nothing has times of day: the window is counted from the start of the jobs.
         zero = datetime(1970, 1, 1, tzinfo=UTC)
         begins = [zero] * len(logs)
         last = zero + timedelta(seconds=fio_logs.length(logs))
@@ -101,7 +100,7 @@ def _logged(opened: Opened, group: Sequence[Recording], logs: Sequence[Recording
 
 
 def _derived(run: Run, row: Row, notes: list[str]) -> Row:
-    """What follows from the columns of a row: the capture's numbers where nothing else tells them, and ratios."""
+    """Return columns derived from a row: the capture's numbers if no other source has them, and ratios."""
     found = _throughput(run, row, notes)
     watts = row.get("watts")
     if watts is None and row.get("esxtop_watts") is not None:
@@ -119,9 +118,9 @@ def _derived(run: Run, row: Row, notes: list[str]) -> Row:
 
 
 def _throughput(run: Run, row: Row, notes: list[str]) -> Row:
-    """Throughput from the manifest or else the capture, if no load generator gives it; and its source.
+    """Return throughput from the manifest or else the capture, if no load generator gives it; and its source.
 
-    One of I/Os and bytes may be the manifest's and the other the capture's, which `throughput_from` says.
+    I/Os may come from the manifest and bytes from the capture, or vice versa; `throughput_from` shows both.
     """
     if row.get("throughput_from") is not None:
         return {}
@@ -142,7 +141,7 @@ def _differs(name: str, shown: float | None, given: float) -> list[str]:
 
 
 def _uncut(opened: Opened) -> list[str]:
-    """Notes on files that the window does not cut, where a run has no capture for it to cut."""
+    """Return notes on files that the window does not cut, if a run has no capture."""
     run = opened.run
     asked = replace(run.window, span=None) != WindowSpec()
     whole = [
@@ -154,7 +153,7 @@ def _uncut(opened: Opened) -> list[str]:
 
 
 def _beside(opened: Opened, role: str) -> tuple[Recording, ...]:
-    """The recordings of files that `open_run` left; none if they could not be read."""
+    """Return the recordings of files that `open_run` did not open; none if they could not be read."""
     files = opened.run.files[role]
     asked, recs = opened.kept.get(role, (None, ()))
     return recs if role not in opened.recordings and asked == (files.paths, files.spec.opening) else ()
@@ -176,7 +175,7 @@ def _unsteady(row: Row) -> list[str]:
 
 
 def _others(opened: Opened, row: Row, idle: dict[str, Row], gaps: list[str], notes: list[str]) -> list[pl.DataFrame]:
-    """Files beside the capture and the load generator: power, events, disks, benchmarks, the idle host."""
+    """Read further files: power, events, disks, benchmarks, the idle host."""
     figures: list[pl.DataFrame] = []
     for role, files in opened.run.files.items():
         with collected(gaps):
@@ -195,11 +194,11 @@ def _others(opened: Opened, row: Row, idle: dict[str, Row], gaps: list[str], not
 
 
 def _cut(role: str, files: RunFiles, opened: Opened, notes: list[str]) -> Row:
-    """Columns from files cut to the measured span: power readings, packets, and readings of guests."""
+    """Return columns from files cut to the measured span: power readings, packets, and readings of guests."""
     if opened.lost:
         raise EsxparseError(f"{role}: cannot tell which part to measure, because the window could not be applied")
     if role != "power":
-        # What is left of the window is counted by the files' own times.
+        # The rest of the window is counted by the files' own times.
         span = None if opened.left else opened.span
         recs = recordings(role, files, opened.kept)
         figures = results.requests if role == "packets" else results.guests
@@ -215,7 +214,7 @@ def _cut(role: str, files: RunFiles, opened: Opened, notes: list[str]) -> Row:
 
 
 def _whole(role: str, files: RunFiles, opened: Opened, notes: list[str]) -> Row:
-    """Columns from files used whole: hardware events, disks, configurations."""
+    """Return columns from files used whole: hardware events, disks, configurations."""
     if role in {"perf", "vmkperf"}:
         return results.events(recording(role, files, opened.kept), files.spec.pcpus)
     if role == "vscsistats":
@@ -235,7 +234,7 @@ def _labelled(rows: pl.DataFrame, run: Run) -> pl.DataFrame:
 
 
 def _idle(files: RunFiles, opened: Opened, idle: dict[str, Row]) -> Row:
-    """CPU use of the host without load; the file of many runs is read once."""
+    """Return CPU use of the host without load; a file shared by many runs is read once."""
     key = repr((files.paths, files.spec.opening))
     with _READING_IDLE:
         if key not in idle:
@@ -258,7 +257,7 @@ def _idle(files: RunFiles, opened: Opened, idle: dict[str, Row]) -> Row:
 
 
 def _given(run: Run, row: Row, notes: list[str]) -> None:
-    """Figures of the manifest, where no file tells them."""
+    """Add figures of the manifest that no file has."""
     for name, value in run.values.items():
         if row.get(name) is None:
             row[name] = value

@@ -1,7 +1,7 @@
-"""`runs`: one row per run, its labels and every metric that its files allow.
+"""`runs`: one row per run, with its labels and every metric that its files allow.
 
-Runs that share a file are computed one after another, so that it is read once; two such groups at a time. One capture
-is scanned by all processors and then queried by one for as long: two at a time keep all of them busy.
+Runs that share a file are computed one after another, so that it is read once; two such groups run at a time. All
+processors scan a capture, then one queries it for as long: two at a time keep all processors busy.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ _COST_NEEDS: Final = {"cpus": "the host's number of CPUs", "mhz": "the host's CP
 
 
 def groups(runs: Sequence[Run]) -> list[list[int]]:
-    """Places of runs that read the same file, together, in the order of the first.
+    """Return places of runs that read the same file, together, in the order of the first.
 
-    It is the capture or what a load generator printed, whichever more runs share; without both, the first file.
+    The shared file is the capture or the load generator's output, whichever more runs share; without both, the first
+    file.
     """
     reads = [
         [files.paths for role, files in run.files.items() if role == "esxtop" or role in WORKLOADS]
@@ -54,14 +55,14 @@ def groups(runs: Sequence[Run]) -> list[list[int]]:
 
 
 def _computed(runs: Sequence[Run], idle: dict[str, Row] | None = None) -> list[Computed]:
-    """What is computed of runs that share a file."""
+    """Compute runs that share a file."""
     kept: Kept = {}
     known: dict[str, Row] = {} if idle is None else idle
     return [row_of(open_run(run, kept), known) for run in runs]
 
 
 def _rows_by(crew: Crew, runs: Sequence[Run], progress: Callable[[int, int, str], None] | None) -> list[Computed]:
-    """The same as `rows_of`, by others."""
+    """Compute the same as `rows_of`, by a crew."""
     every = groups(runs)
     found: dict[int, Computed] = {}
     with closing(fleet.run(_computed, [[runs[place] for place in group] for group in every], crew)) as ended:
@@ -77,7 +78,7 @@ def _rows_by(crew: Crew, runs: Sequence[Run], progress: Callable[[int, int, str]
 def rows_of(
     runs: Sequence[Run], progress: Callable[[int, int, str], None] | None = None, crew: Crew | None = None
 ) -> list[Computed]:
-    """The columns, figures and notes of each run (`row.row_of`), in the order of the runs."""
+    """Return the columns, figures and notes of each run (`row.row_of`), in the order of the runs."""
     if crew is not None and crew.elsewhere:
         return _rows_by(crew, runs, progress)
     idle: dict[str, Row] = {}
@@ -96,13 +97,13 @@ def rows_of(
                 progress(len(found), len(runs), str(runs[group[0]]))
             found |= zip(group, future.result(), strict=True)
     finally:
-        # Who interrupts a study does not wait for the captures that are next.
+        # An interrupted study does not wait for the next captures.
         pool.shutdown(cancel_futures=True)
     return [found[place] for place in range(len(runs))]
 
 
 _NO_COLUMNS: Final = frozenset({"_gaps", "_against", "_quality", "esxtop_watts"})
-"""What a row has for this module alone."""
+"""Keys of a row that are only for this module."""
 _LARGEST: Final = 2**63 - 1
 _FROM_CAPTURE: Final = ("iops", "mb_per_s", "throughput_from")
 _LABEL_TYPES: Final[dict[frozenset[type], Any]] = {
@@ -120,7 +121,7 @@ def table_of(
     progress: Callable[[int, int, str], None] | None = None,
     crew: Crew | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame | None, list[Note], Quality]:
-    """The rows of all runs, the figures of their benchmarks, notes, and what the check says of their files."""
+    """Return the rows of all runs, the figures of their benchmarks, notes, and the quality of their files."""
     for name in runs[0].labels if runs else ():
         if name in COLUMNS or not name:
             what = "the name of a column of the results: give it another" if name else "no name: name it"
@@ -137,7 +138,7 @@ def table_of(
 
 
 def _assembled(manifest: Manifest, runs: Sequence[Run], rows: Sequence[Row]) -> tuple[pl.DataFrame, list[Note]]:
-    """The table out of its rows, with what is computed of whole columns, and notes on it as a whole."""
+    """Return the table of the rows, with columns computed from whole columns, and notes on the table."""
     labels, notes = label_columns(runs)
     marks = baseline.marked(manifest.baseline, runs)
     first = {
@@ -183,7 +184,7 @@ def _assembled(manifest: Manifest, runs: Sequence[Run], rows: Sequence[Row]) -> 
 
 
 def disagreements(told: Iterable[tuple[Run, Iterable[str]]]) -> list[Note]:
-    """Host facts on which files and manifest disagree, each reported once with its runs."""
+    """Return host facts on which files and manifest disagree, each once with its runs."""
     found: dict[str, list[int]] = {}
     for run, against in told:
         for message in against:
@@ -195,7 +196,7 @@ def disagreements(told: Iterable[tuple[Run, Iterable[str]]]) -> list[Note]:
 
 
 def label_columns(runs: Sequence[Run]) -> tuple[dict[str, pl.Series], list[Note]]:
-    """A column for each label; values of mixed types, and integers beyond 64 bits, become text, with a note."""
+    """Return a column for each label; mixed types, and integers beyond 64 bits, become text, with a note."""
     found: dict[str, pl.Series] = {}
     notes = []
     for name in runs[0].labels if runs else ():
@@ -217,7 +218,7 @@ def label_columns(runs: Sequence[Run]) -> tuple[dict[str, pl.Series], list[Note]
 
 
 def _own_columns(runs: Sequence[Run], rows: Iterable[Row]) -> list[str]:
-    """The columns that these runs' kinds of files provide, so that a gap is a null rather than a missing column."""
+    """Return the columns that these runs' kinds of files provide: missing data are nulls, not missing columns."""
     roles = {role for run in runs for role in run.files}
     named = {name for row in rows for name in row}
     has = (
@@ -233,7 +234,7 @@ def _own_columns(runs: Sequence[Run], rows: Iterable[Row]) -> list[str]:
 
 
 def _with_costs(frame: pl.LazyFrame) -> pl.DataFrame:
-    """Adds computed columns: CPU costs, power per I/O."""
+    """Add computed columns: CPU costs, power per I/O."""
     there = frame.collect_schema().names()
     if {"watts", "iops"} <= set(there):
         each = frame.with_columns((pl.col("iops") / pl.col("load_hosts")).alias("_iops_of_host"))
@@ -247,7 +248,7 @@ def _with_costs(frame: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _unknown(frame: pl.DataFrame) -> list[str]:
-    """What runs that used CPU lack for a CPU cost: the first thing of each."""
+    """Return facts that runs with CPU use miss for a CPU cost: the first one of each run."""
     if "host_used_pct" not in frame.columns:
         return []
     lacks = pl.coalesce(pl.when(pl.col(fact).is_null()).then(pl.lit(said)) for fact, said in _COST_NEEDS.items())
@@ -261,7 +262,7 @@ def _too_short(rows: Sequence[Row]) -> list[Note]:
 
 
 def _mixed_units(frame: pl.DataFrame) -> list[Note]:
-    """Reports figures that have different units in different runs."""
+    """Return notes on figures that have different units in different runs."""
     found: dict[tuple[str, str], list[str]] = {}
     told = "are one figure in several units, in separate columns: convert them to one unit"
     for name in frame.columns:
@@ -274,7 +275,7 @@ def _mixed_units(frame: pl.DataFrame) -> list[Note]:
         found.setdefault((name.removesuffix(unit), units.UNITS[unit].kind), []).append(name)
     return [
         Note(
-            # `in_unit` turns minutes into hours, which is the wrong way round for what is counted in each.
+            # `in_unit` converts minutes to hours, which would be the wrong way round for counts per minute.
             f"unit mismatch: {' and '.join(names)} {told}"
             f"{'' if figure.endswith('_per_') else ' (metrics.units.in_unit)'} before comparing",
             severity="warning",

@@ -1,8 +1,8 @@
-"""Whose CPU, whose watts, whose I/O: a cost divides numbers of one scope.
+"""Scope of CPU, watts and I/O: a cost divides numbers with the same scope.
 
-A capture and a power meter tell of one host. A load generator may drive several, or a part of what one host does. What
-its I/Os are divided by is therefore settled first: how many hosts alike share the load (`load_hosts` of [host]), or
-that the capture shows the same load, which makes it one.
+A capture and a power meter cover one host. A load generator may drive several hosts, or cover part of a host's work.
+So the number of hosts is settled first: `load_hosts` of [host] is the number of identical hosts that share the load.
+If the capture shows the same load, the number is one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from esxparse.recording import Recording
 from esxparse.studies.roles import WORKLOADS
 
 ALIKE: Final = 1.2
-"""Two figures of one load differ by no more than this factor: a host has some I/O of its own beside it."""
+"""Figures of one load differ by at most this factor, because a host also has some I/O of its own."""
 _CAPTURE: Final = "esxtop"
 _TOLD: Final = "give the number of identical hosts that share the load in [host] (load_hosts = 4, or a label)"
 _LACKING: Final = "no cost per I/O or megabyte, and no power per I/O"
@@ -25,9 +25,9 @@ _LACKING: Final = "no cost per I/O or megabyte, and no power per I/O"
 def load_hosts(  # noqa: PLR0911  one for each way it is known or not
     row: Mapping[str, Any], groups: Mapping[str, Iterable[Recording]]
 ) -> tuple[int | None, str | None]:
-    """How many identical hosts share the load of a run (capture and meter cover one), or why that is unknown.
+    """Return how many identical hosts share the load of a run (capture and meter cover one), or why that is unknown.
 
-    `row`: the columns of the run, its throughput among them. `groups`: its load generators by role.
+    `row`: the columns of the run, including its throughput. `groups`: its load generators by role.
     """
     if row.get("load_hosts") is not None:
         return row["load_hosts"], None
@@ -38,7 +38,7 @@ def load_hosts(  # noqa: PLR0911  one for each way it is known or not
     pairs = {name: (row[name], shown[name]) for name in asked if shown.get(name) is not None}
     whose = str(row.get("throughput_from"))
     if _CAPTURE in whose:
-        # What the capture itself told agrees with it, and shows nothing.
+        # Numbers that come from the capture trivially agree with it.
         pairs = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
         if not pairs:
             return 1, None
@@ -61,13 +61,13 @@ def load_hosts(  # noqa: PLR0911  one for each way it is known or not
 
 
 def host_load(row: Mapping[str, Any]) -> dict[str, float | None]:
-    """The throughput of the host in the capture."""
+    """Return the throughput of the host in the capture."""
     moved = [row.get("host_read_mb_per_s"), row.get("host_write_mb_per_s")]
     return {"iops": row.get("host_iops"), "mb_per_s": None if None in moved else sum(moved)}  # type: ignore[arg-type]
 
 
 def _generators(groups: Mapping[str, Iterable[Recording]]) -> int:
-    """How many load generators made the load: files, or the managers of Iometer, each a program on a machine."""
+    """Return the number of load generators: files, or the managers of Iometer, each a program on a machine."""
     found = 0
     for role, group in groups.items():
         if role not in WORKLOADS:

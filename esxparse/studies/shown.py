@@ -1,4 +1,4 @@
-"""A study in a few lines: what a notebook and a prompt show."""
+"""A study in a few lines, for notebooks and prompts."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 _ROWS: Final = 30
 _COLUMNS: Final = 8
-"""Beside the labels."""
+"""Columns besides the labels."""
 _WHOLE: Final = 1000
-"""From here on no decimals are shown."""
+"""Numbers from here on have no decimals."""
 _LEVELS: Final = 6
-"""Levels of a label that are named."""
+"""Most levels of a label to list."""
 
 
 def facts(study: Computed) -> list[tuple[str, str]]:
-    """What a study is of: name and value."""
+    """Return the facts of a study: name and value."""
     runs = study.runs.collect()
     told = [("title", study.title), ("file", str(study.path)), ("runs", f"{runs.height:,}")]
     for label in study.labels:
@@ -37,12 +37,12 @@ def facts(study: Computed) -> list[tuple[str, str]]:
 
 
 def text(study: Computed) -> str:
-    """For a prompt."""
+    """Return the text for a prompt."""
     return "\n".join(["Study", *(f"  {name}: {printable(value)}" for name, value in facts(study))])
 
 
 def page(study: Computed) -> str:
-    """For a notebook: what it is of, and its runs."""
+    """Return the HTML for a notebook: the study's facts, and its runs."""
     rows = "".join(
         f"<tr><th>{escape(name)}</th><td>{escape(printable(value))}</td></tr>" for name, value in facts(study)
     )
@@ -50,7 +50,7 @@ def page(study: Computed) -> str:
 
 
 def runs_page(labels: Sequence[str], results: pl.LazyFrame | None, frame: pl.LazyFrame) -> str:
-    """Return the first runs as a notebook shows them: labels and main columns, and the names of the others."""
+    """Return the first runs as HTML for a notebook: labels and main columns, and the names of the others."""
     runs = frame.collect()
     shown, columns = _main(runs, labels, results)
     others = [name for name in runs.columns if name not in columns]
@@ -61,7 +61,7 @@ def runs_page(labels: Sequence[str], results: pl.LazyFrame | None, frame: pl.Laz
 
 
 def _runs(study: Computed) -> str:
-    """The labels and main columns of the runs."""
+    """Return the labels and main columns of the runs."""
     runs = study.runs.collect()
     shown, _ = _main(runs, study.labels, study.results)
     of = f"the first {_ROWS} of " if runs.height > _ROWS else ""

@@ -1,4 +1,4 @@
-"""The measured span of a run: which samples of its capture count."""
+"""The measured span of a run: the samples of its capture that count."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class Span:
     start: datetime
     end: datetime
     first: bool = False
-    """Whether the sample at `start` belongs to it: it is the first of the capture, and nothing was cut."""
+    """Whether the sample at `start` is included: it is the first of the capture, and nothing was cut."""
 
     @property
     def seconds(self) -> float:
-        """Its length."""
+        """The length in seconds."""
         return (self.end - self.start).total_seconds()
 
     def inside(self) -> pl.Expr:
-        """The samples in it: each tells of the interval that ends at its time."""
+        """Return whether a sample is in the span: each covers the interval that ends at its time."""
         time = pl.col("time")
         return ((time >= self.start) if self.first else (time > self.start)) & (time <= self.end)
 
@@ -45,11 +45,11 @@ def measured(
     *,
     of: str = "the capture",
 ) -> Span:
-    """The measured span of a run whose capture goes from `first` to `last`; `of` names that recording in messages.
+    """Return the measured span of a run whose capture goes from `first` to `last`; `of` is for messages.
 
-    Counted from the window's start, from the start of the load generator's run (`own`), or from the first sample; up to
-    its end, the end of that run, or the last sample; of that, `warmup` is left out and `measure` kept. A span may pass
-    the capture's ends by one interval, because samples and load generators do not start at the same moment.
+    The span begins at the window's start, the start of the load generator's run (`own`), or the first sample. It ends
+    at the window's end, the end of that run, or the last sample. Of this, `warmup` is left out and `measure` kept. A
+    span may exceed the capture by one interval, because samples and load generators do not start at the same moment.
 
     >>> from esxparse.studies.entries import WindowSpec
     >>> span = measured(WindowSpec(120, 120), datetime(2015, 11, 2, 9), datetime(2015, 11, 2, 9, 5), 5.0, None)
@@ -93,7 +93,7 @@ def _outside(
 
 
 def _shift(begin: datetime, stop: datetime, first: datetime, last: datetime) -> timedelta | None:
-    """The time zone offset that puts a span into a capture; None if there is none or more than one."""
+    """Return the only time zone offset that puts a span into a capture; None if there is none or more than one."""
     steps = int(_FURTHEST / _ZONE)
     fitting = [
         step * _ZONE

@@ -1,7 +1,7 @@
-"""Reads and checks `study.toml`: every problem names its line.
+"""Reading and checking of `study.toml`: every problem has its line.
 
 A mistake above the runs (an invalid window, an unknown key) stops the study, because it would change every number. A
-mistake in one `[[run]]` stays with that run, which becomes a gap in the table; the others are computed.
+mistake in one `[[run]]` only affects that run, which becomes a gap in the table; the others are computed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CLOSE: Final = 0.75
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One `[[run]]`: as many runs as its labels have combinations, or its patterns find files."""
+    """One `[[run]]`: one run for each combination of its labels, or for each file that its patterns match."""
 
     line: int | None
     labels: Mapping[str, tuple[Any, ...]]
@@ -49,7 +49,7 @@ class RunSpec:
     host: Mapping[str, Any]
     values: Mapping[str, float]
     problems: tuple[Note, ...] = ()
-    """Why this run is a gap."""
+    """Reasons why this run is a gap."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ _Label = Annotated[Any, Read(_label_value)]
 
 @dataclass(frozen=True)
 class _Tables:
-    """The keys of a manifest; those of a run, and the window and host that runs complete, are checked by themselves."""
+    """The keys of a manifest; keys of runs, windows and hosts are checked separately."""
 
     title: str | None = None
     description: str = ""
@@ -97,22 +97,22 @@ _TOP: Final = tuple(one.name for one in fields(_Tables))
 
 
 def manifest_path(where: Path) -> Path:
-    """The manifest's path, also when its directory was given."""
+    """Return the manifest's path, also from its directory."""
     return where / FILE_NAME if os.path.isdir(where) else where  # noqa: PTH112  False for a name that is too long
 
 
 def parse(text: str, path: Path) -> tuple[Manifest, Problems]:
-    """The manifest, and the problems above its runs."""
+    """Return the manifest, and the problems above its runs."""
     document = Document(text, str(path))
     wrong = Problems(document)
     top: _Tables = value_of(_Tables, document.tables, wrong)
     axis = (top.axis,) if isinstance(top.axis, str) else top.axis
-    # Runs are completed from the table itself; a mistake in it is reported once.
+    # Runs are completed from the table itself; a mistake in the table is reported once.
     window_of(top.window, {}, wrong, "window")
     host = facts_of(top.host, wrong, "host")
     for name in top.labels:
         if name in ROLES or name in _RUN[:3]:
-            # In a [[run]] it is no label, and this one would be lost there.
+            # In a [[run]] this key is not a label, so the label would be lost there.
             wrong.add(f"{shown(name)} is a key of [[run]], so it cannot be a label; rename the label", "labels", name)
     check_names(top.files, ROLES, wrong, "files")
     check_names(top.experiments, roles(), wrong, "experiments")
@@ -139,9 +139,9 @@ def parse(text: str, path: Path) -> tuple[Manifest, Problems]:
 
 
 def is_manifest(path: Path) -> bool:
-    """Whether a file is a study's: by its name, or by the runs in it and what else it says.
+    """Return whether a file is a manifest: by its name, or by its runs and other keys.
 
-    Raises EsxparseError: It cannot be read.
+    Raises EsxparseError: The file cannot be read.
     """
     if path.name == FILE_NAME:
         return True
@@ -154,7 +154,7 @@ def is_manifest(path: Path) -> bool:
 
 
 def load(where: str | Path) -> Manifest:
-    """Reads a manifest."""
+    """Read a manifest."""
     manifest, wrong = examine(where)
     if wrong:
         more = f" (and {len(wrong) - 1} more: esxparse study check {manifest.path})" if len(wrong) > 1 else ""
@@ -163,7 +163,7 @@ def load(where: str | Path) -> Manifest:
 
 
 def examine(where: str | Path) -> tuple[Manifest, Problems]:
-    """Reads a manifest and returns all problems instead of raising the first."""
+    """Read a manifest and return all problems instead of raising the first."""
     path = manifest_path(Path(where))
     hint = "; esxparse study new DIR writes one" if path.name == FILE_NAME else ""
     return parse(read_text(path, hint), path)
@@ -185,7 +185,7 @@ def _run(
     expected: set[str],
     document: Document,
 ) -> RunSpec:
-    """One `[[run]]`, completed from the tables above it."""
+    """Return one `[[run]]`, completed from the tables above it."""
     wrong = Problems(document)
     top = ("run", place)
     labels: dict[str, tuple[Any, ...]] = {}
@@ -195,7 +195,7 @@ def _run(
     ):
         labels |= _label(name, value, wrong, (*source, name))
     _misspelt(row, expected, wrong, top)
-    # Other entries of [files] have options alone, for runs that name a file.
+    # Other entries of [files] only have options, for runs with a file of that role.
     files_of_all = {
         role: entry
         for role, entry in shared.files.items()
@@ -227,7 +227,7 @@ def _run(
 
 
 def as_notes(problems: Sequence[Problem]) -> tuple[Note, ...]:
-    """Problems as notes of the study."""
+    """Return problems as notes of the study."""
     return tuple(Note(one.message, one.line, severity="warning") for one in problems)
 
 
@@ -237,13 +237,13 @@ def _placeholders(entry: FileSpec) -> Iterator[str]:
 
 
 def _named(pattern: str) -> Iterator[str]:
-    """The labels that a pattern names; its mistakes are reported where it is filled."""
+    """Yield the labels in a pattern; its mistakes are reported when it is filled."""
     with suppress(EsxparseError):
         yield from unknown(pattern)
 
 
 def _told_apart(runs: Sequence[RunSpec], document: Document) -> tuple[RunSpec, ...]:
-    """The runs, without figures named like a label of any run: both would claim one column."""
+    """Return the runs, without figures named like a label of any run: both would claim one column."""
     labels = {name for run in runs for name in run.labels}
     labels |= {name for run in runs for entry in run.files.values() for name in _placeholders(entry)}
     apart = []
@@ -257,7 +257,7 @@ def _told_apart(runs: Sequence[RunSpec], document: Document) -> tuple[RunSpec, .
 
 
 def _label(name: str, value: Any, wrong: Problems, path: Sequence[str | int]) -> dict[str, tuple[Any, ...]]:
-    """One label with its values; empty if they are invalid."""
+    """Return one label with its values; empty if they are invalid."""
     values = value if isinstance(value, list) else [value]
     if not name or (name in COLUMNS and name != _OUR_LABEL):
         what = "the name of a column of the results" if name else "no name"
@@ -280,7 +280,7 @@ def _label(name: str, value: Any, wrong: Problems, path: Sequence[str | int]) ->
 
 
 def _misspelt(row: Mapping[str, Any], expected: set[str], wrong: Problems, top: Sequence[str | int]) -> None:
-    """Reports labels that look like a misspelt key, or like a label that the study compares by and this run lacks."""
+    """Report labels that look like a misspelt key, or like an expected label that this run does not have."""
     known = {*ROLES, *_RUN, *(expected - set(row))}
     for name in row:
         if name in known or name in expected:

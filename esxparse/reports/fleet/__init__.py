@@ -1,1 +1,1 @@
-"""The room of the template `fleet`."""
+"""Data of the template `fleet`."""

@@ -1,4 +1,4 @@
-"""What the report on a fleet is made of: captures, what was said of them, and the waits of their VMs."""
+"""Data of the report on a fleet: captures, their diagnoses, and the waits of their VMs."""
 
 from __future__ import annotations
 
@@ -22,37 +22,36 @@ _TOLD: Final = ("trouble", "title", "severity", "verdict", "next")
 _FINDING: Final = ("host", "release", *_TOLD, "likelihood", "basis", "kind", "name", "start", "end")
 _SYMPTOM: Final = ("host", "rule", "severity", "kind", "name", "start", "end")
 _ELSEWHERE: Final = ("storage", "network", "clock", "power")
-"""First words of troubles that may have their cause outside a host, in what several hosts share."""
+"""First words of troubles whose cause may be shared by several hosts."""
 _SET: Final = ("power.c_states", "power.p_states", "storage.misaligned", "storage.misaligned_nfs", "storage.iops_limit")
-"""Of these, what is a setting of the host or of a VM: hosts that have it have it all the time."""
+"""Settings of the host or of a VM, which last all the time."""
 _LOCAL: Final = r"^(mpx\.)?vmhba\d"
 _WAITS: Final = (fleet.ready, fleet.ready_by_day, fleet.week_over_week, fleet.ready_by_host)
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 _LAST: Final = datetime.max.replace(tzinfo=UTC)
 _HARMLESS: Final = "info"
 _UNKNOWN: Final = "unknown"
-"""The release of captures whose columns do not tell it."""
+"""The release of captures whose columns do not show it."""
 MANY: Final = 10
-"""Hosts, or VMs, from which on a share of them is given in percent: of two, 50 % is one."""
+"""Fewest hosts, or VMs, for a share in percent: with two, 50 % is one."""
 FEW: Final = 0.5
-"""A host is not said to be well where less of the rules could be judged. What esxtop writes without -a lets judge more,
-of ESX 3.5 too."""
+"""Smallest share of judged rules for a healthy host. Captures without esxtop's -a reach it, even on ESX 3.5."""
 
 
 @dataclass(frozen=True)
 class Fleet:
-    """What a report needs of a lake."""
+    """The report's data from a lake."""
 
     lake: Lake
     said: Sequence[tuple[Entry, Mapping[str, Any] | None]]
-    """Captures, and what was said of each; None if nothing was."""
+    """Captures and their diagnoses; None without one."""
     findings: pl.DataFrame
-    """A row for each that is a trouble: `host`, `release`, `trouble` (its id), `title`, `severity`, `likelihood` (the
-    word for its confidence), `basis` (its tooltip), `kind`, `name`, `verdict`, `next`, `start`, `end` (UTC)."""
+    """A row for each trouble: `host`, `release`, `trouble` (its id), `title`, `severity`, `likelihood` (the word for
+    its confidence), `basis` (its tooltip), `kind`, `name`, `verdict`, `next`, `start`, `end` (UTC)."""
     symptoms: pl.DataFrame
-    """A row for each limit that was passed: `host`, `rule`, `severity`, `kind`, `name`, `start`, `end` (UTC)."""
+    """A row for each exceeded limit: `host`, `rule`, `severity`, `kind`, `name`, `start`, `end` (UTC)."""
     ready: pl.DataFrame
-    """`metrics.fleet.ready`, the worst VM first; here and below without the time that a CPU limit withheld."""
+    """`metrics.fleet.ready`, the worst VM first; here and below without the time withheld by a CPU limit."""
     days: pl.DataFrame
     """`metrics.fleet.ready_by_day`."""
     weeks: pl.DataFrame
@@ -62,7 +61,7 @@ class Fleet:
 
     @property
     def name(self) -> str:
-        """The lake's address, or the name of its folder: a page says no path of the machine it was made on."""
+        """The lake's address, or the name of its folder: a page contains no local paths."""
         uri = self.lake.store.uri
         return uri if is_url(uri) else Path(uri).name
 
@@ -73,7 +72,7 @@ class Fleet:
 
     @property
     def spans(self) -> list[tuple[str, datetime, datetime]]:
-        """When each host was recorded, of the time asked for; what several captures cover is one."""
+        """When each host was recorded, within the requested time; overlapping captures are merged."""
         first, last = self.lake.since or _FIRST, self.lake.until or _LAST
         spans = [(one.host, *one.span) for one in self.lake.captures]
         asked = sorted((host, max(start, first), min(end, last)) for host, start, end in spans if start and end)
@@ -87,25 +86,25 @@ class Fleet:
 
     @property
     def twice(self) -> list[str]:
-        """The hosts of which captures with counters of vCPUs cover the same time."""
+        """The hosts with overlapping captures with counters of vCPUs."""
         return sorted({one.host for one, _ in overlaps(_with_vcpus(self.lake))})
 
     @property
     def unlimited(self) -> list[str]:
-        """The hosts of which a capture has ready time without what a CPU limit withheld of it."""
+        """The hosts with a capture whose ready time includes an unknown part from CPU limits."""
         having = _with_vcpus(self.lake)
         return sorted({one.host for one in having if "pct_max_limited" not in one.tables["vcpu"]["columns"]})
 
     @property
     def undiagnosed(self) -> set[str]:
-        """The hosts of which a capture with counters of vCPUs is not diagnosed yet."""
+        """The hosts with an undiagnosed capture with counters of vCPUs."""
         return {entry.host for entry, said in self.said if "vcpu" in entry.tables and "symptoms" not in (said or {})}
 
     @property
     def judged(self) -> dict[str, float]:
-        """The share of all rules and cases that the fullest capture of a host let judge.
+        """The share of all rules and cases that could be judged, from the fullest capture of each host.
 
-        Hosts of which no capture was diagnosed are missing: power readings and exports of vCenter are checked only.
+        Hosts without a diagnosed capture are missing: power readings and exports of vCenter are only checked.
         """
         shares: dict[str, float] = {}
         for entry, said in self.said:
@@ -115,10 +114,10 @@ class Fleet:
 
 
 def gather(uri: str, hosts: Sequence[str] = (), since: str = "", until: str = "") -> Fleet:
-    """Reads a lake, or some hosts and some time of it.
+    """Read a lake, or some of its hosts and time.
 
     Raises:
-        EsxparseError: There is no lake, no such host, no capture of the time, or a file is missing or damaged.
+        EsxparseError: The lake or host does not exist, no capture is in that time, or a file is missing or damaged.
     """
     found = lake(uri).of(*hosts, since=since or None, until=until or None)
     if not found.captures:
@@ -150,7 +149,7 @@ def gather(uri: str, hosts: Sequence[str] = (), since: str = "", until: str = ""
     symptoms = _then(pl.DataFrame(passed, schema=dict.fromkeys(_SYMPTOM, pl.String)), found)
     vcpu = _vcpus(found)
     with found.reading():
-        # Time that a limit withheld is a trouble of its own; the thresholds are for what remains.
+        # Time withheld by a limit is a separate trouble; the thresholds are for the rest.
         asked = [of(vcpu, limited=False) for of in _WAITS]
         ready, days, weeks, by_host = pl.collect_all(asked)
     order = ["p95_pct", "max_pct", "host", "vm"]
@@ -159,9 +158,9 @@ def gather(uri: str, hosts: Sequence[str] = (), since: str = "", until: str = ""
 
 
 def _then(rows: pl.DataFrame, part: Lake) -> pl.DataFrame:
-    """Keep rows whose time, from texts in `start` and `end`, is part of what was asked for.
+    """Keep rows whose time, from texts in `start` and `end`, overlaps the requested time.
 
-    A capture is judged as a whole; of one that is there in part, only what was then.
+    A capture is judged as a whole; if only part of it was requested, only that part's rows count.
     """
     rows = rows.with_columns(pl.col("start", "end").str.to_datetime(time_unit="us", time_zone="UTC"))
     if part.since:
@@ -176,7 +175,7 @@ def _with_vcpus(part: Lake) -> list[Entry]:
 
 
 def _vcpus(part: Lake) -> pl.LazyFrame:
-    """The counters of vCPUs; where captures of a host cover the same time, those of the earlier one."""
+    """Return the counters of vCPUs; if captures of a host overlap, the earlier one's."""
     having = _with_vcpus(part)
     pairs = overlaps(having)
     frames = [replace(part, held=[later])["vcpu"].filter(pl.col("time") > earlier.span[1]) for earlier, later in pairs]
@@ -190,10 +189,10 @@ _NO_VCPUS: Final = {"date": pl.Date(), **schema("host str, group_id i64, group w
 
 
 def by_trouble(findings: pl.DataFrame) -> pl.DataFrame:
-    """Troubles, those of the most hosts with critical ones first, the likely first among equals.
+    """Return troubles: first the ones critical on most hosts, then on most hosts; ties by likelihood.
 
-    `trouble`, `critical` (hosts where it is), `hosts`, `names` (of hosts), and `title`, `likelihood`, `basis`,
-    `verdict`, `next`, `start` of the first.
+    `trouble`, `critical` (hosts where it is critical), `hosts`, `names` (of hosts), and `title`, `likelihood`,
+    `basis`, `verdict`, `next`, `start` of the first.
     """
     bad = pl.col("severity") == "critical"
     return (
@@ -215,15 +214,16 @@ def by_trouble(findings: pl.DataFrame) -> pl.DataFrame:
 
 
 def _doubt() -> pl.Expr:
-    """How little sure the finding of a row is: 0 for what is likely."""
+    """Return the uncertainty of a row's finding: 0 for a likely one."""
     words = [word for word, _ in confidence.WORDS]
     return pl.col("likelihood").replace_strict(words, list(range(len(words))), default=len(words))
 
 
 def same_object(findings: pl.DataFrame) -> pl.DataFrame:
-    """Devices and volumes with troubles on several hosts: `kind`, `name`, `hosts`, `names`, `troubles` (titles).
+    """Return devices and volumes with troubles on several hosts.
 
-    Without those whose name is a place on the host's own adapter: every host has a `mpx.vmhba0:C0:T0:L0`.
+    `kind`, `name`, `hosts`, `names`, `troubles` (titles). Excludes names that are a place on the host's own adapter:
+    every host has a `mpx.vmhba0:C0:T0:L0`.
     """
     return (
         findings.filter(pl.col("kind").is_in(["device", "nfs"]), ~pl.col("name").str.contains(_LOCAL))
@@ -239,10 +239,9 @@ def same_object(findings: pl.DataFrame) -> pl.DataFrame:
 
 
 def same_time(findings: pl.DataFrame) -> pl.DataFrame:
-    """Troubles with causes outside a host that several hosts had at one time; settings do not count.
+    """Return troubles with causes outside a host that several hosts had at one time; settings do not count.
 
-    `trouble`, `title`, `start`, `end`, `hosts`, `names` (of hosts). Spells that follow each other without a gap are
-    one.
+    `trouble`, `title`, `start`, `end`, `hosts`, `names` (of hosts). Spells without a gap between them are one.
     """
     outside = pl.col("trouble").str.split(".").list.first().is_in(list(_ELSEWHERE))
     return (
@@ -266,10 +265,11 @@ def same_time(findings: pl.DataFrame) -> pl.DataFrame:
 
 
 def by_release(found: Fleet) -> pl.DataFrame:
-    """Releases: `release`, `hosts`, `critical` and `share_pct` (hosts with critical troubles), `p95_pct` (median VM).
+    """Return the releases of a fleet, with their share of critical hosts.
 
-    Hosts with a capture that was diagnosed count, in each release that they had, with the troubles and waits of then.
-    The release with the largest share comes first; a share of fewer than `MANY` hosts is null.
+    `release`, `hosts`, `critical` and `share_pct` (hosts with critical troubles), `p95_pct` (median VM). Hosts with a
+    diagnosed capture count once per release, with their troubles and waits under that release. The
+    release with the largest share comes first; a share of fewer than `MANY` hosts is null.
     """
     told = {(one.host, _release(one)) for one, said in found.said if said and "findings" in said}
     hosts = pl.DataFrame(sorted(told), schema={"host": pl.String, "release": pl.String}, orient="row")
@@ -292,7 +292,7 @@ def _release(entry: Entry) -> str:
 
 
 def _ready_by_release(found: Fleet, hosts: pl.DataFrame) -> pl.DataFrame:
-    """The waits of VMs with the release their host had: `release`, `p95_pct`. Hosts that changed it are read again."""
+    """Return the waits of VMs by their host's release: `release`, `p95_pct`. Rereads hosts that changed release."""
     changed = set(hosts.filter(pl.col("host").is_duplicated())["host"])
     kept = found.ready.filter(~pl.col("host").is_in(changed)).join(hosts, on="host")
     parts = [kept.select("release", "p95_pct")]
@@ -305,7 +305,7 @@ def _ready_by_release(found: Fleet, hosts: pl.DataFrame) -> pl.DataFrame:
 
 
 def faults(found: Fleet) -> pl.DataFrame:
-    """What is wrong with captures by their checks and by their readers, that of the most hosts first.
+    """Return problems of captures found by checks and readers, the ones on most hosts first.
 
     `status` (critical or warning), `what`, `hosts`, `names` (of hosts), `tables`, `example`.
     """
@@ -323,7 +323,7 @@ def faults(found: Fleet) -> pl.DataFrame:
     ]
     return (
         pl.DataFrame(rows, schema=dict.fromkeys(("status", "host", "what", "table", "said"), pl.String))
-        # What readers say has lines and counts of its file: other numbers are no other fault.
+        # Readers' notes contain lines and counts of a file: other numbers do not make another fault.
         .group_by("status", fault=pl.col("what").str.replace_all(r"\d[\d,.]*", "#"), maintain_order=True)
         .agg(
             what=pl.col("what").first(),

@@ -1,4 +1,4 @@
-"""How bad each VM and host of a fleet is, by the diagnosis of its captures."""
+"""The severity of each VM and host of a fleet, from the diagnosis of its captures."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ _LEVELS: Final = ("critical", "warning", "ok", "unknown")
 
 
 def vm_levels(found: Fleet) -> pl.DataFrame:
-    """`found.ready` with `waits`, how bad the ready time of each VM is, and `level`, with the troubles found of it.
+    """Return `found.ready` with the severity of each VM.
 
-    Both are what the diagnosis of its captures says; "unknown" where one of them is not diagnosed.
+    `waits` is the severity of its ready time, `level` includes its troubles. Both come from the diagnosis of the
+    host's captures; "unknown" if one of them is not diagnosed.
 
-    Every table that calls a VM or its host critical, warning or ok goes by this.
+    Every table that shows a VM or its host as critical, warning or ok uses these levels.
     """
     waits = _by_vm(found, found.symptoms.filter(rule=usage.FLEET)).rename({"level": "waits"})
     troubles = _by_vm(found, found.findings.filter(kind="vm")).rename({"level": "troubles"})
@@ -33,8 +34,8 @@ def vm_levels(found: Fleet) -> pl.DataFrame:
 
 
 def _by_vm(found: Fleet, rows: pl.DataFrame) -> pl.DataFrame:
-    """The worst severity of each VM: `host`, `vm`, `level` (a place in `_LEVELS`)."""
-    # Where several VMs of a host have one name, the diagnosis adds their ids.
+    """Return the worst severity of each VM: `host`, `vm`, `level` (a place in `_LEVELS`)."""
+    # If several VMs of a host share a name, the diagnosis adds their ids.
     plain = pl.col("name").str.replace(r" \(\d+\)$", "")
     known = pl.col("name").is_in(found.ready["vm"].unique().to_list())
     level = pl.when(pl.col("severity") == "critical").then(0).otherwise(1)
@@ -43,7 +44,7 @@ def _by_vm(found: Fleet, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def worst_hosts(found: Fleet, vms: pl.DataFrame) -> pl.DataFrame:
-    """Every host, the worst first.
+    """Return every host, the worst first.
 
     `vms`: from `vm_levels`.
 
@@ -52,7 +53,7 @@ def worst_hosts(found: Fleet, vms: pl.DataFrame) -> pl.DataFrame:
         its worst VM), `vms`, `judged` (rules, %), `check`, `troubles` (titles), `last` (day of the last), `release`.
     """
     bad, warned = pl.col("severity") == "critical", pl.col("severity") == "warning"
-    # One that is in several captures is one: a host of which there are more captures is not worse for that.
+    # A trouble in several captures counts once: more captures must not make a host look worse.
     own = found.findings.sort(bad, descending=True, maintain_order=True).unique(
         ["host", "trouble", "kind", "name"], keep="first", maintain_order=True
     )
@@ -75,7 +76,7 @@ def worst_hosts(found: Fleet, vms: pl.DataFrame) -> pl.DataFrame:
     esxtop = [entry for entry in found.lake.captures if entry.format == "esxtop"]
     releases = {entry.host: entry.meta.get("release") for entry in esxtop}
     most = {host: 100 * share for host, share in found.judged.items()}
-    # Without a capture of esxtop, by few rules, or by one that failed its checks nobody can say that all is well.
+    # No host is ok without an esxtop capture, with few judged rules, or with a failed check.
     few = [host for host in found.hosts if found.judged.get(host, 0.0) < FEW]
     unsaid = pl.col("check").is_in(["not judged", "fail"]) | pl.col("host").is_in(few)
     # A host is as bad as its worst VM.

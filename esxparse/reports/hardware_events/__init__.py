@@ -1,1 +1,1 @@
-"""The report on perf stat and vmkperf: what it gathers (`gather`), and shows of it (`tables`)."""
+"""The report on perf stat and vmkperf: gathers data (`gather`), and shows it (`tables`)."""

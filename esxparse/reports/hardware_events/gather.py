@@ -1,4 +1,4 @@
-"""What the report on hardware events gathers from recordings of perf stat and vmkperf."""
+"""Data of the report on hardware events, from recordings of perf stat and vmkperf."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from esxparse.reports import recordings as files
 
 FORMATS: Final = ("perf_stat", "vmkperf")
 _LONGEST: Final = 70
-"""Characters of a command line below a title."""
+"""Most characters of a command line below a title."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """One thing that was measured: a recording, or one run of it where its runs are of different things."""
+    """One subject: a recording, or one run of it if its runs measure different things."""
 
     name: str
     recording: Recording
     rows: pl.DataFrame
-    """Table `events`, without the summary that ends an interval recording."""
+    """Table `events`, without the summary at the end of an interval recording."""
     runs: pl.LazyFrame | None
     whole: pl.DataFrame
     """event, pmu, unit, value, seconds, per_s, per_1k (per 1,000 instructions), counted_pct, stddev_pct, metric: one
@@ -35,12 +35,12 @@ class Subject:
 
     @property
     def polled(self) -> bool:
-        """Whether it is of vmkperf."""
+        """Whether the recording is from vmkperf."""
         return self.recording.format == "vmkperf"
 
     @property
     def counted(self) -> str:
-        """The column of `rows` that has the numbers."""
+        """The column of `rows` with the numbers."""
         if not self.polled:
             return "value"
         return "rate_per_s" if self.rows["rate_per_s"].count() else "count"
@@ -53,11 +53,11 @@ class Gathered:
     recordings: tuple[Recording, ...]
     subjects: tuple[Subject, ...]
     compared: pl.LazyFrame | None
-    """`hardware_events.compare` of the two subjects, where there are two."""
+    """`hardware_events.compare` of the two subjects, if there are exactly two."""
 
 
 def gather(paths: Sequence[str | Path], **options: Unpack[Options]) -> Gathered:
-    """Open recordings of perf stat and vmkperf and take the whole of each event."""
+    """Open recordings of perf stat and vmkperf and sum up each event."""
     recordings = files.opened_all(paths, FORMATS, options)
     names = files.names(recordings)
     subjects = tuple(
@@ -90,7 +90,7 @@ def _subjects(rec: Recording, name: str, *, alone: bool) -> list[Subject]:
 
 
 def _without_summary(rows: pl.DataFrame) -> pl.DataFrame:
-    """Leave out the summary that ends an interval recording: it counts all of it again."""
+    """Leave out the summary at the end of an interval recording: it counts everything again."""
     events: dict[int, set[str]] = {}
     interval: set[int] = set()
     summaries = []
@@ -128,12 +128,12 @@ def _counted(rows: pl.DataFrame, runs: pl.LazyFrame | None) -> pl.DataFrame:
 
 
 def interval_length() -> pl.Expr:
-    """Give the weight of a row of `hardware_events.per_second`: its seconds; 1 for all rows if those are not known."""
+    """Return the weight of a row of `hardware_events.per_second`: its seconds; 1 for all rows if any are unknown."""
     return pl.when(pl.col("seconds").is_not_null().all()).then("seconds").otherwise(1.0)
 
 
 def _polled(rows: pl.DataFrame) -> pl.DataFrame:
-    """The whole of each event of vmkperf: rates, or counts of `read`."""
+    """Return the total of each event of vmkperf: rates, or counts of `read`."""
     counts = rows.group_by("event").agg(value=pl.when(pl.col("count").count() > 0).then(pl.col("count").sum()))
     rates = hardware_events.vmkperf_totals(rows.lazy()).select("event", "seconds", "per_s").collect()
     words, numbers = pl.lit(None, dtype=pl.String), pl.lit(None, dtype=pl.Float64)
@@ -147,7 +147,7 @@ def _polled(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def command(subject: Subject) -> str:
-    """What was measured, where perf says it."""
+    """Return the measured command, if perf recorded it."""
     if subject.polled or subject.runs is None:
         return ""
     runs = subject.runs.filter(pl.col("run").is_in(subject.rows["run"].unique().implode())).collect()
@@ -156,20 +156,20 @@ def command(subject: Subject) -> str:
 
 
 def brief_command(subject: Subject) -> str:
-    """The first characters of the command line, for the line below a title."""
+    """Return the first characters of the command line, for the line below a title."""
     text = command(subject)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}\u2026"
 
 
 def partly_counted(subject: Subject) -> int:
-    """Count the events that some lines count and others do not."""
+    """Count the events with numbers in some lines only."""
     value = pl.col(subject.counted)
     parts = subject.rows.group_by("event").agg(some=value.count() > 0, all=value.null_count() == 0)
     return parts.filter("some", ~pl.col("all")).height
 
 
 def whole(frame: pl.DataFrame, *names: str) -> dict[str, int]:
-    """No decimals for those columns whose numbers are all large or whole."""
+    """Return 0 decimals for columns whose numbers are all large or whole."""
     of_names = {name: frame[name].drop_nulls() for name in names}
     return {
         name: 0
@@ -179,7 +179,7 @@ def whole(frame: pl.DataFrame, *names: str) -> dict[str, int]:
 
 
 def per_cycle(subject: Subject) -> float | None:
-    """Instructions per cycle; of a hybrid processor on the cores that did most."""
+    """Return instructions per cycle; on a hybrid processor, of the cores with the most instructions."""
     named = subject.whole.filter(pl.col("value") > 0).select(
         "pmu", "value", kind=pl.col("event").map_elements(hardware_events.event_class, return_dtype=pl.String)
     )
@@ -192,14 +192,14 @@ def per_cycle(subject: Subject) -> float | None:
 
 
 def measured_s(subject: Subject) -> float | None:
-    """How long was measured, seconds: to the end of the last interval, or what the run took."""
+    """Return the measured time, seconds: to the end of the last interval, or the duration of the run."""
     ends = None if subject.polled else subject.rows.select(pl.col("elapsed_s").max()).item()
     found = subject.whole.select(pl.col("seconds").max()).item() if ends is None else ends
     return None if found is None else float(found)
 
 
 def tlb(found: Gathered) -> pl.DataFrame:
-    """TLB misses per 1,000 instructions: event, subject, per_1k."""
+    """Return TLB misses per 1,000 instructions: event, subject, per_1k."""
     frames = [
         hardware_events.tlb_misses(one.whole.lazy().with_columns(run=pl.lit(1)))
         .select("event", subject=pl.lit(one.name), per_1k="per_1k_instructions")
@@ -215,10 +215,10 @@ def tlb(found: Gathered) -> pl.DataFrame:
 
 
 def rates(subject: Subject) -> pl.LazyFrame:
-    """Rates of each event over intervals or polls, all CPUs together: x, by_poll, event, unit, per_s.
+    """Return rates of each event over intervals or polls, summed over CPUs: x, by_poll, event, unit, per_s.
 
-    An interval in which a CPU did not count the event has no rate: the other CPUs are not all. CPUs that never count
-    the event are left out.
+    An interval has no rate if a CPU did not count the event, because the sum would be incomplete. CPUs that never
+    count the event are left out.
     """
     if subject.polled:
         rows = subject.rows.lazy()
@@ -253,7 +253,7 @@ def _sum_of_all(name: str) -> pl.Expr:
 
 
 def by_aggregate(subject: Subject) -> pl.DataFrame:
-    """Each event on each CPU, core, socket, thread or cgroup: event, aggregate, value, unit."""
+    """Return each event on each CPU, core, socket, thread or cgroup: event, aggregate, value, unit."""
     if subject.polled:
         by_pcpu = subject.rows.group_by("event", maintain_order=True, aggregate=pl.format("PCPU {}", "pcpu"))
         unit = "events per second" if subject.counted == "rate_per_s" else "events"
@@ -280,7 +280,7 @@ def by_aggregate(subject: Subject) -> pl.DataFrame:
 
 
 def differences(subject: Subject) -> pl.DataFrame:
-    """How unevenly each event is spread, the most uneven first: who has most, and how many times the median."""
+    """Return the spread of each event, most uneven first: its highest place, and the multiple of the median."""
     value = pl.col("value")
     return (
         by_aggregate(subject)
@@ -304,7 +304,7 @@ def differences(subject: Subject) -> pl.DataFrame:
 
 
 def estimates(found: Gathered) -> pl.DataFrame:
-    """Events that were not counted, or only part of the time: subject, event, level, what (in words)."""
+    """Return events not counted, or counted only part of the time: subject, event, level, what (in words)."""
     frames = [pl.DataFrame(schema=dict.fromkeys(("subject", "event", "level", "what"), pl.String))]
     for one in found.subjects:
         if one.polled:
@@ -328,7 +328,7 @@ def estimates(found: Gathered) -> pl.DataFrame:
 
 
 def metrics_of_perf(found: Gathered) -> pl.DataFrame:
-    """Metrics in groups that perf computed itself, such as those of topdown, means over intervals and CPUs.
+    """Return grouped metrics computed by perf, such as topdown, as means over intervals and CPUs.
 
     file, metric_group, metric_name, metric_unit, value, low, high, threshold.
     """

@@ -1,7 +1,7 @@
-"""Which thresholds a capture passes, by which object, for how long.
+"""Thresholds that a capture exceeds, with the object and the duration.
 
-A limit must be passed for as long as its rule asks (`diagnosis.levels`): passed in one sample of a hundred it is told
-as `peaks`, not as a warning. Samples with less going on than the threshold's floor are left out.
+A limit must be exceeded for as long as its rule requires (`diagnosis.levels`): one sample of a hundred is reported as
+`peaks`, not as a warning. Samples with less activity than the threshold's floor are left out.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _AREAS: Final = {"cpu": "CPU", "numa": "NUMA", "nfs": "NFS", "vsan": "vSAN", "vd
 _THINGS: Final = {"vm": "VM", "nfs": "volume", "pcpu": "physical CPU", "vsan": "vSAN"}
 
 _FEWEST: Final = 20
-"""Samples of which one in twenty is one at least."""
+"""With fewer samples, one in twenty is less than one sample."""
 _NEVER: Final = Reason(Why.CONDITION)
 
 _WORST_FIRST: Final = pl.col("verdict").replace_strict(
@@ -52,11 +52,11 @@ def _capital(word: str) -> str:
 
 
 def judge(rules: Mapping[str, Rule], series: Series) -> pl.DataFrame:
-    """The verdict on every rule that the capture has the counters for, worst first.
+    """Return the verdict on every rule whose counters the capture has, worst first.
 
     Args:
         rules: Rules by id, from `rules.load`.
-        series: Those of the capture, from `diagnose.series_of`. Rules without values are left out; `not_judged` lists
+        series: Series of the capture, from `diagnose.series_of`. Rules without values are left out; `not_judged` lists
             them.
 
     Returns:
@@ -65,13 +65,13 @@ def judge(rules: Mapping[str, Rule], series: Series) -> pl.DataFrame:
         verdict   critical or warning: the level of the worst object; peaks: single samples pass; ok
         id, screen, meaning, unit, warn, critical, source   of the rule
         object    the worst object, short name
-        name      the same, whole name
-        kind      what an object is: vm, device, port, pcpu, host ...
-        objects   how many objects are critical or warning, or pass in single samples if none is
-        of        how many objects were judged
-        p95       95th percentile of the worst object (5th where small values are bad)
+        name      the same, full name
+        kind      kind of object: vm, device, port, pcpu, host ...
+        objects   number of critical or warning objects, or of objects with passing samples if there are none
+        of        number of judged objects
+        p95       95th percentile of the worst object (5th if small values are bad)
         extreme   its worst sample
-        over_pct  % of the time of its samples that pass `warn`
+        over_pct  % of its samples' time that pass `warn`
     """
     rows = [
         row
@@ -84,7 +84,7 @@ def judge(rules: Mapping[str, Rule], series: Series) -> pl.DataFrame:
 
 
 def not_judged(rules: Mapping[str, Rule], series: Series, found: pl.DataFrame) -> Block:
-    """The rules of the profile that were not judged, each with its reason; nothing if all were.
+    """Return the rules of the profile that were not judged, each with its reason; nothing if all were.
 
     `rules`, `series`: as for `judge`. `found`: from `judge`.
     """
@@ -101,7 +101,7 @@ def not_judged(rules: Mapping[str, Rule], series: Series, found: pl.DataFrame) -
 
 
 def _quiet(rules: Mapping[str, Rule], series: Series) -> Block:
-    """Objects over a limit in samples with too little activity to be judged: a table, or nothing."""
+    """Return objects over a limit in samples with too little activity to be judged: a table, or nothing."""
     floored = [rule for rule in rules.values() if rule.floor_of]
     judged = values(floored, series)
     every = values([replace(rule, floor=None, floor_of="") for rule in floored], series)
@@ -123,7 +123,7 @@ def _quiet(rules: Mapping[str, Rule], series: Series) -> Block:
 
 
 def evidence(found: Findings) -> Block:
-    """What speaks for the verdicts and against them, as a table; nothing if there is none.
+    """Return the evidence for and against the verdicts, as a table; nothing without evidence.
 
     `found`: from `ex.diagnose`.
     """
@@ -149,14 +149,14 @@ def evidence(found: Findings) -> Block:
 def overview(
     found: pl.DataFrame, profile: str, samples: int, explained: Mapping[tuple[str, str, str | None], str] = _NONE
 ) -> Block:
-    """The exceeded thresholds, as a collapsed table; one sentence if there are none.
+    """Return the exceeded thresholds, as a collapsed table; one sentence if there are none.
 
-    An exceeded threshold is not a trouble by itself, so nothing here is red.
+    An exceeded threshold is not a problem by itself, so nothing here is red.
 
     Args:
         found: From `judge`.
         profile: Name of the thresholds' profile, for the caption.
-        samples: How many there are.
+        samples: Number of samples.
         explained: From `verdicts.explained`: the finding, for thresholds whose worst object has one.
     """
     if found.is_empty():
@@ -180,7 +180,7 @@ def overview(
 
 
 def sources(found: pl.DataFrame, profile: str) -> Block:
-    """Where the limits come from, for the end of a report.
+    """Return the sources of the limits, for the end of a report.
 
     `found`: from `judge`. `profile`: name of the thresholds' profile, for the caption.
     """

@@ -1,1 +1,1 @@
-"""The report on power: what it gathers from meters and a capture (`gather`), and shows of it (`tables`)."""
+"""The report on power: gathers data of meters and a capture (`gather`), and shows it (`tables`)."""

@@ -1,4 +1,4 @@
-"""What the report on power gathers: readings of every meter, the capture beside them, energy, and power per work."""
+"""Data of the report on power: readings of every meter, the capture beside them, energy, and power per unit of work."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _WORDS: Final = ("recording", "source", "sensor", "kind")
 ESXTOP: Final = "esxtop"
 CSV: Final = "power_csv"
 _TOTAL: Final = re.compile(r"total|sum\b|\ball\b|inlet", re.IGNORECASE)
-"""What a meter calls a sum that it makes itself."""
+"""Sensor names of a total that the meter computes itself."""
 
 UNITS: Final = (
     ("util_pct", "% of host util", "%"),
@@ -41,7 +41,7 @@ UNITS: Final = (
     ("kiops", "1,000 I/Os per second", "1,000 IOPS"),
     ("mb_per_s", "MB per second of storage", "MB/s"),  # 10**6 bytes
 )
-"""Column of `beside` -> what the work is, its unit."""
+"""Column of `beside`, the work that it measures, and its unit."""
 
 
 @dataclass(frozen=True)
@@ -50,28 +50,28 @@ class Meter:
 
     recording: str
     join: power_join.PowerJoin | None
-    """None if they cannot be laid beside it."""
+    """None if they cannot be joined."""
     refused: str
-    """Why not."""
+    """Reason why they cannot be joined."""
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """The recordings of a report on power, and what is made of them; None if none has such."""
+    """The recordings of a report on power, and their tables; None for missing ones."""
 
     recordings: tuple[Recording, ...]
     capture: Recording | None
     readings: pl.DataFrame
-    """Every reading: `time` (null if the file names none), `since_start`, `recording`, `name`, `label`, and the
-    columns of table `power`."""
+    """Every reading: `time` (null if the file has none), `since_start`, `recording`, `name`, `label`, and the columns
+    of table `power`."""
     meters: tuple[Meter, ...]
     beside: pl.DataFrame | None
     """time, interval_s, util_pct, used_pct, watts, watts_esxtop, used_ghz, kiops, mb_per_s: power and load over the
-    same intervals; without a capture the readings of a meter that tells CPU utilisation."""
+    same intervals; without a capture the readings of a meter that reports CPU utilisation."""
     measured_by: str
-    """What measured `watts` of `beside`."""
+    """The source of `watts` in `beside`."""
     load: str
-    """What `util_pct` of `beside` is."""
+    """The meaning of `util_pct` in `beside`."""
     price_per_kwh: float
 
 
@@ -82,13 +82,13 @@ def gather(
     price_per_kwh: float | str = 0.0,
     **options: Unpack[Options],
 ) -> Gathered:
-    """Open power readings, and the esxtop capture among them, and lay them beside each other.
+    """Open power readings, and the esxtop capture among them, and join them.
 
     Args:
         paths: The recordings; at most one of them is a capture of esxtop.
-        offset: What to add to the times of the meters, such as `-2h`.
-        price_per_kwh: Of energy, in any currency; 0 for none.
-        options: Options of `esxparse.open`; each counts for the files that have a use for it.
+        offset: Shift of the meters' times, such as `-2h`.
+        price_per_kwh: Price of energy, in any currency; 0 for none.
+        options: Options of `esxparse.open`; each applies to the files that can use it.
     """
     recordings = files.opened_all(paths, FORMATS, options)
     captures = [rec for rec in recordings if rec.format == ESXTOP]
@@ -104,7 +104,7 @@ def gather(
     shifts = {meter.recording: meter.join.offset for meter in meters if meter.join is not None}
     readings = _readings(recordings, names, shifts)
     if readings.is_empty() or not (readings["watts"] > 0).any():
-        # esxtop prints 0 W where the host has no sensor.
+        # esxtop prints 0 W if the host has no sensor.
         told = ", ".join(Path(rec.source).name for rec in recordings)
         msg = f"no power readings above 0 W in {told}: add what a BMC or meter recorded, or choose another template"
         raise EsxparseError(msg)
@@ -132,7 +132,7 @@ def _meter(capture: Recording, rec: Recording, name: str, offset: str) -> Meter:
 
 
 def _host_readings(capture: Recording) -> pl.LazyFrame:
-    """What the host's own sensor says, as the readings of a meter."""
+    """Return the host's own sensor as the readings of a meter."""
     return power.host(capture["power"]).select(
         "time",
         "watts",
@@ -164,7 +164,7 @@ def _readings(recordings: Sequence[Recording], names: Sequence[str], shifts: dic
         return pl.DataFrame()
     rows = pl.concat(frames, how="diagonal_relaxed").with_columns(pl.col("kind").fill_null("system"))
     named = _named(rows.collect(), len(recordings) > 1)
-    # A legend has room for the sensor alone; the recording is said where two have a sensor of that name.
+    # A legend has room for the sensor only; add the recording if two share a sensor name.
     brief = named.select("name", "brief").unique(maintain_order=True).drop_nulls()
     brief = brief.with_columns(pl.when(pl.col("brief").is_unique()).then("brief").otherwise("name").alias("brief"))
     labels = with_labels(brief.lazy(), "brief", width=_LABEL_WIDTH).select("name", "label").collect()
@@ -172,7 +172,7 @@ def _readings(recordings: Sequence[Recording], names: Sequence[str], shifts: dic
 
 
 def _named(rows: pl.DataFrame, several: bool) -> pl.DataFrame:
-    """Add `name`: the sensor, with its source where two have it, and its recording; and `brief`, without that."""
+    """Add `name`: the sensor with its source, if ambiguous, and its recording; and `brief`, without the recording."""
     keys = rows.group_by("recording", "source", "sensor", maintain_order=True).agg(measures=pl.col("watts").count() > 0)
     same = pl.col("measures") & (pl.col("measures").sum().over("recording", "sensor") > 1)
     source = pl.col("source").fill_null("").str.split("/").list.last()
@@ -195,7 +195,7 @@ def _named(rows: pl.DataFrame, several: bool) -> pl.DataFrame:
 
 
 def _own(capture: Recording) -> pl.DataFrame | None:
-    """The capture's load with the host's own power, which is of the same samples, where no meter is laid beside it."""
+    """Return the capture's load with the host's own power from the same samples, if no meter is joined."""
     if "power" not in capture or "physical_cpu" not in capture:
         return None
     rows = power_join.load_of(capture).filter(pl.col("util_pct").is_not_null() | pl.col("used_pct").is_not_null())
@@ -234,14 +234,14 @@ def _beside(
 
 
 def order() -> pl.Expr:
-    """The place of a sensor among the others, by its kind."""
+    """Return the sort order of a sensor by its kind."""
     return pl.col("kind").replace_strict({"system": 0, "enclosure": 1, "supply": 2}, default=3, return_dtype=pl.Int64)
 
 
 def energies(found: Gathered) -> pl.DataFrame:
-    """Energy of each sensor with its gaps, the host's first, then supplies and parts; see `energy.energy`.
+    """Return the energy of each sensor with its gaps, the host's first, then supplies and parts; see `energy.energy`.
 
-    Adds name, kind, lowest and highest reading; of a meter that counts energy itself by_counter_kwh and restarts, see
+    Adds name, kind, lowest and highest reading; for a meter with an energy counter by_counter_kwh and restarts, see
     `energy.by_counter`.
     """
     dated = found.readings.filter(pl.col("time").is_not_null())
@@ -265,9 +265,9 @@ def energies(found: Gathered) -> pl.DataFrame:
 
 
 def main_sensor(found: Gathered, used: pl.DataFrame) -> dict[str, Any] | None:
-    """The row of `energies` that a report is about: the meter beside the capture, or else the first.
+    """Return the row of `energies` for the report's main sensor: the meter beside the capture, or else the first.
 
-    `used`: what `energies` gives. Sensors that add up are taken together, as `summed` does. None without rows.
+    `used`: from `energies`. Sensors that add up are combined by `summed`. None without rows.
     """
     if used.is_empty():
         return None
@@ -285,10 +285,10 @@ def main_sensor(found: Gathered, used: pl.DataFrame) -> dict[str, Any] | None:
 
 
 def summed(found: Gathered, used: pl.DataFrame, row: dict[str, Any]) -> dict[str, Any]:
-    """The row of `energies` for all that one column of a meter was of: hosts, GPUs, outlets add up, as sensors do not.
+    """Return the row of `energies` for the sum of one meter column: hosts, GPUs or outlets add up, sensors do not.
 
-    `used`: what `energies` gives. `row`: that of one sensor, given back where it is alone. `lowest` and `highest` are
-    of times at which all were read, null if there are none.
+    `used`: from `energies`. `row`: the row of one sensor, returned unchanged if it is the only one. `lowest` and
+    `highest` are over times with readings of all, null if there are none.
     """
     whose = ("recording", "source", "kind")
     own = found.readings.filter(pl.col("name") == row["name"]).select(*whose)[0]
@@ -308,9 +308,9 @@ def summed(found: Gathered, used: pl.DataFrame, row: dict[str, Any]) -> dict[str
 
 
 def per_unit(found: Gathered) -> pl.DataFrame:
-    """Power per unit of work: work, watts and work in the mean, what one costs, and its 5th and 95th percentile.
+    """Return power per unit of work: work, mean watts and work, cost of a unit, and its 5th and 95th percentile.
 
-    Means and percentiles count each interval by its length. An interval without work of the kind does not count.
+    Means and percentiles weight each interval by its length. Intervals without such work do not count.
     """
     rows = []
     for name, work, unit in UNITS:
@@ -339,7 +339,7 @@ def per_unit(found: Gathered) -> pl.DataFrame:
 
 
 def clocks_apart(found: Gathered) -> bool:
-    """Whether the clock of the meter beside the load seems wrong: power and load are then of different times."""
+    """Return whether the clock of the meter beside the load seems wrong, so that power and load do not match."""
     return any(
         meter.join is not None
         and meter.join.suspected_offset is not None
@@ -349,13 +349,13 @@ def clocks_apart(found: Gathered) -> bool:
 
 
 def cap(found: Gathered) -> float | None:
-    """The lowest cap that is set, W."""
+    """Return the lowest configured cap, W."""
     lowest = found.readings["watts_cap"].min()
     return float(lowest) if isinstance(lowest, float | int) else None
 
 
 def periods(found: Gathered) -> list[pl.LazyFrame]:
-    """The readings in groups of recordings whose times are near each other: one axis for each."""
+    """Return the readings in groups of recordings close in time: one axis for each."""
     dated = found.readings.filter(pl.col("time").is_not_null())
     spans = (
         dated.group_by("recording", "since_start")
@@ -382,5 +382,5 @@ def periods(found: Gathered) -> list[pl.LazyFrame]:
 
 
 def clock_notes(found: Gathered) -> list[tuple[str, Note]]:
-    """What the joins say, with the recording each is about."""
+    """Return the notes of the joins, each with its recording."""
     return [(meter.recording, one) for meter in found.meters if meter.join is not None for one in meter.join.notes]

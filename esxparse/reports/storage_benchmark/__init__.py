@@ -1,1 +1,1 @@
-"""The report on fio, Iometer, DiskSpd and vscsiStats: what it gathers (`gather`), and shows of it (`tables`)."""
+"""The report on fio, Iometer, DiskSpd and vscsiStats: gathers data (`gather`), and shows it (`tables`)."""

@@ -1,4 +1,4 @@
-"""What the report on storage benchmarks gathers from its recordings."""
+"""Data of the report on storage benchmarks, from its recordings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NUMBERED: Final = re.compile(r"(.+)[-_. ](\d+)(\.\w+)?", re.ASCII)
 _PARTS: Final = re.compile(r"[-_. ]+")
 
 _WHERE: Final = {"fio": ("document", "group"), "iometer": ("run", "test"), "diskspd": ("run", "timespan")}
-"""Format -> the columns that are `run` and `part` of `workload.results`."""
+"""Format -> the columns for `run` and `part` of `workload.results`."""
 _NAMES: Final = {"fio": "job", "iometer": "access_spec"}
 
 FORMATS: Final = ("fio", "iometer", "diskspd", "vscsistats")
@@ -28,13 +28,13 @@ FORMATS: Final = ("fio", "iometer", "diskspd", "vscsistats")
 
 @dataclass(frozen=True)
 class Gathered:
-    """The recordings of a report on storage benchmarks, and their tables put together; None if none has such."""
+    """The recordings of a report on storage benchmarks, and their combined tables; None for missing ones."""
 
     recordings: tuple[Recording, ...]
     results: pl.LazyFrame | None
-    """`workload.results` and `recording` (name, where there are several); then `test` begins with it too.
+    """`workload.results` and `recording` (its name, if there are several, which also begins `test`).
 
-    The names of tests differ: see `labelled`.
+    The names of tests are unique: see `labelled`.
     """
     means: pl.LazyFrame | None
     """`results` with repetitions as their mean, and `setting`: the words by which recordings differ, if any."""
@@ -45,11 +45,11 @@ class Gathered:
     series: pl.LazyFrame | None
     """elapsed_s, job, direction, metric, value"""
     histograms: pl.LazyFrame | None
-    """Of vscsiStats."""
+    """Histograms of vscsiStats."""
 
 
 def gather(paths: Sequence[str | Path], **options: Unpack[Options]) -> Gathered:
-    """Open recordings of storage benchmarks and put their tables together."""
+    """Open recordings of storage benchmarks and combine their tables."""
     recordings = files.opened_all(paths, FORMATS, options)
     names = _names(recordings)
     tests = [_tests(rec) for rec in recordings]
@@ -67,14 +67,14 @@ def gather(paths: Sequence[str | Path], **options: Unpack[Options]) -> Gathered:
 
 
 def _names(recordings: Sequence[Recording]) -> list[str]:
-    """What tells the recordings apart, put before the names of their tests; nothing if there is one."""
+    """Return a prefix for the test names of each recording; empty if there is only one."""
     if len(recordings) == 1:
         return [""]
     return [f"{name}: " for name in files.names(recordings)]
 
 
 def repetitions(names: Sequence[str]) -> dict[str, str]:
-    """What repetitions are one of: names that differ in their last number alone, which counts from 1.
+    """Group repetitions: names that differ only in their last number, which counts from 1.
 
     >>> repetitions(["tuned-4k-1.run", "tuned-4k-2.run", "plain-4k-1", "plain-4k-32"])
     {'tuned-4k-1.run': 'tuned-4k.run', 'tuned-4k-2.run': 'tuned-4k.run'}
@@ -88,7 +88,7 @@ def repetitions(names: Sequence[str]) -> dict[str, str]:
 
 
 def settings(names: Sequence[str]) -> dict[str, str]:
-    """The words of each name that some others lack, as of a sweep that was run with two settings.
+    """Return the words of each name that are not in all names, for example of a sweep with two settings.
 
     >>> settings(["default-4k-1", "filtered-4k-1"])
     {'default-4k-1': 'default', 'filtered-4k-1': 'filtered'}
@@ -123,14 +123,14 @@ def _prefixed(column: str, name: str) -> pl.Expr:
 
 
 def _tests(rec: Recording) -> pl.LazyFrame | None:
-    """The tests of a recording under names that differ, and `name`, as the program has it."""
+    """Return the tests of a recording under unique names, and `name`, as in the program's output."""
     if not ({"jobs", "results"} & set(rec.tables)):
         return None
     return labelled(workload.results(rec.format, rec.tables).with_columns(name="test")).collect().lazy()
 
 
 def labelled(results: pl.LazyFrame) -> pl.LazyFrame:
-    """Make the names of tests differ: by outstanding I/Os and block size, and by a number if these are equal too.
+    """Make the names of tests unique: by outstanding I/Os and block size, and by a number if these are equal too.
 
     >>> tests = {"test": ["4K"] * 3, "direction": ["read"] * 3, "run": [1] * 3, "part": [1, 2, 3],
     ...     "begin_s": [None] * 3, "outstanding": [1, 8, 8], "block_size_bytes": [4096] * 3}
@@ -159,7 +159,7 @@ def _results(tests: pl.LazyFrame | None, name: str) -> pl.LazyFrame | None:
 
 
 def _label(rec: Recording, frame: pl.LazyFrame, name: str, tests: pl.LazyFrame | None) -> pl.LazyFrame:
-    """Add `label`: the test and direction of a line of latencies, and the worker if a job has several."""
+    """Add `label`: the test and direction of latencies, and the worker if a job has several."""
     there = frame.collect_schema().names()
     keys = [key for key in _WHERE[rec.format] if key in there]
     own = pl.col(_NAMES[rec.format]) if rec.format in _NAMES else pl.format("run {}.{}", "run", "timespan")
@@ -184,7 +184,7 @@ def _percentiles(rec: Recording, name: str, tests: pl.LazyFrame | None) -> pl.La
         return None
     there = frame.collect_schema().names()
     if "latency" in there:
-        # fio prints percentiles of clat, or of lat where it was asked to; those of priorities are parts of them.
+        # fio prints percentiles of clat, or of lat on request; percentiles by priority are subsets of these.
         whole = pl.col("priority").is_null() if "priority" in there else pl.lit(True)
         frame = frame.filter(pl.col("latency").is_in(["clat", "lat"]), whole)
     if "target" in there:
@@ -200,7 +200,7 @@ def _bins(rec: Recording, name: str, tests: pl.LazyFrame | None) -> pl.LazyFrame
     if "row_type" in there:
         whole = frame.filter(pl.col("row_type") == "ALL").rename({"name": "row_name"})
     elif "source" in there:
-        # Bins of JSON+ are the finer ones; the coarse shares stand for those jobs that have none.
+        # Bins of JSON+ are finer; use the coarse shares only for jobs without bins.
         fine = (pl.col("source") == "bins") & pl.col("latency").is_in(["clat", "lat"])
         has_fine = fine.any().over("document", "job_number")
         whole = frame.filter(pl.col("priority").is_null(), fine | ~has_fine)

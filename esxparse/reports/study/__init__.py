@@ -1,1 +1,1 @@
-"""The study report: what a study asks, what its runs answer, in words with numbers, and on what that rests."""
+"""The study report: the study's question, the answer of its runs in words with numbers, and the evidence."""

@@ -1,4 +1,4 @@
-"""Published and assumed figures of a study beside what its runs give: sentences and tables."""
+"""Published and assumed figures of a study beside its runs' results: sentences and tables."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _EXACT: Final = 5e-4
-"""A smaller tolerance does not matter to a reader."""
+"""Readers ignore a smaller tolerance."""
 
 
 def sentences(figures: pl.DataFrame | None) -> list[str]:
-    """How many published figures come back, the first of them and all that do not; then the same of assumed ones."""
+    """Count the reproduced published figures, with the first and all that differ; then the same for assumed figures."""
     if figures is None or figures.is_empty():
         return []
     printed, assumed = (figures.filter(pl.col(name).is_not_null()) for name in ("source", "assumed"))
@@ -46,7 +46,7 @@ def _stated(row: Mapping[str, Any]) -> str:
 
 
 def _missed(row: Mapping[str, Any]) -> str:
-    """What the runs give, and how far from what was stated that may be."""
+    """Return the runs' result, and the tolerance around the stated figure."""
     here, printed = rounded(row["here"]), row["resolution"]
     if row["value"] is None:
         return f"{here}, {'within' if row['within'] else 'outside'} that range"
@@ -57,7 +57,7 @@ def _missed(row: Mapping[str, Any]) -> str:
 
 
 def block(figures: pl.DataFrame | None) -> Block:
-    """Each published figure beside what the runs give, and apart from these each assumed one."""
+    """Return each published figure beside the runs' result, and in another table each assumed figure."""
     if figures is None:
         return NOTHING
     verdict = pl.when("within").then(pl.lit("within")).when(~pl.col("within")).then(pl.lit("outside"))

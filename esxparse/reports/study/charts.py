@@ -1,4 +1,4 @@
-"""Charts of a study: a value over what was varied, or a column of any table."""
+"""Charts of a study: a value over the varied label, or a column of any table."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from esxparse.reports.study.gather import Found
 
 _FLAT: Final = 6
-"""A chart of which less than one part in so many would be used has a scale of its own."""
+"""A chart gets its own scale if the shared one would use less than this fraction (one in six) of it."""
 
 
 def curve(
     found: Found, values: str | Sequence[str], style: plot.Style = "plain", x: str | None = None
 ) -> list[alt.LayerChart]:
-    """Charts of columns of the runs over a label; those of one unit have one scale.
+    """Return charts of columns of the runs over a label; columns with the same unit share a scale.
 
     Args:
         found: The study.
-        values: Columns of the runs; those without a number are left out.
+        values: Columns of the runs; columns without a number are left out.
         style: "plain", "linear" (with a straight line through the smallest x), "relative" (ratio to the baseline) or
-            "change" (percent more than the baseline). What cannot be divided by a baseline is drawn plain.
-        x: The label on the axis; by default what the manifest sweeps.
+            "change" (percent more than the baseline). Values without a baseline ratio are drawn plain.
+        x: The label on the axis; by default the manifest's sweeps.
 
     Returns:
-        The charts; none of a column that would need more than 12 panels, because the tables have its numbers.
+        The charts; none for a column with more than 12 panels, because the tables have its numbers.
 
     Raises EsxparseError: Runs never have a column of that name.
     """
@@ -73,23 +73,23 @@ def chart(
     level: float | str | None = None,
     relative: bool = False,
 ) -> list[alt.LayerChart]:
-    """Charts of a column of any table, with a series for each combination of the labels that vary in it.
+    """Return charts of a column of any table, with a series for each combination of its varying labels.
 
     Args:
         found: The study.
-        rows: The table; rows where `y` is null are left out.
+        rows: The table; rows with a null `y` are left out.
         x: The column on the axis.
         y: The column to draw.
-        title: What it is.
+        title: The chart's title.
         unit: Unit of `y`.
-        place: What `x` is; by default its name.
+        place: The axis title; by default the name of `x`.
         low: Column with the lower end of the error bar.
         high: Column with its upper end.
         linear: Column with a straight line, drawn dotted.
-        panel: Column that makes a chart of each of its values.
-        runs: Column with how many runs a point is the mean of.
-        said: Words below the title; those about a dashed line only if it is drawn.
-        level: Where a dashed line stands: a number, or the column whose first value it is.
+        panel: Column with a separate chart for each of its values.
+        runs: Column with the number of runs behind a point.
+        said: Words below the title; words about a dashed line only if it is drawn.
+        level: Position of a dashed line: a number, or a column whose first value is used.
         relative: Whether values lie around the level, as ratios do, and need no 0.
 
     Returns:
@@ -112,7 +112,7 @@ def chart(
 
 
 def show_charts(found: Found, charts: Sequence[alt.LayerChart] = ()) -> None:
-    """Display charts; without any, those of each value."""
+    """Display charts; by default a chart of each value."""
     page.show(
         *(charts or usual(found)),
         missing="Too many configurations for charts: the tables have the numbers.",
@@ -120,12 +120,12 @@ def show_charts(found: Found, charts: Sequence[alt.LayerChart] = ()) -> None:
 
 
 def usual(found: Found) -> list[alt.LayerChart]:
-    """A chart of each value: its ratio to the baseline, or itself over what is swept."""
+    """Return a chart of each value: its ratio to the baseline, or the value over the sweep."""
     return _drawn(found, {name: _style(found, name) for name in found.values})
 
 
 def levels(found: Found) -> list[alt.LayerChart]:
-    """The values themselves, where other charts show what they are against the baseline."""
+    """Return charts of the values themselves, if other charts show ratios to the baseline."""
     return _drawn(found, dict.fromkeys(found.compared, "plain"))
 
 
@@ -143,7 +143,7 @@ def _drawn(
     axes: Sequence[str | None] | None = None,
     limits: Mapping[str, Any] | None = None,
 ) -> list[alt.LayerChart]:
-    """A chart for each value and axis: by default those that the manifest sweeps."""
+    """Return a chart for each value and axis: by default the manifest's sweeps."""
     swept = [name for name in found.study.axis if plot.is_sweep(found.runs, name)]
     ends = _shared(found, list(styles.items()))
     made: list[alt.LayerChart] = []
@@ -156,7 +156,7 @@ def _drawn(
 
 
 def _shared(found: Found, drawn: list[tuple[str, plot.Style]]) -> dict[tuple[str, plot.Style], tuple[float, float]]:
-    """The ends of the axes of charts side by side: one unit, one scale, unless that would flatten a chart."""
+    """Return the axis ends of charts side by side: one scale per unit, unless that would flatten a chart."""
     reach = {one: plot.reach(found.study, *one) for one in drawn}
     made = {}
     for one, (low, high) in reach.items():

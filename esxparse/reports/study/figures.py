@@ -1,7 +1,7 @@
-"""Figures of benchmarks against the baseline's in sentences: one clause for each measure, never a mean over several.
+"""Sentences on figures of benchmarks against the baseline: one clause per measure, never a mean over several.
 
-A measure is what figures have in common that may be held together: benchmark, metric, unit, and whether more is better.
-A rate and a latency are two measures, and so are MB/s and GFlop/s.
+A measure groups comparable figures: the same benchmark, metric, unit, and better direction. A rate and a latency are
+two measures, and so are MB/s and GFlop/s.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ _MEASURE: Final = ["benchmark", "metric", "unit", "higher_is_better"]
 _SAME: Final = 5e-4
 """Readers ignore a smaller difference."""
 _REPEATS: Final = 1e-3
-"""A product of two ratios this near to 1 is a quantity and its inverse."""
+"""If the product of two ratios is this close to 1, one quantity is the inverse of the other."""
 MANY: Final = 3.0
-"""From so many times on, a ratio is a number of times: percentages of hundreds say nothing to anybody."""
+"""Ratios from here on are written as "times": nobody reads percentages of hundreds."""
 
 
 def by_measure(figures: pl.DataFrame, label: str, base: str) -> list[str]:
-    """A sentence for each configuration, with a clause for each measure: how much more or less, and how sure that is.
+    """Return a sentence for each configuration, with a clause for each measure: the change and its confidence.
 
-    `figures`: as `Study.virtual_to_native` makes them, without the baseline's rows. `label`: what tells the
-    configurations apart. `base`: the baseline in words.
+    `figures`: from `Study.virtual_to_native`, without the baseline's rows. `label`: the label that identifies
+    configurations. `base`: the baseline in words.
     """
     made = []
     for (who,), part in figures.filter(pl.col("ratio").is_not_null()).group_by(label, maintain_order=True):
@@ -37,7 +37,7 @@ def by_measure(figures: pl.DataFrame, label: str, base: str) -> list[str]:
 
 
 def _is_inverse(part: pl.DataFrame, other: pl.DataFrame) -> bool:
-    """Whether a measure only repeats another, as the time of a fixed work repeats its rate."""
+    """Return whether a measure only repeats another, as the time of a fixed work repeats its rate."""
     keys = ["benchmark", "test", "configuration"]
     both = part.select(*keys, "ratio").join(other.select(*keys, other="ratio"), on=keys, nulls_equal=True)
     alike = (both["ratio"] * both["other"] - 1).abs() < _REPEATS
@@ -45,7 +45,7 @@ def _is_inverse(part: pl.DataFrame, other: pl.DataFrame) -> bool:
 
 
 def change(factor: float) -> str:
-    """A ratio in words: percent, and from three times on how many times."""
+    """Return a ratio in words: percent, or "times as high" from 3 on."""
     if abs(factor - 1) < _SAME:
         return "the same"
     if factor >= MANY:
@@ -55,7 +55,7 @@ def change(factor: float) -> str:
 
 
 def _clause(part: pl.DataFrame, measures: list[pl.DataFrame]) -> str:
-    """How one measure changes over its figures, with the two that change least and most."""
+    """Describe the change of one measure over its figures, with the two that change least and most."""
     part = part.with_columns(pl.Series("_test", _tests(part), pl.String)).sort("ratio")
     low, high = (part.row(place, named=True) for place in (0, -1))
     name = _name(part, measures)
@@ -68,7 +68,7 @@ def _clause(part: pl.DataFrame, measures: list[pl.DataFrame]) -> str:
 
 
 def _name(part: pl.DataFrame, measures: list[pl.DataFrame]) -> str:
-    """A measure in words; with its test if that is all it has, else with its unit if another measure has its name."""
+    """Return a measure in words; with its only test, else with its unit if another measure has the same name."""
     row = part.row(0, named=True)
     alike = [one for one in measures if one.select("benchmark", "metric").row(0) == (row["benchmark"], row["metric"])]
     tests = part["test"].unique()
@@ -79,7 +79,7 @@ def _name(part: pl.DataFrame, measures: list[pl.DataFrame]) -> str:
 
 
 def _tests(part: pl.DataFrame) -> list[str]:
-    """What tells each figure of a measure from the others: its test, else the part of its configuration that varies."""
+    """Return what identifies each figure of a measure: its test, else the part of its configuration that varies."""
     if part["test"].is_unique().all():
         return [text.replace("_", " ") for text in part["test"]]
     pieces = [[piece for piece in text.split(", ") if piece] for text in part["configuration"]]
@@ -92,7 +92,7 @@ def _tests(part: pl.DataFrame) -> list[str]:
 
 
 def _verdict(part: pl.DataFrame) -> str:
-    """What the figures show: how many are better or worse, and what the others leave open."""
+    """Return the verdict on the figures: how many are better or worse, and how many are undecided."""
     single = pl.col("p_value").is_null()
     open_ = ~single & pl.col("undecided").is_not_null()
     changed = ~single & pl.col("undecided").is_null()

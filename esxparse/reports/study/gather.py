@@ -1,4 +1,4 @@
-"""What a report on a study is about: which of its columns, compared with the baseline or over a sweep."""
+"""The subject of a report on a study: its main columns, compared with the baseline or over a sweep."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ MOST_VALUES: Final = 6
 
 @dataclass(frozen=True)
 class Found:
-    """A study, and what its report shows of it."""
+    """A study, and the results that its report shows."""
 
     study: Study
     runs: pl.DataFrame
     values: tuple[str, ...]
-    """Columns of `runs`, in the order in which the report tells them."""
+    """Columns of `runs`, in the order of the report."""
     unmeasured: tuple[str, ...]
-    """Columns that were asked for and that have no number in any run."""
+    """Requested columns without a number in any run."""
     compared: Mapping[str, pl.DataFrame]
-    """By value the ratios to the baseline, without the baseline's own rows; empty without a baseline."""
+    """The ratios to the baseline by value, without the baseline's own rows; empty without a baseline."""
     figures: pl.DataFrame | None
-    """Figures of benchmarks against those of the baseline, without its own rows (`Study.virtual_to_native`)."""
+    """Figures of benchmarks against the baseline, without its own rows (`Study.virtual_to_native`)."""
     sweep: str | None
-    """The label that is swept."""
+    """The swept label."""
     tolerated: pl.DataFrame | None
-    """The largest load at each of the tolerances asked for (`Study.consolidation`)."""
+    """The largest load at each requested tolerance (`Study.consolidation`)."""
     peaks: pl.DataFrame | None
-    """The largest load that meets all of the rules asked for (`Study.peak_load`)."""
+    """The largest load that meets all requested rules (`Study.peak_load`)."""
     published: pl.DataFrame | None
-    """What the study published beside what its runs give (`studies.published`)."""
+    """The study's published figures beside its runs' results (`studies.published`)."""
     inputs: tuple[Input, ...] = ()
-    """What the template asks the user: values, and who gave them."""
+    """The template's questions to the user: values and their origin."""
 
     @property
     def base(self) -> str:
@@ -66,19 +66,19 @@ class Found:
 
     @property
     def units(self) -> str | None:
-        """The number beside the sweep that varies most: nodes, where users are swept."""
+        """The numeric label besides the sweep that varies most: nodes, if users are swept."""
         count = {name: self.runs[name].n_unique() for name in self.study.labels if name != self.sweep}
         numbers = [name for name in count if count[name] > 1 and self.runs[name].dtype.is_numeric()]
         return max(numbers, key=lambda name: count[name], default=None)
 
     @property
     def rising(self) -> list[str]:
-        """The values that were measured and of which more is better."""
+        """The measured values that are better if higher."""
         return [name for name in self.values if self.has(name) and self.named(name).better == "higher"]
 
     @property
     def input_values(self) -> list[Any]:
-        """The values of the inputs, in their order; None for those that nobody gave."""
+        """The values of the inputs, in their order; None for missing ones."""
         return [one.value for one in self.inputs]
 
     @property
@@ -87,32 +87,32 @@ class Found:
         return not missing(self.inputs)
 
     def has(self, column: str) -> bool:
-        """Whether runs have numbers in a column."""
+        """Return whether runs have numbers in a column."""
         return column in self.runs.columns and self.runs[column].null_count() < self.runs.height
 
     def named(self, value: str) -> Named:
-        """The name and unit of a column of the runs, and which direction is better."""
+        """Return the name and unit of a column of the runs, and which direction is better."""
         return named(self.study, value)
 
     def words(self, label: str | None) -> str:
-        """A label in words: VMs, size. Empty without a label."""
+        """Return a label in words: VMs, size. Empty without a label."""
         return plot.label_words(label)[0] if label else ""
 
     def number_of(self, label: str) -> str:
-        """What a value of a label is, in words: number of VMs, size."""
+        """Return the meaning of a label's value, in words: number of VMs, size."""
         return plot.number_words(label)
 
     def labels_but(self, *names: str | None) -> list[str]:
-        """The labels of the runs without some of them."""
+        """Return the labels of the runs, without `names`."""
         return [name for name in self.study.labels if name not in names]
 
     def first(self, label: str) -> Any:
-        """The first value of a label; None if the runs have no such label."""
+        """Return the first value of a label; None if the runs have no such label."""
         return self.runs[label].drop_nulls().first() if label in self.study.labels else None
 
     @property
     def whole(self) -> Study:
-        """The study with a column for everything that can be measured, null if it was not."""
+        """The study with a column for every measurable quantity, null if not measured."""
         runs, results = self.study.runs, self.study.results
         there = set(runs.collect_schema())
         lacking = {name: column.type for name, column in COLUMNS.items() if name not in there}
@@ -131,23 +131,23 @@ def gather(
     outside: bool = False,
     allow: bool = False,
 ) -> Found:
-    """Read a study and compare what it measured.
+    """Read a study and compare its values.
 
     Args:
         path: A manifest, or its directory.
-        values: Columns of `runs` to report on; by default the main ones that have numbers.
-        inputs: Numbers that the template's question needs and no file has, with what the user set.
-        template: The template's name: a manifest that names it may have no other inputs.
-        outside: Whether the manifest may name files outside its directory.
-        allow: Whether runs are compared whose files fail the quality check.
+        values: Columns of `runs` to report on; by default the main ones with numbers.
+        inputs: Numbers for the template's question that no file has, with the user's values.
+        template: The template's name: a manifest for this template may not have other inputs.
+        outside: Whether the manifest may use files outside its directory.
+        allow: Whether to compare runs whose files fail the quality check.
 
-    Raises EsxparseError: As `esxparse.study`; there is no such column, nothing has a number, an input is impossible, or
-    the template does not serve the study.
+    Raises EsxparseError: See `esxparse.study`; a column does not exist, nothing has a number, an input is impossible,
+    or the template does not serve the study.
     """
     found = study(path, outside=outside, allow=allow)
     every = needs_of_studies() if "ESXPARSE_REPORT" not in os.environ else {}
     if template in every:
-        # In a run by `report` this was done before the kernel began.
+        # In a run by `report` this check was done before the kernel started.
         manifest = load(found.path)
         needs.check(template, every[template], manifest, expand(manifest, outside=outside), every)
     asked_of_user = resolve(inputs, found.asked, template)
@@ -180,7 +180,7 @@ def gather(
 
 
 def _loads(found: Study, sweep: str | None) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
-    """The largest loads at each tolerance, and the largest that meets all rules."""
+    """Return the largest loads at each tolerance, and the largest that meets all rules."""
     asked = found.asked
     if not (asked.tolerances or asked.rules):
         return None, None
@@ -191,9 +191,9 @@ def _loads(found: Study, sweep: str | None) -> tuple[pl.DataFrame | None, pl.Dat
 
 
 def _main(found: Study, runs: pl.DataFrame, *, covered: bool) -> tuple[str, ...]:
-    """The main columns with numbers; of figures of benchmarks, those that most runs have.
+    """Return the main columns with numbers; for figures of benchmarks, the ones that most runs have.
 
-    `covered`: the figures are compared in a table of their own, so the columns of load generators and hosts come first.
+    `covered`: a separate table compares the figures, so the columns of load generators and hosts come first.
     """
     shown = [
         name
@@ -204,7 +204,7 @@ def _main(found: Study, runs: pl.DataFrame, *, covered: bool) -> tuple[str, ...]
     own = sorted((name for name in shown if name not in COLUMNS), key=lambda name: runs[name].null_count())
     if "host_used_pct" in told and "host_util_pct" in told:
         told.remove("host_util_pct")
-    # Figures of a benchmark are what was measured; what the host did meanwhile stands behind them.
+    # Figures of a benchmark are the result; the host's columns follow.
     first = [*told, *own] if covered else [*own[:MOST_VALUES], *told]
     return tuple(first[:MOST_VALUES])
 
@@ -215,13 +215,13 @@ def _sweep(found: Study, runs: pl.DataFrame) -> str | None:
 
 
 def _numbers(found: Study, runs: pl.DataFrame, name: str) -> bool:
-    """Whether a column, which is no label, has a number in some run."""
+    """Return whether a column, which is not a label, has a number in some run."""
     numeric = name not in found.labels and runs.schema.get(name, pl.Null()).is_numeric()
     return numeric and runs[name].null_count() < runs.height
 
 
 def _why(runs: pl.DataFrame, column: str = "") -> str:
-    """The first thing that a run lacks, or else the file that gives the column."""
+    """Return the first gap of a run, or else the files that provide the column."""
     gaps = runs.filter(pl.col("gap").is_not_null()).select("run", "gap").rows()
     if gaps:
         return f"run {gaps[0][0]}: {gaps[0][1]}"

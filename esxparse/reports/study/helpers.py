@@ -1,15 +1,15 @@
-"""What the cells of study templates call. docs/templates.md shows them at work.
+"""Functions for the cells of study templates. docs/templates.md shows examples.
 
-`gather` reads a study; the others take what it found:
+`gather` reads a study; the others take its result:
 
     title, headline              the head of the report
     answer, sentences            the answer in words; a sentence for each row of a table
-    curve, chart, show_charts    a value over what was varied; a column of any table; display them
+    curve, chart, show_charts    a value over the varied label; a column of any table; display them
     table, in_words              a table of any rows; tolerances and rules in words
     against_baseline             ratios to the baseline, a section
-    against_published            published figures beside those of the runs, a section
+    against_published            published figures beside the runs' results, a section
     measured, levels             means of each configuration, as a table and as charts
-    quality, method, provenance  gaps and notes; how numbers were made; files and parameters
+    quality, method, provenance  gaps and notes; how numbers were computed; files and parameters
     finding, section             a verdict in a box; a heading
 """
 

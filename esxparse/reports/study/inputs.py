@@ -1,4 +1,4 @@
-"""Numbers that a template's question needs and no file has: given by the user, or defaults, or missing."""
+"""Numbers for a template's question that no file has: set by the user, defaults, or missing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KINDS: Final = {str: "text", int: "a whole number", float: "a number"}
 
 @dataclass(frozen=True)
 class Input:
-    """A parameter that a template asks for: nobody but the user knows it, unless it has a default.
+    """A parameter of a template that only the user knows, unless it has a default.
 
     >>> Input("hosts", int, None, "hosts that draw what the measured one does").default is None
     True
@@ -28,22 +28,23 @@ class Input:
     name: str
     kind: type[int | float | str]
     value: Any
-    """What the parameters cell has, or None; then what study.toml has, or the default."""
+    """The value in the parameters cell, or None; after `resolve`, possibly from study.toml, or the default."""
     help: str
     default: Any = None
     least: float = 0.0
     """The smallest value; without a default it must be above 0."""
     most: float = math.inf
     origin: Origin = ""
-    """Who gave the value; empty if nobody did, and the value is None."""
+    """Source of the value; empty if there is none and the value is None."""
 
 
 def resolve(inputs: Sequence[Input], asked: Asked, template: str = "") -> tuple[Input, ...]:
-    """The inputs of a template: from the command line, else from [report.inputs], else by default.
+    """Return the inputs of a template: from the command line, else from [report.inputs], else by default.
 
     `inputs`: with the values of the notebook's parameters cell. `template`: its name.
 
-    Raises EsxparseError: A value is of another type or impossible, or the manifest's own template has no such input.
+    Raises EsxparseError: A value has the wrong type or is impossible, or the manifest's own template has no such
+    input.
     """
     names = [one.name for one in inputs]
     if template and asked.shape == template and (strange := sorted(set(asked.inputs) - set(names))):
@@ -62,7 +63,7 @@ def resolve(inputs: Sequence[Input], asked: Asked, template: str = "") -> tuple[
 
 
 def _mistake(one: Input, value: Any) -> str:
-    """What a value must be and is not; nothing if it is sound."""
+    """Return the requirement that a value violates; "" if it is valid."""
     if one.kind is str:
         return "" if isinstance(value, str) else _KINDS[str]
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -77,12 +78,12 @@ def _mistake(one: Input, value: Any) -> str:
 
 
 def missing(inputs: Sequence[Input]) -> set[str]:
-    """The names of inputs that nobody gave."""
+    """Return the names of inputs without a value."""
     return {one.name for one in inputs if not one.origin}
 
 
 def refusal(inputs: Sequence[Input]) -> str:
-    """What cannot be concluded, and how to give what it takes; nothing if no input is missing."""
+    """Explain that missing inputs prevent a conclusion, and how to set them; "" if no input is missing."""
     lacking = [one for one in inputs if not one.origin]
     if not lacking:
         return ""
@@ -92,11 +93,11 @@ def refusal(inputs: Sequence[Input]) -> str:
 
 
 def origins(inputs: Sequence[Input]) -> list[str]:
-    """Who gave which number, a sentence for each origin."""
+    """Return the source of each number, one sentence per source."""
     words: dict[Origin, str] = {"study.toml": "Given in study.toml", "-p": "Given with -p", "default": "By default"}
     made = []
     for origin, said in words.items():
-        # The default is the first value of a label: it is not a number of ours.
+        # The default of a label is its first value: the user did not set a number.
         mine = [one for one in inputs if one.origin == origin and one.value != ""]
         told = [f"{one.name} = {_text(one.value)}" + (f" ({one.help})" if origin == "default" else "") for one in mine]
         made += [f"{said}: {', '.join(told)}."] if told else []

@@ -1,14 +1,14 @@
-"""When a template serves a study: what the metadata of its notebook say, under `esxparse.study`.
+"""The needs of a study template, from its notebook's metadata under `esxparse.study`.
 
     rank    int    its turn when `auto` looks for the template that fits, the lowest first
-    needs   dict   what the study must have, or the template is the wrong one
-    fits    list   what it must have beside that for `auto` to take it, one of several; without it only by name
-    asks    list   parameters that nobody but the user knows: prices, numbers of VMs. `auto` never takes such a template
+    needs   dict   requirements for the study, or the template is the wrong one
+    fits    list   further requirements for `auto`, any one of them; without this list, only by name
+    asks    list   parameters that only the user knows: prices, numbers of VMs. `auto` never takes such a template
 
-Both `needs` and each of `fits` hold any of
+Both `needs` and each of `fits` may have:
 
     sweep = true         a label with three numbers or more
-    baseline = true      a baseline, or none if false
+    baseline = true      a baseline, or no baseline if false
     native = true        a baseline called native, bare-metal or physical
     rules, tolerances    whether [report] has them
     labels = [...]       a label of one of these names
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from esxparse.studies.study_file import Manifest
 
 USUAL: Final = "study"
-"""The template of a study that no other fits."""
+"""The template of a study if no other fits."""
 _NATIVE: Final = frozenset({"native", "bare-metal", "physical"})
 
 
 class Wanted(TypedDict, total=False):
-    """What a study must have."""
+    """Requirements for a study."""
 
     sweep: bool
     baseline: bool
@@ -55,7 +55,7 @@ class Wanted(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Needs:
-    """What a template needs of a study."""
+    """A template's requirements for studies."""
 
     rank: int = 0
     needs: Wanted = field(default_factory=Wanted)
@@ -64,14 +64,14 @@ class Needs:
 
 
 def read(found: Any) -> Needs:
-    """Return what a notebook's metadata say.
+    """Return the needs in a notebook's metadata.
 
-    Raises EsxparseError: Something is unknown, or of another type.
+    Raises EsxparseError: A key is unknown, or a value has the wrong type.
     """
     fits = found.get("fits", []) if isinstance(found, dict) else None
     if not isinstance(fits, list) or not all(isinstance(one, dict) for one in (found.get("needs", {}), *fits)):
         raise EsxparseError("esxparse.study of its metadata has rank (a whole number), needs, fits and asks, no more")
-    # Metadata are JSON, whose lines nobody sees in Jupyter.
+    # Metadata are JSON, whose lines are invisible in Jupyter.
     problems = Problems(Document("", ""))
     made: Needs | None = value_of(Needs, found, problems, "study")
     if made is None or problems:
@@ -80,7 +80,7 @@ def read(found: Any) -> Needs:
 
 
 def lacks(wanted: Mapping[str, Any], manifest: Manifest, runs: Sequence[Run]) -> str:
-    """What a study lacks of what is wanted, in words; nothing if it has all."""
+    """Return the first unmet requirement in words; "" if the study meets all."""
     said = {
         "sweep": (bool(sweeps(runs)), "a label with three numbers or more"),
         "baseline": (bool(manifest.baseline), "a baseline"),
@@ -112,7 +112,7 @@ def lacks(wanted: Mapping[str, Any], manifest: Manifest, runs: Sequence[Run]) ->
 
 
 def sweeps(runs: Iterable[Run]) -> list[str]:
-    """The labels that are numbers of which there are enough for a curve, the longest sweep first."""
+    """Return the numeric labels with enough values for a curve, the longest sweep first."""
     from esxparse.charts.reduce import SWEEP  # noqa: PLC0415  polars is not for --help
 
     seen: dict[str, set[Any]] = {}
@@ -128,16 +128,16 @@ def sweeps(runs: Iterable[Run]) -> list[str]:
 
 
 def check(name: str, wanted: Needs, manifest: Manifest, runs: Sequence[Run], every: Mapping[str, Needs]) -> None:
-    """Refuse a study that a template does not serve.
+    """Check that a template serves a study.
 
     `name`, `wanted`: the template and its needs. `every`: the needs of all templates by name.
 
-    Raises EsxparseError: The study lacks something; the message names a template that fits.
+    Raises EsxparseError: The study does not meet a requirement; the message suggests a template that fits.
     """
     if what := lacks(wanted.needs, manifest, runs):
         labels = ", ".join(runs[0].labels) if runs else ""
         told = f"its labels are {labels}" if labels else "its runs have no labels"
-        # Runs without any file say nothing about the template that fits.
+        # Runs without files do not show which template fits.
         empty = [run for run in runs if not (run.files or run.values)]
         if reasons := [f"{run}: {problem.message}" for run in empty for problem in run.problems]:
             raise EsxparseError(f"{manifest.path}: template {name!r} needs {what}; {reasons[0]}")
@@ -147,7 +147,7 @@ def check(name: str, wanted: Needs, manifest: Manifest, runs: Sequence[Run], eve
 
 
 def fitting(manifest: Manifest, runs: Sequence[Run], every: Mapping[str, Needs]) -> str:
-    """The name of the template for a study: what its manifest says, or else told from what was varied.
+    """Return the template for a study: from its manifest, or else by its varied labels.
 
     `every`: the needs of all templates by name.
     """

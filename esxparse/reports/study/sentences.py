@@ -1,4 +1,4 @@
-"""Sentences from the rows of a table: those of a template, and those of the study's own manifest."""
+"""Sentences from the rows of a table, for templates and for the study's manifest."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from esxparse.reports.study.gather import Found
 
 _TWICE: Final = re.compile(r"(?<![\w.,])([+-]?\d[\d.,]*) to \1(?![\d.,]*\d)")
-"""Both ends of a range that are printed alike."""
+"""A range whose ends are printed alike."""
 
 
 def sentences(found: Found, rows: pl.DataFrame | pl.LazyFrame, text: str, lead: str = "", **names: Any) -> list[str]:
-    """A sentence for each row of a table; with a `lead`, one sentence for all rows.
+    """Return a sentence for each row of a table; with a `lead`, one sentence for all rows.
 
     Args:
         found: The study.
         rows: Any table.
-        text: The sentence, as `str.format` takes it. It may use the columns of `rows`, the `names`, `who` (the labels
-            that tell runs apart, with a colon) and `labels_told` (all labels). A number without a format has about
-            four digits. A row where one of these is null has no sentence.
-        lead: What stands before the rows.
-        names: Other values that the text uses.
+        text: The sentence, in the syntax of `str.format`. It may use the columns of `rows`, the `names`, `who` (the
+            varying labels, with a colon) and `labels_told` (all labels). A number without a format has about four
+            digits. A row with a null in one of these has no sentence.
+        lead: Text before the rows.
+        names: Other values in the text.
 
-    Raises EsxparseError: The text uses a name that is not there, or a format that does not fit.
+    Raises EsxparseError: The text uses an unknown name, or a format that does not fit.
     """
     frame = rows.lazy().collect()
     varied = [name for name in found.study.labels if found.runs[name].n_unique() > 1]
@@ -49,7 +49,7 @@ def sentences(found: Found, rows: pl.DataFrame | pl.LazyFrame, text: str, lead: 
 
 
 def of_manifest(found: Found) -> list[str]:
-    """The answers that the manifest itself gives, in `[[report.answer]]`."""
+    """Return the answers from the manifest's `[[report.answer]]`."""
     asked = found.study.asked
     derived = Derived(found.whole, asked.tables, found.study.path)
     made = []
@@ -59,16 +59,16 @@ def of_manifest(found: Found) -> list[str]:
 
 
 def label_words(frame: pl.DataFrame, labels: Sequence[str]) -> pl.Expr:
-    """These labels in words, as far as the frame has them; an empty text without any."""
+    """Return these labels in words, if the frame has them; an empty text without any."""
     words = [pl.when(pl.col(one).is_not_null()).then(plot.said(one, frame)) for one in labels if one in frame.columns]
     return pl.concat_str(words, separator=", ", ignore_nulls=True) if words else pl.lit("")
 
 
 class _Sentence(string.Formatter):
-    """Fills in a row's columns, numbers as people write them."""
+    """Fills in a row's columns, with numbers in plain notation."""
 
     def filled(self, text: str, row: dict[str, Any]) -> str:
-        """The sentence; none if a number that it names is not known."""
+        """Return the sentence; "" if one of its values is null."""
         names = [name for _, name, _, _ in self.parse(text) if name]
         for name in names:
             if name not in row:
@@ -81,6 +81,6 @@ class _Sentence(string.Formatter):
             raise EsxparseError(f"the sentence {text!r}: {error}") from None
 
     def format_field(self, value: Any, spec: str) -> str:
-        """A number without a form of its own with about four digits."""
+        """Format a number without a format spec to about four digits."""
         plain = not spec and isinstance(value, int | float) and not isinstance(value, bool)
         return rounded(value) if plain else format(value, spec)

@@ -1,4 +1,4 @@
-"""What the cells of the study report show."""
+"""The blocks in the cells of the study report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FILES: Final = 40
 
 
 def title(found: Found) -> Header:
-    """The study's title, and what it is made of; also gets charts ready, so call it first."""
+    """Return the study's title, and a summary of its runs; also prepares charts, so call it first."""
     page.prepare()
     study = found.study
     runs = counted(found.runs.height, "run") + (
@@ -36,17 +36,17 @@ def title(found: Found) -> Header:
 
 
 def headline(found: Found, asked: str = "", usual: str = "") -> Block:
-    """What the study asks: `asked`, else its own words, else `usual`, else what was varied."""
+    """Return the study's question: `asked`, else its own, else `usual`, else its description or labels."""
     own = found.study
     text = asked or own.asked.question or usual or own.description or f"What do {', '.join(own.labels)} change?"
     return blocks.headline(printable(text))
 
 
 def answer(found: Found, sentences: Sequence[str] = (), *, each_value: bool = True) -> Block:
-    """The answer: the runs that lack something, sentences, who gave which number, and how that fits what was published.
+    """Return the answer: incomplete runs, sentences, origins of inputs, and agreement with published figures.
 
-    `sentences`: those of the template; eight are shown. `each_value`: whether a sentence for each value follows them.
-    Answers in the manifest come first, and take the place of those on each value.
+    `sentences`: from the template; the first eight are shown. `each_value`: whether to add a sentence for each value.
+    Answers in the manifest come first, and replace the sentences for each value.
     """
     lacking = found.runs["gap"].drop_nulls().len()
     told = words.answer(found, sentences, each_value=each_value)
@@ -66,12 +66,12 @@ def answer(found: Found, sentences: Sequence[str] = (), *, each_value: bool = Tr
 
 
 def table(found: Found, rows: pl.DataFrame | pl.LazyFrame, caption: str, heads: Mapping[str, str]) -> Block:
-    """A table of any rows, behind the labels that tell them apart; nothing without rows.
+    """Return a table of any rows, preceded by the labels that vary; nothing without rows.
 
     `heads`: the title of each column, with the unit in brackets: {"peak_load": "Largest load [VMs]"}. A column without
     any value is left out.
 
-    Raises EsxparseError: The rows lack a column of `heads`.
+    Raises EsxparseError: A column of `heads` is missing.
     """
     frame = rows.lazy().collect()
     if frame.is_empty():
@@ -89,7 +89,7 @@ def table(found: Found, rows: pl.DataFrame | pl.LazyFrame, caption: str, heads: 
 
 
 def in_words(found: Found, rows: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
-    """The rows with tolerances and rules in words: web_p95_ms as "Web p95 of at most 100 ms"."""
+    """Return the rows with tolerances and rules in words: web_p95_ms as "Web p95 of at most 100 ms"."""
     frame = rows.lazy().collect()
     asked = found.study.asked
     if asked.tolerances and "tolerance" in frame.columns:
@@ -118,7 +118,7 @@ def against_baseline(found: Found) -> None:
 
 
 def against_published(found: Found) -> None:
-    """Display published and assumed figures beside what the runs give, as a section; nothing without any."""
+    """Display published and assumed figures beside the runs' results, as a section; nothing without any."""
     page.part(
         "Against what was published",
         "Figures that the source of the study prints, and figures that were assumed (published.toml beside the "
@@ -128,12 +128,12 @@ def against_published(found: Found) -> None:
 
 
 def published(found: Found) -> Block:
-    """Published and assumed figures beside what the runs give."""
+    """Return published and assumed figures beside the runs' results."""
     return beside.block(found.published)
 
 
 def compared(found: Found) -> Block:
-    """Ratios to the baseline with their intervals and verdicts, one row per configuration and value."""
+    """Return ratios to the baseline with their intervals and verdicts, one row per configuration and value."""
     if not found.compared:
         return NOTHING
     frame = pl.concat(
@@ -158,7 +158,7 @@ def compared(found: Found) -> Block:
 
 
 def figures(found: Found) -> Block:
-    """Figures of benchmarks against the baseline: above 1 is better."""
+    """Return figures of benchmarks against the baseline: above 1 is better."""
     if found.figures is None:
         return NOTHING
     (label,) = found.study.baseline
@@ -179,7 +179,7 @@ def figures(found: Found) -> Block:
 
 
 def measured(found: Found) -> Block:
-    """Means of the repetitions of each configuration."""
+    """Return means of the repetitions of each configuration."""
     labels = list(found.study.labels)
     fits = {name: _fitting(found, name) for name in found.values}
     means = [pl.col(name).mean() * fits[name][0] for name in found.values]
@@ -195,21 +195,21 @@ def measured(found: Found) -> Block:
 
 
 def provenance(found: Found, template: str, values: Sequence[str] = ()) -> Block:
-    """Where the report comes from: files and their fingerprints, program, template, parameters, time.
+    """Return the sources of the report: files and their fingerprints, program, template, parameters, time.
 
-    `template`: its name. `values`: the columns that the user asked for.
+    `template`: its name. `values`: the requested columns.
     """
     return page.provenance([], template, parameters(found, values), files(found))
 
 
 def parameters(found: Found, values: Sequence[str]) -> dict[str, Any]:
-    """The template's parameters, for the provenance."""
+    """Return the template's parameters, for the provenance."""
     given = {one.name: f"{one.value} ({one.origin})" if one.origin else "not given" for one in found.inputs}
     return {**({"values": values} if values else {}), **given}
 
 
 def quality(found: Found) -> Block:
-    """Runs that lack something, and notes of the study, each with its reason."""
+    """Return incomplete runs and notes of the study, each with its reason."""
     gaps = found.runs.filter(pl.col("gap").is_not_null()).select("run", *found.study.labels, "gap")
     columns = [
         Column("run", "Run", digits=None),
@@ -229,9 +229,9 @@ def quality(found: Found) -> Block:
 
 
 def method(found: Found, how: Sequence[str] = (), limits: Sequence[str] = ()) -> Block:
-    """How the numbers were made, and what they cannot tell.
+    """Return how the numbers were computed, and their limits.
 
-    `how`, `limits`: sentences of the template, before and after those of every study.
+    `how`, `limits`: sentences of the template, before and after the standard ones.
     """
     told = [
         "Means are over the repetitions of a configuration. Error bars are their range; of ratios, the 95 % interval.",
@@ -247,7 +247,7 @@ def method(found: Found, how: Sequence[str] = (), limits: Sequence[str] = ()) ->
 
 
 def files(found: Found) -> list[tuple[str, str]]:
-    """The files the study was made of, with their fingerprints, for the provenance."""
+    """Return the files of the study, with their fingerprints, for the provenance."""
     there = [path for path in found.study.inputs if path.is_file()]
     made = [(path.name, f"{path.stat().st_size:,} bytes, SHA-256 {sha256(path)}") for path in there[:_FILES]]
     return [*made, *([("More files", str(len(there) - _FILES))] if len(there) > _FILES else [])]
@@ -259,11 +259,11 @@ def _named(found: Found, value: str) -> str:
 
 
 def _fitting(found: Found, value: str) -> tuple[float, str]:
-    """The unit that fits a value's largest mean, and what to multiply by."""
+    """Return a factor and the unit for the typical size of a value."""
     return units.fitting(named(found.study, value).unit, found.runs[value].drop_nulls().abs().median() or 0.0)  # type: ignore[arg-type]
 
 
 def _digits(numbers: pl.Series) -> int:
-    """Decimals that keep about four digits of the typical number."""
+    """Return the decimals that keep about four digits of the typical number."""
     middle = numbers.drop_nulls().abs().median()
     return 0 if middle is None or middle >= 1000 else 1 if middle >= 100 else 2 if middle >= 1 else 4  # type: ignore[operator] # noqa: PLR2004

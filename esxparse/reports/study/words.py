@@ -1,4 +1,4 @@
-"""The answer of a study in sentences with numbers: how much more or less, how sure, in how many comparisons."""
+"""The answer of a study in sentences with numbers: the changes, their confidence, and the number of comparisons."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from esxparse.reports.study.gather import Found
 
 _LINE_PCT: Final = 25.0
-"""A sweep that reaches less than this of a straight line is not described by one."""
+"""Smallest share of a straight line, in percent, for describing a sweep by a line."""
 _RULES: Final = 2
-"""Rules that are named of those that a load breaks."""
+"""Most broken rules listed for a load."""
 _SEVERAL: Final = 2
 
 
 def answer(found: Found, sentences: Sequence[str] = (), *, each_value: bool = True) -> list[str]:
-    """The answers of the manifest, those of the template, and a sentence for each value.
+    """Return the answers of the manifest and of the template, and a sentence for each value.
 
-    `sentences`: those of the template. `each_value`: whether those on each value follow; answers of the manifest take
-    their place. If an input is missing or there is no other answer, the values stand for themselves.
+    `sentences`: from the template. `each_value`: whether to add a sentence for each value; answers of the manifest
+    replace these. The values always follow if an input is missing or there is no other answer.
     """
     made = list(dict.fromkeys([*of_manifest(found), *sentences]))
     follow = not found.study.asked.answer if each_value else not found.is_complete
@@ -40,7 +40,7 @@ def answer(found: Found, sentences: Sequence[str] = (), *, each_value: bool = Tr
 
 
 def largest_loads(found: Found) -> list[str]:
-    """The largest load at each tolerance, and the largest that keeps all rules, as [report] asks for them."""
+    """Return the largest load at each tolerance, and the largest that meets all rules, as configured in [report]."""
     made = []
     others = [name for name in found.study.labels if name != found.sweep]
     number = plot.number_words(found.sweep or "")
@@ -71,13 +71,13 @@ def _where(row: Mapping[str, Any], labels: Sequence[str]) -> str:
 
 
 def _values(found: Found) -> list[str]:
-    """A sentence for each value: against the baseline, over the sweep, or what was measured."""
+    """Return a sentence for each value: against the baseline, over the sweep, or its range."""
     made = []
     if found.figures is not None:
         ((label, base),) = found.study.baseline.items()
         made = by_measure(found.figures, label, who_is({label: base}))
     for name in found.values:
-        # Beside figures of benchmarks only load generators answer: what the host did meanwhile is no result.
+        # Besides benchmark figures, only load generators' values are results; the host's are not.
         part = found.compared.get(name) if found.figures is None else _driven(found, name)
         made += _against(found, name, part) if part is not None and part.height else []
     if made:
@@ -88,7 +88,7 @@ def _values(found: Found) -> list[str]:
 
 
 def name_of(found: Found, value: str) -> str:
-    """A column as a word within a sentence: "IOPS", "latency mean", "CPU cost, used (cycles per I/O)"."""
+    """Return a column as words within a sentence: "IOPS", "latency mean", "CPU cost, used (cycles per I/O)"."""
     told = named(found.study, value)
     name, unit = told.name, told.unit
     text = name if name[:3].isupper() or name[1:2].isupper() else name[:1].lower() + name[1:]
@@ -96,7 +96,7 @@ def name_of(found: Found, value: str) -> str:
 
 
 def _driven(found: Found, value: str) -> pl.DataFrame | None:
-    """A value's comparisons of runs that a load generator made; none for a figure of a benchmark."""
+    """Return a value's comparisons for runs with a load generator; None for a figure of a benchmark."""
     table = found.compared.get(value)
     if table is None or value not in COLUMNS:
         return None
@@ -106,7 +106,7 @@ def _driven(found: Found, value: str) -> pl.DataFrame | None:
 
 
 def _against(found: Found, value: str, table: pl.DataFrame) -> list[str]:
-    """Sentences on a value of each configuration, summed up over what they share with their baselines."""
+    """Return sentences on a value of each configuration, summed up over the labels shared with the baselines."""
     base = found.study.baseline
     own = [name for name in found.study.labels if name in base] or list(found.study.labels)
     made = []
@@ -116,13 +116,13 @@ def _against(found: Found, value: str, table: pl.DataFrame) -> list[str]:
 
 
 def who_is(labels: Mapping[str, Any]) -> str:
-    """A configuration: its only label's value, if that is a word."""
+    """Return a configuration in words: its only label's value, if that is a word."""
     only = next(iter(labels.values())) if len(labels) == 1 else None
     return only if isinstance(only, str) else baseline.text(labels)
 
 
 def comparisons(found: Found) -> str:
-    """How many comparisons the answer makes, and what its verdicts allow for; empty for one."""
+    """Return the number of comparisons in the answer, and how its verdicts allow for them; empty for one."""
     family = found.study.family
     if family is None or family.comparisons < _SEVERAL:
         return ""
@@ -156,7 +156,7 @@ def _compared(found: Found, who: str, base: str, value: str, part: pl.DataFrame)
 
 
 def _undecided(part: pl.DataFrame) -> str:
-    """The comparisons that show no difference, in the words of `evidence`: open, equal, or of single runs."""
+    """Return the comparisons that show no difference, in the words of `evidence`: open, equal, or single runs."""
     rows = part.filter(~pl.col("verdict").is_in(["higher", "lower"]).fill_null(value=False))
     equal, single = rows.filter(evidence.is_equal()), rows.filter(pl.col("verdict").is_null())
     left = rows.filter(~evidence.is_equal(), pl.col("verdict").is_not_null())
@@ -175,7 +175,7 @@ def _undecided(part: pl.DataFrame) -> str:
 
 
 def _which(rows: pl.DataFrame) -> str:
-    """What stays open, as `ratio.ratios` words it for this value."""
+    """Return the open question, as `ratio.ratios` words it for this value."""
     faster = rows["undecided"].drop_nulls().str.contains("which is faster", literal=True).any()
     return "faster" if faster else "higher"
 
@@ -187,7 +187,7 @@ def _share(rows: pl.DataFrame, part: pl.DataFrame, whole: str) -> str:
 
 
 def _at(part: pl.DataFrame, row: Mapping[str, Any], who: str) -> str:
-    """What makes a configuration different from the others."""
+    """Return the labels that distinguish a configuration from the others."""
     labels = part.columns[: part.columns.index("quantity")]
     vary = [name for name in labels if part[name].n_unique() > 1 and str(row[name]) != who]
     return _where(row, vary).removesuffix(": ") or "one of them"
@@ -202,10 +202,10 @@ def _interval(row: Mapping[str, Any]) -> str:
 
 
 def _told(row: Mapping[str, Any], wanted: str) -> str:
-    """A difference that is shown: how much, how sure, and whether it is for the better."""
+    """Return a shown difference: its size, its interval, and whether it is better."""
     worth = "" if not wanted else ", which is better" if wanted == row["verdict"] else ", which is worse"
     if row["ratio"] is None:
-        # There is no percentage of a baseline at or below 0: the means and their difference say it.
+        # A baseline at or below 0 has no percentage: use the means and their difference.
         span = f" [{row['difference_low']:+.3g}, {row['difference_high']:+.3g}]"
         means = f"{rounded(row['mean'])} against {rounded(row['baseline_mean'])}"
         return f"{abs(row['difference']):.3g} {row['verdict']}{span} ({means}){worth}"
@@ -213,7 +213,7 @@ def _told(row: Mapping[str, Any], wanted: str) -> str:
 
 
 def _span(rows: pl.DataFrame, *, signed: bool = False) -> str:
-    """The smallest to the largest change of rows, in percent, or as differences if a baseline is not above 0."""
+    """Return the range of changes of rows, in percent, or as differences if a baseline is not above 0."""
     relative = rows["ratio"].null_count() == 0
     changes = [100 * (one - 1) for one in rows["ratio"]] if relative else rows["difference"].to_list()
     unit = " %" if relative else ""
@@ -229,7 +229,7 @@ def _signed(factor: float) -> str:
 
 
 def _mean(rows: pl.DataFrame) -> str:
-    """The geometric mean of several ratios, if each is above 0."""
+    """Return the geometric mean of several ratios, if each is above 0."""
     ratios = rows["ratio"].to_list()
     if len(ratios) == 1 or any(one is None or one <= 0 for one in ratios):
         return ""
@@ -237,7 +237,7 @@ def _mean(rows: pl.DataFrame) -> str:
 
 
 def _along(found: Found, value: str, sweep: str) -> list[str]:
-    """How far a value grows in proportion to what is swept, summed up over the sweeps."""
+    """Describe how proportionally a value grows with the sweep, summed up over the sweeps."""
     if named(found.study, value).better != "higher":
         return [_measured(found, value)]
     others = [name for name in found.study.labels if name != sweep]
@@ -253,7 +253,7 @@ def _along(found: Found, value: str, sweep: str) -> list[str]:
         100 * scaling.scale_up_efficiency(last[sweep], last[value], first[sweep], first[value]) for first, last in ends
     ]
     if min(shares) < _LINE_PCT:
-        # What falls, or hardly grows, is no straight line from 0: rates of larger I/Os, say.
+        # A value that falls or hardly grows does not follow a line through 0; rates of larger I/Os, for example.
         return [_ends_of(found, value, sweep, ends)]
     if len(ends) > 1:
         low, high = rounded(min(shares)), rounded(max(shares))
@@ -265,7 +265,7 @@ def _along(found: Found, value: str, sweep: str) -> list[str]:
 
 
 def _ends_of(found: Found, value: str, sweep: str, ends: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> str:
-    """Where a value begins and ends over a sweep; of several sweeps the range of both ends."""
+    """Describe the start and the end of a value over a sweep; for several sweeps, as ranges."""
     scaled = [[one[place][value] for one in ends] for place in (0, 1)]
     factor, unit = units.fitting(named(found.study, value).unit, *scaled[0], *scaled[1])
 
