@@ -29,9 +29,9 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     """Add the command to the parser."""
     parser = subparsers.add_parser(
         "diagnose",
-        help="say what troubles a host, since when, why, and what speaks against it",
+        help="report problems of a host: since when, why, and the evidence for and against",
         description="Diagnoses captures of esxtop, and studies, whose runs are compared as experiments: verdicts, "
-        "evidence for and against, and what could not be judged.",
+        "evidence for and against, and the checks that were not possible.",
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="an esxtop capture, or a study.toml")
     add_format(parser, "json", "md")

@@ -9,8 +9,8 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     """Add the command to the parser."""
     parser = subparsers.add_parser(
         "formats",
-        help="list the formats that can be opened, and what each gives",
-        description="Lists the formats, with what each needs and gives; of those that are named, tables and columns.",
+        help="list the formats and their tables",
+        description="Lists the formats, with the programs they need and their tables; for each NAME, also the columns.",
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="a format to describe: its tables, columns and units")
     parser.add_argument("--markdown", action="store_true", help="print the page of the documentation")

@@ -50,7 +50,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     add_crew(one)
     add_opening(one, but=_OF_ADD)
     _span(_command(commands, "ls", _ls, "list captures"))
-    one = _command(commands, "sql", _sql, "ask in SQL (DuckDB); tables are those of the lake, and catalogue")
+    one = _command(commands, "sql", _sql, "query in SQL (DuckDB): the tables of the lake, and catalogue")
     one.add_argument("query", metavar="QUERY", help="SELECT host, max(free_mbytes) FROM memory GROUP BY host")
     add_format(one, "csv", "json")
     _span(one)

@@ -19,8 +19,8 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser = subparsers.add_parser(
         "right-size",
         help="find VMs with more vCPUs or memory than they use",
-        description="Compares the vCPUs that each VM ran at once, and the memory that it touched, with what it was "
-        "given, and suggests a size with its evidence and its risk. Over days, the busiest day decides.",
+        description="Compares the vCPUs that each VM ran at once, and the memory that it touched, with its size, and "
+        "suggests a size with its evidence and its risk. Over days, the busiest day decides.",
     )
     parser.add_argument("files", nargs="*", metavar="FILE", help="a capture of esxtop; several are judged together")
     parser.add_argument(

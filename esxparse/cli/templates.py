@@ -19,7 +19,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser = subparsers.add_parser(
         "templates",
         help="list the report templates and their parameters, or begin or copy one",
-        description="Lists the report templates, those of installed packages too, with the parameters that "
+        description="Lists the report templates, also of installed packages, with the parameters that "
         "`esxparse report -p` sets; `new` writes a small template to begin with, `copy` one of these under a name of "
         "your own (docs/templates.md).",
     )

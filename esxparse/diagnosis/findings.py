@@ -65,7 +65,7 @@ class Findings(Sequence[Finding]):
         unseen = f" ({self.judged} of {self.of} judged)" if self.of else ""
         if worst:
             return worst[0].verdict
-        return f"Nothing found in what could be judged{unseen}."
+        return f"Nothing found by the checks that were possible{unseen}."
 
     @property
     def caution(self) -> str:

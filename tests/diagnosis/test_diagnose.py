@@ -116,7 +116,7 @@ def test_names_of_objects_cannot_break_the_page_or_the_markdown(limited):
 def test_what_a_capture_lacks_is_listed_and_not_passed_over(tmp_path):
     found = ex.diagnose(capture(tmp_path / "a.csv", {"Physical Cpu(_Total)\\% Util Time": 20.0}))
     assert not told(found)
-    assert "Nothing found in what could be judged" in found.verdict
+    assert "Nothing found by the checks that were possible" in found.verdict
     assert f"({found.judged} of {found.of} judged)" in found.verdict
     reasons = {one["id"]: one["reason"] for one in found.not_judged if one["what"] == "case"}
     reasons |= {one["id"]: one["reason"] for one in found.not_judged if one["what"] == "rule"}

@@ -86,8 +86,7 @@ def add(study, found: Expected) -> None:
         found.charts.append(Rows(titles, ("place", "label"), points, some=True, ordered=False))
     if study.report.get("shape") != "virtual_to_native":
         return
-    words = " comparisons. Of the differences shown, 1 in 20 is false on average. Each 95 % interval stands for itself."
-    found.may.append(("The verdicts allow for ", float(len(_p_values(study, every))), words))
+    found.may.append(allowed_for(len(_p_values(study, every))))
 
 
 def _p_values(study, every: Iterable[Figure]) -> list[float]:
@@ -157,3 +156,10 @@ def _ends(values: Sequence[float]) -> tuple:
 def listed(lead: str, parts: Sequence[tuple]) -> tuple:
     """A sentence of several parts."""
     return lead, *(one for at, part in enumerate(parts) for one in (*(("; ",) if at else ()), *part)), "."
+
+
+def allowed_for(comparisons: int) -> tuple:
+    """The sentence on how many comparisons the verdicts allow for."""
+    alone = "Each 95 % interval is for one comparison alone."
+    words = f" comparisons. Of the differences shown, 1 in 20 is false on average. {alone}"
+    return "The verdicts allow for ", float(comparisons), words

@@ -141,10 +141,7 @@ def expected(folder: Path) -> Expected:
     given = ", ".join(f"{name} = {_word(one)}" for name, one in study.report.get("inputs", {}).items())
     found.may.append((f"Given in study.toml: {given}.",))
     if not study.results:
-        words = (
-            " comparisons. Of the differences shown, 1 in 20 is false on average. Each 95 % interval stands for itself."
-        )
-        found.may.append(("The verdicts allow for ", float(len(study.pairs())), words))
+        found.may.append(benchmarks.allowed_for(len(study.pairs())))
     return found
 
 

@@ -34,7 +34,7 @@ def test_the_report_opens_with_the_verdicts_and_never_says_that_all_is_well(limi
     assert '<a href="#finding-1">Finding 1</a>' in sick.html
     assert "%MLMTD was" in verdict.evidence(limited).text
     well = verdicts.sentences(ex.diagnose(seen("healthy-web", 0.0).recording)).text
-    assert re.match(r"Nothing found in what could be judged \(\d+ of \d+ judged\)\. ", well)
+    assert re.match(r"Nothing found by the checks that were possible \(\d+ of \d+ judged\)\. ", well)
     assert well.endswith(" Checks that need missing counters were skipped.")
 
 

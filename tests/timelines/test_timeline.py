@@ -92,7 +92,7 @@ def test_the_export_of_vcenters_tasks(write):
     assert found.phases["start"][0] == datetime(2013, 5, 10, 11, 50, tzinfo=UTC)
     assert found.phases["duration_s"].to_list() == [2.0, 3.0, None]
     assert found.phases["target"][2] == "esx-02"
-    assert [str(note) for _, note in found.notes] == ["times have no zone: those of Europe/Berlin, as requested"]
+    assert [str(note) for _, note in found.notes] == ["times have no zone: taken as Europe/Berlin, as requested"]
 
 
 def test_tasks_of_hostd_have_a_duration(write):

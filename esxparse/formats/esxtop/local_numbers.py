@@ -110,7 +110,7 @@ def refuse(odd: Texts, body: Body, header: Header) -> None:
     shapes = np.concatenate([np.concatenate([one.first, one.changes[:, 2]]) % _BARE for one in body.shapes])
     settled = bool(np.isin(shapes, _POINTS).any())
     if not settled and (shapes == _GROUP).any():
-        raise LocalNumbersError("a point stands before three digits in every number that has one")
+        raise LocalNumbersError("a point precedes three digits in every number that has one")
     local = np.array([_is_local(text, settled=settled) for text in texts], dtype=np.bool_)
     if not local.any():
         return

@@ -187,7 +187,7 @@ def _misplaced(block: _Block, kind: str, match: re.Match[str], line: int) -> boo
         block.met.add(told)
         return False
     if block.direction != _LOST:
-        what = f"{told} of a direction whose first line is missing: left out, with what follows of that direction"
+        what = f"{told} of a direction whose first line is missing: left out, with the rest of that direction"
         block.document.notes.warn(what, line)
     block.direction = _LOST
     return True

@@ -150,7 +150,7 @@ def in_utc(moment: datetime, zone: str | None) -> datetime:
 
 def of_zone(zone: str | None) -> str:
     """Return a note's text about times without a zone."""
-    return f"times have no zone: those of {zone}, as requested" if zone else "times have no zone: taken as UTC"
+    return f"times have no zone: taken as {zone}, as requested" if zone else "times have no zone: taken as UTC"
 
 
 def unused_zone(zone: str) -> str:

@@ -43,7 +43,7 @@ _DAY_S = 86400.0
 _BOOT = {
     "iostat": "the first report of each run is the mean since the machine was started (since_boot), unless iostat ran "
     "with -y",
-    "mpstat": "a report whose time is that of its titles is the mean since the machine was started (since_boot)",
+    "mpstat": "a report with the time of its titles is the mean since the machine was started (since_boot)",
 }
 _BOOT["pidstat"] = _BOOT["mpstat"]
 

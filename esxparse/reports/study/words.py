@@ -128,7 +128,7 @@ def comparisons(found: Found) -> str:
         return ""
     return (
         f"The verdicts allow for {family.comparisons} comparisons. "
-        "Of the differences shown, 1 in 20 is false on average. Each 95 % interval stands for itself."
+        "Of the differences shown, 1 in 20 is false on average. Each 95 % interval is for one comparison alone."
     )
 
 

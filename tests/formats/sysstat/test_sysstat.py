@@ -376,7 +376,7 @@ def test_the_zone_of_the_clock_can_be_given(tmp_path, zone, found):
     text += "23:59:59         1.50     99.00\n"
     rec = opened(tmp_path / "a", text, zone=zone)
     assert times(rec["tasks"].collect()) == [found]
-    assert any(note.message == f"times have no zone: those of {zone}, as requested" for note in rec.notes)
+    assert any(note.message == f"times have no zone: taken as {zone}, as requested" for note in rec.notes)
     report = (
         f"Linux 6.1.0 (web) \t11/20/26 \t_x86_64_\t(2 CPU)\n\n11/20/26 23:59:59\n{OLD_IOSTAT.partition('PM')[2][1:]}"
     )
