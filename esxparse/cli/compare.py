@@ -24,7 +24,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "compare",
         help="say what got better or worse from one capture to another",
         description="Compares two captures, or two times of one: what got better or worse in each area, "
-        "with the load beside it, findings that came and went, and what could not be compared.",
+        "with the load beside it, findings that came and went, and series that could not be compared.",
     )
     parser.add_argument("files", nargs="*", metavar="FILE", help="BEFORE and AFTER; one capture with --at or --window")
     parser.add_argument("--before", nargs="+", default=[], metavar="FILE", help="several captures before the change")

@@ -136,7 +136,7 @@ def _carriers(layout: Layout, nics: tuple[Nic, ...]) -> Iterator[int]:
 
 
 class _Places:
-    """Ports of VMs and whose they are, what rings take; ports of uplinks, and which; VMkernel ports."""
+    """Ports with their VMs, capacity of rings; ports of uplinks, and which; VMkernel ports."""
 
     def __init__(self, layout: Layout) -> None:
         mine = [(place, port.number) for place, port in enumerate(layout.ports) if port.kind == "vm"]

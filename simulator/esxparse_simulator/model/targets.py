@@ -119,7 +119,7 @@ def columns(layout: Layout, targets: tuple[Target, ...]) -> Columns:
 
 
 class _FlowPlaces:
-    """Where the flows of each kind are, whose they are, and the parts of its VM's I/O that a virtual disk has."""
+    """Place and owner of the flows of each kind, and the parts of its VM's I/O that a virtual disk has."""
 
     def __init__(self, layout: Layout) -> None:
 
