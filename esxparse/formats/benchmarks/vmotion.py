@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from esxparse.formats.benchmarks.table import Fields, Run, dated, figures_of, recording
-from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.notes import Notes, strange
 from esxparse.formats.kit.numbers import whole
 from esxparse.formats.kit.tables import data, schemas
 from esxparse.formats.source import Source
@@ -29,6 +29,7 @@ _LINE = re.compile(
     r"|Checkpoint_Unstun: vm stopped for (?P<stopped>\d{1,12}) us"
     r"|(?P<failed>Migrate_SetFailure:))"
 )
+_EVENT = re.compile("MigrateSetState: Transitioning|Checkpoint_Unstun: vm stopped|Migrate_SetFailure:")
 _DESTINATION = 7
 """States from this one on are the destination's."""
 
@@ -37,6 +38,13 @@ def _changes(lines: list[str]) -> Iterator[tuple[datetime, dict[str, str | None]
     for line in lines:
         if found := _LINE.match(line):
             yield datetime.fromisoformat(found["time"]).astimezone(UTC), found.groupdict()
+
+
+def _damaged(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """Yield the lines of vMotions that the reader cannot use, with their numbers."""
+    for number, line in enumerate(lines, 1):
+        if _EVENT.search(line) and not _LINE.match(line):
+            yield number, line
 
 
 def _vmotions(lines: list[str]) -> tuple[list[Fields], int]:
@@ -71,8 +79,9 @@ def _run(row: dict[str, Any]) -> Run:
 def read(source: Source) -> Recording:
     """Read the vMotions of a log; a log of a VM that was never moved raises."""
     text = source.text().without_cut_line()
-    rows, others = _vmotions(text.lines())
-    notes = Notes(text.notes)
+    lines = text.lines()
+    rows, others = _vmotions(lines)
+    notes = Notes([*text.notes, *strange(_damaged(lines), "not a line of a vMotion as vmware.log writes it")])
     if others:
         notes.say(f"the VM was stopped {counted(others, 'time')} outside a vMotion, as for snapshots: left out")
     if open_ended := sum(row["end"] is None for row in rows):

@@ -52,3 +52,12 @@ def test_a_failed_vmotion_does_not_count(tmp_path):
 def test_a_log_that_ends_at_once_has_no_result(tmp_path):
     with pytest.raises(EsxparseError, match="1 vMotion without a second state"):
         ex.open(write(tmp_path, FAILED.splitlines()[0] + "\n", "vmware.log"))
+
+
+def test_a_damaged_line_of_a_vmotion_is_named(tmp_path):
+    """A time with foreign marks would otherwise be missing without a word."""
+    rec = ex.open(write(tmp_path, NEWER.replace("1210000 us", "1.210.000 us"), "vmware.log"))
+    assert ("destination", "downtime", "ms") not in figures(rec)
+    (note,) = rec.notes
+    assert (note.line, note.severity) == (4, "warning")
+    assert "Checkpoint_Unstun" in note.message
