@@ -340,7 +340,7 @@ def test_a_trouble_in_the_hosts_capture_of_slow_runs_alone_is_told_and_what_fast
     assert own.answer == "yes"
     assert "The queue of a device is full" in own.means
     assert "storage." not in own.means
-    assert "which that of a fast run does not" in own.means
+    assert "but the capture of a fast run does not" in own.means
     assert "cpu.limit" not in {one.trouble for one in own.findings}
     bare = replace(seen, bad=(("bare",),))
     assert captures.own(cells, bare, ex.datasets.folder("busy-host"), ex.diagnose).answer == "not known"

@@ -66,9 +66,9 @@ def test_utf_32_is_refused(tmp_path):
 def test_quoted_dates_beside_numbers_of_a_locale_are_not_guessed(tmp_path, separator):
     text = re.sub(r'(\d)\.(\d\d")', r"\1,\2", capture()).replace('","', f'"{separator}"')
     file = compose.write(tmp_path, text)
-    with pytest.raises(ex.EsxparseError, match=r"day from month in dates such as '03/02/2026"):
+    with pytest.raises(ex.EsxparseError, match=r"which is month in dates such as '03/02/2026"):
         ex.open(file)
-    with pytest.raises(ex.EsxparseError, match=r"day from month in dates such as '03/02/2026"):
+    with pytest.raises(ex.EsxparseError, match=r"which is month in dates such as '03/02/2026"):
         opened_slice(file, tmp_path)
     assert [ex.open(file, date_order=order)["memory"].collect()["time"][0].month for order in ("mdy", "dmy")] == [3, 2]
 
