@@ -133,7 +133,7 @@ datasets: $(SYNCED) ## Make the bundled recordings again, bit for bit
 	$(RUN) esxparse simulate $$scenario -o $$(dirname $$scenario) --force || exit 1; done
 
 notebook: $(SYNCED) ## Run the notebooks and keep their outputs
-	$(RUN) jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb notebooks/studies/*.ipynb
+	POLARS_MAX_THREADS=1 $(RUN) jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb notebooks/studies/*.ipynb
 
 pictures: $(SYNCED) ## Take the pictures of the README again: the report and the explorer, light and dark (needs Chromium)
 	$(RUN) python docs/site/pictures.py
