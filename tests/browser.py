@@ -31,7 +31,7 @@ class Opened:
     problems: list[str] = field(default_factory=list)
 
     def charts(self) -> list[tuple[float, float]]:
-        """Width and height of the drawing of every chart on the page, 0 if there is none."""
+        """Width and height of the drawing of every chart on the page, 0 without a drawing."""
         sizes = self.page.eval_on_selector_all(
             "figure[data-spec]",
             "all => all.map(f => { const s = f.querySelector('svg, canvas');"

@@ -113,7 +113,7 @@ def summary(ports: pl.LazyFrame, packet_floor: float = PACKET_FLOOR) -> pl.LazyF
     tx_packets, rx_packets              mean packets per second that passed
     drop_tx_pct, drop_rx_pct            dropped / (passed + dropped) over all samples, %: null without packets
     max_drop_tx_pct, max_drop_rx_pct    largest % of a sample with at least `packet_floor` packets per second offered
-                                        (passed and dropped), null if there is none
+                                        (passed and dropped), null without any
     tx_dropped_per_s, rx_dropped_per_s  mean packets dropped per second
 
     all_dropped_tx_samples, all_dropped_rx_samples   i64  samples at 100 %

@@ -202,7 +202,6 @@ def _recordings(folder: Path, output: Path) -> Iterator[str]:
         )
     except OSError as error:
         raise EsxparseError(f"{folder} cannot be read: {error.strerror}") from None
-    there.sort(key=lambda one: in_order(one.name))
     yield from (str(one) for one in there if one.is_file())
     for one in there:
         if one.is_dir() and not one.is_symlink():

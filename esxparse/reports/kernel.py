@@ -34,7 +34,7 @@ def fits(folder: Path) -> bool:
 
 
 def short_folder() -> Path | None:
-    """Return a directory for sockets if the path of the usual one is too long; else None, also if there is none."""
+    """Return a directory for sockets if the usual path is too long; None if it is not, or without such a directory."""
     if fits(Path(tempfile.gettempdir(), "ex-12345678")):
         return None
     candidates = (*(os.environ.get(name, "") for name in _SHORT), "/tmp", "/var/tmp")  # noqa: S108  made by mkdtemp

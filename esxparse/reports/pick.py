@@ -63,7 +63,7 @@ def format_of(path: str | Path, options: Options | None = None) -> str:
 
 
 def reading(formats: set[str]) -> str | None:
-    """Return the shipped template that reads all these formats, and few others; None if there is none."""
+    """Return the shipped template that reads all these formats, and few others; None without one."""
     if formats == {STUDY}:
         return STUDY
     fitting = [one for one in shipped() if formats <= set(one.formats) and one.name not in _ASKED_FOR]

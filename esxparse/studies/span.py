@@ -93,7 +93,7 @@ def _outside(
 
 
 def _shift(begin: datetime, stop: datetime, first: datetime, last: datetime) -> timedelta | None:
-    """Return the only time zone offset that puts a span into a capture; None if there is none or more than one."""
+    """Return the time zone offset that puts a span into a capture; None unless exactly one does."""
     steps = int(_FURTHEST / _ZONE)
     fitting = [
         step * _ZONE

@@ -10,7 +10,6 @@ and 7 as blogs print them. No complete log was available. Times are UTC.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,6 +22,8 @@ from esxparse.recording import Recording, counted
 
 FORMAT = "vmotion"
 
+_Change = tuple[datetime, dict[str, str | None]]
+
 _LINE = re.compile(
     r"(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z)\b.{1,60}?"
     r"(?:MigrateSetState: Transitioning from state (?P<before>\d{1,3}) to (?P<state>\d{1,3})\b"
@@ -34,25 +35,24 @@ _DESTINATION = 7
 """States from this one on are the destination's."""
 
 
-def _changes(lines: list[str]) -> Iterator[tuple[datetime, dict[str, str | None]]]:
-    for line in lines:
-        if found := _LINE.match(line):
-            yield datetime.fromisoformat(found["time"]).astimezone(UTC), found.groupdict()
-
-
-def _damaged(lines: list[str]) -> Iterator[tuple[int, str]]:
-    """Yield the lines of vMotions that the reader cannot use, with their numbers."""
+def _changes(lines: list[str]) -> tuple[list[_Change], list[tuple[int, str]]]:
+    """Return the changes that the log records, and the lines of vMotions that the reader cannot use, numbered."""
+    changes: list[_Change] = []
+    damaged: list[tuple[int, str]] = []
     for number, line in enumerate(lines, 1):
-        if _EVENT.search(line) and not _LINE.match(line):
-            yield number, line
+        if found := _LINE.match(line):
+            changes.append((datetime.fromisoformat(found["time"]).astimezone(UTC), found.groupdict()))
+        elif _EVENT.search(line):
+            damaged.append((number, line))
+    return changes, damaged
 
 
-def _vmotions(lines: list[str]) -> tuple[list[Fields], int]:
+def _vmotions(changes: list[_Change]) -> tuple[list[Fields], int]:
     """Return one row per vMotion, and how many times the VM was stopped outside of them."""
     rows: list[Fields] = []
     current: Fields | None = None
     others = 0
-    for time, found in _changes(lines):
+    for time, found in changes:
         if found["before"] == "0" and found["state"] != "0":
             state = whole(found["state"]) or 0
             side = "destination" if state >= _DESTINATION else "source"
@@ -79,9 +79,9 @@ def _run(row: dict[str, Any]) -> Run:
 def read(source: Source) -> Recording:
     """Read the vMotions of a log; a log of a VM that was never moved raises."""
     text = source.text().without_cut_line()
-    lines = text.lines()
-    rows, others = _vmotions(lines)
-    notes = Notes([*text.notes, *strange(_damaged(lines), "not a line of a vMotion as vmware.log writes it")])
+    changes, damaged = _changes(text.lines())
+    rows, others = _vmotions(changes)
+    notes = Notes([*text.notes, *strange(damaged, "not a line of a vMotion as vmware.log writes it")])
     if others:
         notes.say(f"the VM was stopped {counted(others, 'time')} outside a vMotion, as for snapshots: left out")
     if open_ended := sum(row["end"] is None for row in rows):

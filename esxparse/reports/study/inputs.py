@@ -35,7 +35,7 @@ class Input:
     """The smallest value; without a default it must be above 0."""
     most: float = math.inf
     origin: Origin = ""
-    """Source of the value; empty if there is none and the value is None."""
+    """Source of the value; empty for an unknown value, which is None."""
 
 
 def resolve(inputs: Sequence[Input], asked: Asked, template: str = "") -> tuple[Input, ...]:
