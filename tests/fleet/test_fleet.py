@@ -170,6 +170,10 @@ def tasks_of(dask_scheduler) -> list[str]:
     return [str(key) for key in dask_scheduler.tasks]
 
 
+def waiting_of(dask_worker) -> int:
+    return len(dask_worker.state.ready)
+
+
 @pytest.mark.needs("distributed")
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 @pytest.mark.parametrize(("end", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -15), (signal.SIGKILL, -9)])
@@ -189,6 +193,10 @@ def test_a_cluster_has_no_tasks_left_of_who_was_interrupted(dask, tmp_path, end,
         until = time.monotonic() + 60
         while client.run_on_scheduler(tasks_of):
             assert time.monotonic() < until, "tasks are left"
+            time.sleep(0.05)
+        # The scheduler forgets tasks before its workers hear of it.
+        while any(client.run(waiting_of).values()):
+            assert time.monotonic() < until, "tasks are left with workers"
             time.sleep(0.05)
         (tmp_path / "go").touch()
         while list(tmp_path.glob("part-*")):
