@@ -19,7 +19,7 @@ PROSE   := esxparse simulator tests docs templates README.md CONTRIBUTING.md CHA
 SOURCES := $(wildcard native/src/*.rs) native/Cargo.toml native/Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report lab test search lint phrases format bench docs written golden licences audit sbom score fuzz mutants datasets notebook pictures clean
+.PHONY: help setup report lab test search lint phrases format bench docs written golden licences audit sbom score fuzz mutants datasets notebook pictures gallery clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -137,6 +137,9 @@ notebook: $(SYNCED) ## Run the notebooks and keep their outputs
 
 pictures: $(SYNCED) ## Take the pictures of the README again: the report and the explorer, light and dark (needs Chromium)
 	$(RUN) python docs/site/pictures.py
+
+gallery: $(SYNCED) ## Make each report on a bundled data set, with a picture, for the documentation (needs Chromium; minutes)
+	$(RUN) python docs/site/gallery.py
 
 clean: ## Remove what the other commands made
 	rm -rf .venv .tools build reports site mutants sbom.cdx.json native/target benchmarks/data

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page
 
-_CHARTS_READY = "document.documentElement.dataset.charts === 'ready' || !document.querySelector('figure[data-spec]')"
+CHARTS_READY = "document.documentElement.dataset.charts === 'ready' || !document.querySelector('figure[data-spec]')"
 
 
 @dataclass(slots=True)
@@ -113,7 +113,7 @@ def opened(
             ),
         )
         page.goto(path.resolve().as_uri())
-        page.wait_for_function(_CHARTS_READY, timeout=60_000)
+        page.wait_for_function(CHARTS_READY, timeout=60_000)
         yield seen
     finally:
         context.close()

@@ -15,6 +15,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import gallery
 from mkdocs.structure.files import File
 
 import esxparse as ex
@@ -288,6 +289,9 @@ def made() -> dict[str, str | bytes]:
             pages |= dict(notebook(path, address))
         elif not path.startswith("docs/"):
             pages[address] = (ROOT / path).read_text(encoding="utf-8")
+    text, beside = gallery.page()
+    if beside:
+        pages |= {"gallery.md": text} | beside
     for pages_of in (counters, derived, rule_pages, case_pages, api):
         pages |= dict(pages_of())
     return pages
@@ -307,6 +311,7 @@ def nav(pages: dict[str, str | bytes]) -> list[Any]:
     return [
         {"Start": ["index.md", "changes.md", "contributing.md"]},
         {"Guides": [{title: names} for title, names in (GUIDES | {"More": more}).items() if names]},
+        *([{"Gallery": ["gallery.md"]}] if "gallery.md" in pages else []),
         {"Counters": below("counters", "counters/index.md", "counters/derived.md")},
         {"Rules and cases": [{"Rules": below("rules", "rules/index.md")}, {"Cases": below("cases", "cases/index.md")}]},
         {"Formats": ["formats.md"]},
