@@ -28,7 +28,7 @@ from esxparse.errors import UnknownFormatError as UnknownFormatError
 from esxparse.errors import UnreadableError as UnreadableError
 from esxparse.explorer.app import explore as explore
 from esxparse.explorer.app import follow as follow
-from esxparse.explorer.held import search as search
+from esxparse.explorer.counter_columns import search as search
 from esxparse.explorer.plots import plot as plot
 from esxparse.explorer.rows import Rows as Rows
 from esxparse.explorer.rows import rows as rows

@@ -26,14 +26,14 @@ def item(rec: Recording, table: str) -> pl.LazyFrame:
     Raises:
         MissingTableError: It has no such table; the message lists its tables.
     """
-    from esxparse.explorer.shown import shown  # noqa: PLC0415  (polars is imported when it is needed)
+    from esxparse.explorer.table_page import with_page  # noqa: PLC0415  (polars is imported when it is needed)
 
     if table in rec.tables:
-        return shown(table, rec.tables[table])
+        return with_page(table, rec.tables[table])
     from esxparse.derived import of_recording  # noqa: PLC0415
 
     if table in rec.derived:
-        return shown(table, of_recording.table(rec, table))
+        return with_page(table, of_recording.table(rec, table))
     there = [*rec.tables, *rec.derived]
     raise MissingTableError(
         f"{rec.source} has no table {table!r}; {did_you_mean(table, there)}it has: {', '.join(there)}"
@@ -68,9 +68,9 @@ def findings(rec: Recording, profile: str = "standard") -> Findings:
 
 def search(rec: Recording, pattern: str = "") -> pl.DataFrame:
     """Return the counters and instances that a regular expression finds; see `ex.search`."""
-    from esxparse.explorer import held  # noqa: PLC0415
+    from esxparse.explorer import counter_columns  # noqa: PLC0415
 
-    return held.search(rec, pattern)
+    return counter_columns.search(rec, pattern)
 
 
 def top(rec: Recording, name: str, n: int = 10, order: Any = "p95", **chosen: Any) -> pl.DataFrame:

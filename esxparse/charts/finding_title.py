@@ -49,7 +49,7 @@ def _between_series(points: pl.DataFrame, name: str, unit: str, place: str) -> s
     highest, least = f"{name}{_at(high['place'], place)}: {_amount(high, unit)}", figure(low["value"])
     if figure(high["value"]) == least:
         return f"{highest} for {'both' if there.height == 2 else 'all'}"  # noqa: PLR2004
-    return f"{highest} ({_named(high)}) against {least} ({_named(low)})"
+    return f"{highest} ({_series_name(high)}) against {least} ({_series_name(low)})"
 
 
 def _between_ends(points: pl.DataFrame, name: str, unit: str, place: str) -> str:
@@ -81,7 +81,7 @@ def of_changes(points: pl.DataFrame, name: str, unit: str, level: float, place: 
     if shown.is_empty():
         return f"{name}: no difference shown"
     most = shown.sort((pl.col("value") - level).abs(), maintain_order=True).row(-1, named=True)
-    series = f" ({_named(most)})" if points["label"].n_unique() > 1 else ""
+    series = f" ({_series_name(most)})" if points["label"].n_unique() > 1 else ""
     amount = f"{most['value']:+.3g} %" if level == 0 else _amount(most, "" if name.endswith(unit) else unit)
     return f"{name}{_at(most['place'], place)}: {amount}{series}"
 
@@ -100,7 +100,7 @@ def _amount(row: dict[str, Any], unit: str) -> str:
     return f"{number} {unit.removesuffix('s') if one else unit}".rstrip()
 
 
-def _named(row: dict[str, Any]) -> str:
+def _series_name(row: dict[str, Any]) -> str:
     return shorten(row["label"], _NAME)
 
 

@@ -84,7 +84,7 @@ def build_parser(commands: Sequence[str] = _COMMANDS) -> argparse.ArgumentParser
     return parser
 
 
-def _asked(words: Sequence[str]) -> argparse.Namespace:
+def _parsed(words: Sequence[str]) -> argparse.Namespace:
     """Return the parsed arguments; without a command the help."""
     if words and words[0] == "help":
         words = [*words[1:], "--help"]
@@ -95,7 +95,7 @@ def _asked(words: Sequence[str]) -> argparse.Namespace:
         parser.error(f"there is no command {command!r}; {did_you_mean(command, _COMMANDS)}".rstrip("; "))
     options, rest = parser.parse_known_args(words or ["--help"])
     if rest:
-        *outer, named = _named(parser, words)
+        *outer, named = _parsers_of(parser, words)
         flags = [flag for one in (*outer, named) for flag in one._option_string_actions]  # noqa: SLF001
         near = did_you_mean(rest[0].partition("=")[0], [flag for flag in flags if flag.startswith("--")])
         near = near if rest[0].startswith("-") else ""
@@ -105,14 +105,14 @@ def _asked(words: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def _named(parser: argparse.ArgumentParser, words: Sequence[str]) -> Iterator[argparse.ArgumentParser]:
+def _parsers_of(parser: argparse.ArgumentParser, words: Sequence[str]) -> Iterator[argparse.ArgumentParser]:
     """Yield the parser, then the parsers of the command and subcommands in the words."""
     yield parser
     for action in parser._actions:  # noqa: SLF001  argparse lists them nowhere else
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
             part = next((word for word in words if word in action.choices), None)
             if part is not None:
-                yield from _named(action.choices[part], words)
+                yield from _parsers_of(action.choices[part], words)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -126,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = [_public(one) for one in (sys.argv[1:] if arguments is None else arguments)]
 
     def command() -> int:
-        options = _asked(words)
+        options = _parsed(words)
         if limits.prepare(limits.name_of(options)):
             return limits.contained(lambda: _code_of(lambda: int(options.run(options))))
         return int(options.run(options))

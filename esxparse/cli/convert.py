@@ -53,7 +53,7 @@ def _megabytes(size: int | None) -> str:
     return "?" if size is None else f"{size / 1e6:,.1f} MB"
 
 
-def _told(made: Converted) -> str:
+def _converted_text(made: Converted) -> str:
     if made.skipped:
         return f"{made.folder}: already converted"
     sizes = f"{_megabytes(made.source_bytes)} to {_megabytes(made.bytes)}"
@@ -108,7 +108,7 @@ def run(options: argparse.Namespace) -> int:
         recordings = [made, *made.others]
         if not options.quiet:
             for one in recordings:
-                print(printable(_told(one)))
+                print(printable(_converted_text(one)))
         if several := counted_segments([made.source] * len(recordings)):
             print(printable(several), file=sys.stderr)
         unreadable.extend(made.unreadable)

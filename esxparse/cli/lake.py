@@ -133,7 +133,7 @@ def _add(options: argparse.Namespace) -> int:
                 failed.append(capture)
                 fail(EsxparseError(made))
             elif not options.quiet:
-                print(printable(_told(capture, made)))
+                print(printable(_added_text(capture, made)))
             progress(len(done), len(captures), f"{len(done):,} of {len(captures):,}")
 
         made = into.add(
@@ -157,7 +157,7 @@ def _add(options: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _told(capture: str, made: Added) -> str:
+def _added_text(capture: str, made: Added) -> str:
     if made.skipped:
         return f"{capture}: already there ({made.id}, host {made.host})"
     sizes = f"{made.source_bytes / 1e6:,.1f} MB to {made.bytes / 1e6:,.1f} MB"

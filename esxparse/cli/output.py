@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar, cast
 from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
 from esxparse.fleet import Crew, in_order, run
-from esxparse.formats.memory import DEFAULT, shown
+from esxparse.formats.memory import DEFAULT, size_text
 from esxparse.formats.names import STANDARD_INPUT
 from esxparse.formats.opening import DATE_ORDERS, DECIMALS, NAMES, PATIENCE_S, Options
 from esxparse.locations import is_url
@@ -170,7 +170,7 @@ _HELP: Final[dict[str, tuple[str, str]]] = {
     "time_column": ("NAME", "name of the time column in such a file"),
     "value_column": ("NAME", "name of the column with the watts or results"),
     "timeout": ("SECONDS", f"how long to wait for each server response (default: {PATIENCE_S:g})"),
-    "memory_limit": ("SIZE", f"memory limit for reading, such as 8GiB (default: {shown(DEFAULT)})"),
+    "memory_limit": ("SIZE", f"memory limit for reading, such as 8GiB (default: {size_text(DEFAULT)})"),
 }
 _ALSO: Final = {"value_column": ("--watts-column",)}
 

@@ -124,9 +124,9 @@ def _outputs(options: argparse.Namespace, subjects: list[tuple[str, list[str]]],
     """Return the path of each report; equal names are distinguished by their directories."""
     names = [f"{recording_name(subjects[0][1][0])}.{ending}"]
     if len(subjects) > 1:
-        from esxparse.reports.batch_items import named  # noqa: PLC0415  polars, which a single report reads later
+        from esxparse.reports.batch_items import unique_names  # noqa: PLC0415  polars, which a single report reads later
 
-        names = [f"{name}.{ending}" for name in named(subjects)]
+        names = [f"{name}.{ending}" for name in unique_names(subjects)]
     if options.output is None:
         return [Path(name) for name in names]
     output = Path(options.output).expanduser()
@@ -144,11 +144,11 @@ def _outputs(options: argparse.Namespace, subjects: list[tuple[str, list[str]]],
 def run(options: argparse.Namespace) -> int:
     """Write a report on each capture; go on after one that fails."""
     from esxparse.reports import lean, report  # noqa: PLC0415  Jupyter is not for --help
-    from esxparse.reports.forms import asked, form_of  # noqa: PLC0415
+    from esxparse.reports.forms import form_of, requested_form  # noqa: PLC0415
     from esxparse.reports.outputs import show  # noqa: PLC0415
 
     lean.alone()
-    to, opening = asked(options.to, given_opening(options))
+    to, opening = requested_form(options.to, given_opening(options))
     parameters = given_parameters(options)
     subjects = _subjects(options, opening)
     single = options.output if len(subjects) == 1 else None

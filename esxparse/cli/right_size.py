@@ -37,7 +37,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 def run(options: argparse.Namespace) -> int:
     """Judge the VMs and print the result."""
-    given = _given(options)
+    given = _captures_or_hosts(options)
     from esxparse.sizing.right_size import right_size  # noqa: PLC0415  polars is not for --help
 
     name = options.lake or " and ".join(Path(one).name for one in options.files)
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _given(options: argparse.Namespace) -> Any:
+def _captures_or_hosts(options: argparse.Namespace) -> Any:
     """Return the captures, or the hosts of the lake."""
     if bool(options.files) == bool(options.lake):
         raise EsxparseError("give either captures or --lake")

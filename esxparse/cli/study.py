@@ -166,7 +166,7 @@ def run_study(options: argparse.Namespace) -> int:
     with Progress("study", quiet=options.quiet) as progress:
         found = study(options.file, outside=options.allow_outside, allow=options.allow, progress=progress, crew=crew)
     _say(found.notes, found.path, quiet=options.quiet)
-    table = _asked(found, options, limits).collect().lazy()
+    table = _requested_table(found, options, limits).collect().lazy()
     # A requested table is shown with all its columns.
     columns = table.collect_schema().names() if options.scaling or limits else None
     if not options.quiet:
@@ -202,7 +202,7 @@ def _limit(text: str) -> tuple[str, float]:
     return match[1], float(match[2])
 
 
-def _asked(found: Study, options: argparse.Namespace, limits: Sequence[tuple[str, float]]) -> pl.LazyFrame:
+def _requested_table(found: Study, options: argparse.Namespace, limits: Sequence[tuple[str, float]]) -> pl.LazyFrame:
     import polars as pl  # noqa: PLC0415  polars is not for --help
 
     if options.compare:

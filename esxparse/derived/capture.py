@@ -81,7 +81,7 @@ def beside(rows: pl.LazyFrame, more: pl.LazyFrame) -> pl.LazyFrame:
     return pl.concat([rows, more.drop("time")], how="horizontal")
 
 
-def named(one: Capture, rows: pl.LazyFrame) -> pl.LazyFrame:
+def with_vm_names(one: Capture, rows: pl.LazyFrame) -> pl.LazyFrame:
     """Replace the group of each row of a VM by the VM's name."""
     return rows.join(one.entities.select("group_id", "entity"), on="group_id", maintain_order="left").drop("group_id")
 

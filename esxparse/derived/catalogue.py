@@ -38,7 +38,7 @@ class Column:
     name: str
     meaning: str
 
-    def lacks(self, there: Collection[str]) -> str:
+    def missing_counter(self, there: Collection[str]) -> str:
         """Return the first missing counter; empty if it has all it needs."""
         return next((" or ".join(one) for one in self.counters if not set(one) & set(there)), "")
 

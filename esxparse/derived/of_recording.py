@@ -39,7 +39,7 @@ def _why(column: Column, there: Mapping[str, frozenset[str]]) -> str:
         counters: frozenset[str] = frozenset().union(*(there.get(table, frozenset()) for table in view.needs))
         if absent:
             reasons.append(f"no table {' and '.join(absent)}")
-        elif why := column.lacks(counters):
+        elif why := column.missing_counter(counters):
             reasons.append(f"no counter {why}")
         else:
             return ""

@@ -6,7 +6,7 @@ from typing import Final
 
 import polars as pl
 
-from esxparse.derived.capture import Capture, beside, derived, named, of
+from esxparse.derived.capture import Capture, beside, derived, of, with_vm_names
 from esxparse.derived.catalogue import copied
 from esxparse.metrics import inventory, over_time, storage
 from esxparse.metrics import memory as metrics_memory
@@ -52,7 +52,7 @@ def _waits(one: Capture, rows: pl.LazyFrame) -> pl.LazyFrame:
     # Without %MLMTD, limits are unknown: all ready time counts as waiting for others.
     waits = pl.coalesce("contention_pct", pl.when(pl.col("max_limited_pct").is_null()).then("ready_pct"))
     rows = rows.with_columns(pl.col("vcpus").cast(pl.Float64), contention_pct=waits)
-    return named(one, rows.drop("vm", "ready_from", strict=False))
+    return with_vm_names(one, rows.drop("vm", "ready_from", strict=False))
 
 
 @derived("vm", "vcpu")
@@ -86,7 +86,7 @@ def each_vcpu(one: Capture) -> pl.LazyFrame:
             helper_run_pct=pl.col("helper_run").max(),
         )
     )
-    return named(one, made)
+    return with_vm_names(one, made)
 
 
 @derived("vm", "group_cpu")
@@ -95,14 +95,14 @@ def group(one: Capture) -> pl.LazyFrame:
     rows = of(one, "group_cpu", copied("vm", "group_cpu"), pl.col("group_id"))
     rows = over_time.with_covered(rows.join(one.entities.select("group_id"), on="group_id", how="semi"))
     usual = over_time.quantile(pl.col("group_run_pct"), _SELDOM_LESS).over("group_id")
-    return named(one, rows.with_columns(run_more_pct=pl.col("group_run_pct") - usual).drop(over_time.COVERED))
+    return with_vm_names(one, rows.with_columns(run_more_pct=pl.col("group_run_pct") - usual).drop(over_time.COVERED))
 
 
 @derived("vm", "group_memory")
 def memory(one: Capture) -> pl.LazyFrame:
     """Return the memory of each VM, and the VMkernel's targets for it."""
     frame = one.tables["group_memory"]
-    rows = named(one, metrics_memory.vms(frame, one.entities).drop("vm"))
+    rows = with_vm_names(one, metrics_memory.vms(frame, one.entities).drop("vm"))
     more = of(one, "group_memory", copied("vm", "group_memory"), pl.col("group_id")).join(
         one.entities.select("group_id"), on="group_id", how="semi"
     )

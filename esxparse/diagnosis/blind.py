@@ -67,7 +67,7 @@ def _reason(kind: str, name: str, series: Series) -> Reason | None:
     if of not in series.panels and (there or _BESIDE.get(of) in series.panels):
         return Reason(Why.OBJECTS, (NOUNS.get(of, of),))
     counters = {counter for table in tables for counter in series.columns.get(table, ())}
-    if not there or declared()[of][column].lacks(counters):
+    if not there or declared()[of][column].missing_counter(counters):
         worlds = "" if tables - {"vcpu"} or "vcpu" in series.columns else " of worlds"
         counter = f"{spoken(kind, name)}{worlds}"
         return Reason(Why.FIELDS, (counter,), _CUT if series.cut else "")

@@ -272,11 +272,11 @@ def overlap(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
 def _explains(cause: Story, symptom: Story) -> bool:
     """Return whether a case explains the other's trouble, and its object can be the reason for the other's."""
     apart = cause.case.kind == symptom.case.kind and cause.case.kind in _APART and cause.name != symptom.name
-    return not apart and _named(symptom.case.trouble, cause.case.explains)
+    return not apart and _matches(symptom.case.trouble, cause.case.explains)
 
 
 @cache
-def _named(trouble: str, patterns: tuple[str, ...]) -> bool:
+def _matches(trouble: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(trouble, pattern) for pattern in patterns)
 
 

@@ -36,7 +36,7 @@ def of(finding: Finding, series: Series, times: Sequence[datetime], profile: str
     always = clock.always(finding.start, finding.end, times)
     moving: list[Evidence] = []
     still: list[Evidence] = []
-    for name in case.named:
+    for name in case.series_read:
         kind, own, how = origin(case.kind, name)
         matrix = None if not own or _SETTINGS.fullmatch(own) else series.matrix(kind, own)
         shown = {(one.words, one.noun) for one in (*moving, *still)}
@@ -57,7 +57,7 @@ def of(finding: Finding, series: Series, times: Sequence[datetime], profile: str
 def columns(finding: Finding) -> list[tuple[str, str]]:
     """Return table and column of the series that a finding rests on: the one that bounds its spell first."""
     case = _case(finding)
-    origins = [origin(case.kind, name)[:2] for name in case.named] if case else []
+    origins = [origin(case.kind, name)[:2] for name in case.series_read] if case else []
     return list(dict.fromkeys((kind, own) for kind, own in origins if own and not _SETTINGS.fullmatch(own)))
 
 

@@ -53,7 +53,7 @@ def _referred(*expressions: str) -> set[str]:
 @cache
 def _drawn() -> frozenset[tuple[str, str]]:
     """Return kind and name of the series that charts of findings may draw."""
-    return frozenset(origin(case.kind, name)[:2] for case in cases.load() for name in case.named)
+    return frozenset(origin(case.kind, name)[:2] for case in cases.load() for name in case.series_read)
 
 
 @cache

@@ -22,11 +22,11 @@ from esxparse.charts import theme
 from esxparse.charts.runtime import vega_runtime
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.explorer.code import cell
+from esxparse.explorer.counter_columns import about, counter_columns, of_vms, words_for
 from esxparse.explorer.drawer import alike, changed
 from esxparse.explorer.guest import Guest, with_guest
-from esxparse.explorer.held import about, held, of_vms, words_for
 from esxparse.explorer.objects import Objects
-from esxparse.explorer.panel import Align, Asked, Values, lines, moment
+from esxparse.explorer.panel import Align, PanelRequest, Values, lines, moment
 from esxparse.explorer.views import check, of_object, plain, presets
 from esxparse.formats.collected import successor
 from esxparse.formats.events import marks_of
@@ -114,7 +114,10 @@ class Explorer(anywidget.AnyWidget):
         self.objects = Objects(recordings[0])
         rec = recordings[0]
         # Derived tables come first: people look for VMs and devices before worlds and paths.
-        every, timed = sorted(held(drawn[0]), key=lambda one: one.derived is None), frozenset(_timed(drawn[0]))
+        every, timed = (
+            sorted(counter_columns(drawn[0]), key=lambda one: one.derived is None),
+            frozenset(_timed(drawn[0])),
+        )
         self.counters = [
             {"table": one.table, "column": one.column, "name": one.name, "names": list(one.names)}
             | {"unit": one.unit, "meaning": one.meaning, "noun": about(one.table, "noun", "instances")}
@@ -149,19 +152,19 @@ class Explorer(anywidget.AnyWidget):
         ]
         return [{"counter": one["column"], "table": one["table"]} for one in (floats or self.counters)[:1]]
 
-    def asked(self, buckets: int = Asked.buckets) -> list[Asked]:
+    def requests(self, buckets: int = PanelRequest.buckets) -> list[PanelRequest]:
         """Return the content of each panel of the view, with at most so many points in a line."""
         start, end = self.view.get("range") or (None, None)
         shared = {key: self.view.get(key) for key in ("smooth", "normalise", "difference") if self.view.get(key)}
         shared |= {"start": start, "end": end, "buckets": buckets}
-        return [Asked.of({**one, **shared}) for one in self.view.get("panels", [])]
+        return [PanelRequest.of({**one, **shared}) for one in self.view.get("panels", [])]
 
-    def code(self, buckets: int = Asked.buckets) -> str:
+    def code(self, buckets: int = PanelRequest.buckets) -> str:
         """Return the view as code: a cell of polars and altair that makes the same charts, as fine as `buckets`."""
         if not self.view["panels"]:
             raise EsxparseError("the view has no panel: search for a counter first")
         captures = [(one.source, self.values.shift(one)) for one in self.recordings]
-        drawn = [(one, self._drawn(one)) for asked in self.asked(buckets) for one in asked.each]
+        drawn = [(one, self._drawn(one)) for asked in self.requests(buckets) for one in asked.each]
         return cell(captures, drawn, (self.guest.path, self.guest.vm) if self.guest else None)
 
     def _answer(self, _: Any, content: dict[str, Any], __: Any) -> None:
@@ -169,7 +172,7 @@ class Explorer(anywidget.AnyWidget):
             "panel": self._panel,
             "objects": lambda _said: {"objects": self.objects.known},
             "object": lambda said: self.objects.page(said["kind"], said["name"]),
-            "code": lambda said: {"code": self.code(said.get("buckets", Asked.buckets))},
+            "code": lambda said: {"code": self.code(said.get("buckets", PanelRequest.buckets))},
             "findings": lambda _said: {"findings": self._findings()},
             "changes": lambda said: changed(
                 self.recordings[0], None if said.get("start") is None else moment(said["start"])
@@ -186,9 +189,9 @@ class Explorer(anywidget.AnyWidget):
         self.send({"ask": content.get("ask"), "id": content.get("id"), "answer": answer})
 
     def _panel(self, said: dict[str, Any]) -> dict[str, Any]:
-        return self._drawn(Asked.of(said["panel"]))
+        return self._drawn(PanelRequest.of(said["panel"]))
 
-    def _drawn(self, asked: Asked) -> dict[str, Any]:
+    def _drawn(self, asked: PanelRequest) -> dict[str, Any]:
         if asked.kind == "lines":
             return lines(self.values, asked)
         from esxparse.explorer.heat import heat  # noqa: PLC0415  (altair, which lines do without)
@@ -267,7 +270,7 @@ def explore(
         return of_study(rec if isinstance(rec, Study) else study(rec))
     recordings = [as_recording(one) for one in (rec, other) if one is not None]
     for one in recordings:
-        if not any(counter.table in _timed(one) for counter in held(one)):
+        if not any(counter.table in _timed(one) for counter in counter_columns(one)):
             if len(recordings) == 1 and not any(wanted.values()):
                 from esxparse.explorer.overview import of_recording  # noqa: PLC0415  (altair)
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader
 
 from esxparse.charts.reduce import EVEN
-from esxparse.explorer.panel import Asked
+from esxparse.explorer.panel import PanelRequest
 from esxparse.metrics.energy import LONGEST_GAP
 
 _RECORDINGS: Final = ("rec", "other")
@@ -18,7 +18,7 @@ _RECORDINGS: Final = ("rec", "other")
 
 def cell(
     captures: Sequence[tuple[str, timedelta]],
-    panels: Sequence[tuple[Asked, Mapping[str, Any]]],
+    panels: Sequence[tuple[PanelRequest, Mapping[str, Any]]],
     guest: tuple[str, str] | None = None,
 ) -> str:
     """Return the code that makes the charts of these panels.

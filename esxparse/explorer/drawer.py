@@ -32,7 +32,7 @@ def changed(rec: Recording, at: datetime | None) -> dict[str, Any]:
     frames = pl.collect_all([_series(rec, row) for row in rows.to_dicts()])
     listed = [
         {**row, "spark": _thinned(frame["value"]), "at": _share(frame["time"], found.at)}
-        for row, frame in zip(named(rows), frames, strict=True)
+        for row, frame in zip(with_names(rows), frames, strict=True)
     ]
     return {"at": None if found.at is None else found.at.timestamp() * 1000, "rows": listed}
 
@@ -42,10 +42,10 @@ def alike(rec: Recording, series: tuple[str, str, str], window: tuple[datetime, 
 
     Raises EsxparseError: As `similar`.
     """
-    return named(similar(rec, series, window).head(_ROWS))
+    return with_names(similar(rec, series, window).head(_ROWS))
 
 
-def named(rows: pl.DataFrame) -> list[dict[str, Any]]:
+def with_names(rows: pl.DataFrame) -> list[dict[str, Any]]:
     """Return rows for the page, each with `name` (the text for its instance), and `title` and `unit`."""
     made = []
     for row in rows.to_dicts():

@@ -9,7 +9,7 @@ import polars as pl
 from esxparse.charts import heat as charts
 from esxparse.charts import reduce
 from esxparse.diagnosis import rules
-from esxparse.explorer.panel import Asked, Values, chosen_rows, rule_of
+from esxparse.explorer.panel import PanelRequest, Values, chosen_rows, rule_of
 from esxparse.recording import printable
 
 _BINS: Final = 160
@@ -17,7 +17,7 @@ _CELLS: Final = 3000
 """Most rectangles: a browser redraws more of them too slowly."""
 
 
-def heat(values: Values, asked: Asked, profile: str = "standard") -> dict[str, Any]:
+def heat(values: Values, asked: PanelRequest, profile: str = "standard") -> dict[str, Any]:
     """Return a panel as a heat map for the page.
 
     Returns `kind` "heat", `name`, `table`, `counter`, `unit`, `meaning`, `noun`, `total` (objects with a value),
@@ -38,14 +38,14 @@ def heat(values: Values, asked: Asked, profile: str = "standard") -> dict[str, A
     grid = charts.grid(frame, found.noun.removesuffix("s"), unit, levels, min(asked.buckets, _BINS), _CELLS)
     names = {row["label"]: row for row in data.select("label", "full", "instance").unique("label").to_dicts()}
     rows = [{**names[label], "full": printable(names[label]["full"])} for label in grid.chosen.chosen]
-    held = found.held
+    counter = found.counter
     return {
         "kind": "heat",
-        "name": held.name,
-        "table": held.table,
-        "counter": held.column,
+        "name": counter.name,
+        "table": counter.table,
+        "counter": counter.column,
         "unit": found.unit,
-        "meaning": held.meaning,
+        "meaning": counter.meaning,
         "noun": found.noun,
         "total": grid.chosen.total,
         "step_s": grid.step,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from esxparse.charts import theme
 from esxparse.charts import workload as charts
 from esxparse.errors import EsxparseError
-from esxparse.explorer.shown import page
+from esxparse.explorer.table_page import page
 from esxparse.metrics import workload
 from esxparse.recording import Recording
 from esxparse.studies import Study
@@ -65,7 +65,7 @@ def of_study(study: Study) -> Overview:
     """Return the values that the study asks for, or the first that can be drawn."""
     theme.use()
     drawn: list[alt.LayerChart | alt.VConcatChart] = []
-    for name in study.asked.values or HEADLINES:
+    for name in study.report_section.values or HEADLINES:
         try:
             drawn.append(study.plot(name))
         except EsxparseError:

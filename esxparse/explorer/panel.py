@@ -26,7 +26,7 @@ _MOST_BUCKETS: Final = 600
 
 
 @dataclass(frozen=True)
-class Asked:
+class PanelRequest:
     """The content of a panel, and its look.
 
     counter, table: of the recording. order, n: which instances. pattern: for their names. start, end: the range of
@@ -57,7 +57,7 @@ class Asked:
     title: str = ""
 
     @property
-    def each(self) -> list[Asked]:
+    def each(self) -> list[PanelRequest]:
         """The same for each counter of the panel alone."""
         if not self.more:
             return [self]
@@ -69,7 +69,7 @@ class Asked:
         return table or self.table, counter
 
     @classmethod
-    def of(cls, said: Mapping[str, Any]) -> Asked:
+    def of(cls, said: Mapping[str, Any]) -> PanelRequest:
         """Return the request of a page, within bounds.
 
         Raises EsxparseError: There is no such order, or a value is not a number.
@@ -154,9 +154,9 @@ class Values:
         second = f"the second capture ({printable(Path(self.recordings[1].source).name)})"
         drawn = data.filter(pl.col("capture") > 1)["label"].unique()
         if drawn.is_empty():
-            return [f"{second} has no {found.held.name} of {found.held.table} over time"]
+            return [f"{second} has no {found.counter.name} of {found.counter.table} over time"]
         lacking = [label for label in labels if label not in drawn]
-        return [f"{second} has no {found.held.name} of {', '.join(lacking)}"] if lacking else []
+        return [f"{second} has no {found.counter.name} of {', '.join(lacking)}"] if lacking else []
 
     def shift(self, other: Recording) -> timedelta:
         """Return the shift of the times of a recording."""
@@ -167,7 +167,7 @@ class Values:
         return moved
 
 
-def lines(values: Values, asked: Asked, profile: str = "standard") -> dict[str, Any]:
+def lines(values: Values, asked: PanelRequest, profile: str = "standard") -> dict[str, Any]:
     """Return `panel` as lines for the page, with the series of all its counters; each label has its counter.
 
     Raises EsxparseError: As `panel`; a counter that has no value is left out if another one has.
@@ -200,7 +200,7 @@ def _short(answer: Mapping[str, Any]) -> str:
     return str(answer["name"]).partition(" (")[0]
 
 
-def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, Any]:
+def panel(values: Values, asked: PanelRequest, profile: str = "standard") -> dict[str, Any]:
     """Return one counter as lines for the page.
 
     Returns `name`, `table`, `counter` (its column), `unit`, `meaning`, `noun`, `total` (instances with a value),
@@ -255,14 +255,14 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
         for capture in (1, 2)
         if (frame := by.get((row["label"], capture))) is not None
     ]
-    held, total = found.held, data["label"].n_unique()
+    counter, total = found.counter, data["label"].n_unique()
     return {
         "kind": "lines",
-        "name": asked.title or held.name,
-        "table": held.table,
-        "counter": held.column,
+        "name": asked.title or counter.name,
+        "table": counter.table,
+        "counter": counter.column,
         "unit": "of its highest value" if asked.normalise else found.unit,
-        "meaning": held.meaning,
+        "meaning": counter.meaning,
         "noun": found.noun,
         "total": total,
         "step_s": reduced.step_s,
@@ -276,7 +276,7 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
     }
 
 
-def chosen_rows(found: Rows, data: pl.DataFrame, asked: Asked) -> pl.DataFrame:
+def chosen_rows(found: Rows, data: pl.DataFrame, asked: PanelRequest) -> pl.DataFrame:
     """Return the rows of a counter in the requested time and of the requested objects.
 
     Raises EsxparseError: No row matches.
@@ -285,7 +285,7 @@ def chosen_rows(found: Rows, data: pl.DataFrame, asked: Asked) -> pl.DataFrame:
         data = data.filter(pl.col("time").is_between(asked.start, asked.end))
     if data.is_empty():
         where = f" from {asked.start:%F %T} to {asked.end:%F %T} UTC" if asked.start and asked.end else ""
-        raise EsxparseError(f"no sample of {found.held.name}{where}")
+        raise EsxparseError(f"no sample of {found.counter.name}{where}")
     if asked.only:
         data = _named_objects(found, data, asked.only)
     return _matching(data, asked.pattern) if asked.pattern else data
@@ -297,10 +297,10 @@ def _named_objects(found: Rows, data: pl.DataFrame, only: Mapping[str, str]) -> 
         kept = data.filter(pl.col(name).is_in(list(only)))
         if not kept.is_empty():
             return kept.with_columns(label=pl.col(name).replace(only))
-    raise EsxparseError(f"no sample of {found.held.name} of {', '.join(only.values())}")
+    raise EsxparseError(f"no sample of {found.counter.name} of {', '.join(only.values())}")
 
 
-def _ranked(data: pl.DataFrame, asked: Asked, weight: str | None, most: int) -> pl.DataFrame:
+def _ranked(data: pl.DataFrame, asked: PanelRequest, weight: str | None, most: int) -> pl.DataFrame:
     """Return the instances of one capture, highest first."""
     return ranking.top(data.lazy(), ["label", "full"], "value", most, asked.order, weight).collect()
 
@@ -339,7 +339,7 @@ def _matching(data: pl.DataFrame, pattern: str) -> pl.DataFrame:
     return kept
 
 
-def _changed(data: pl.DataFrame, asked: Asked) -> pl.DataFrame:
+def _changed(data: pl.DataFrame, asked: PanelRequest) -> pl.DataFrame:
     value = pl.col("value")
     series = ["label", "capture"]
     if asked.difference:
@@ -354,11 +354,11 @@ def _changed(data: pl.DataFrame, asked: Asked) -> pl.DataFrame:
 
 def rule_of(found: Rows, profile: str) -> rules.Rule | None:
     """Return the rule that judges this quantity of this kind of object."""
-    held = found.held
-    if not held.derived:
+    counter = found.counter
+    if not counter.derived:
         return None
     every = rules.load(profile).values()
-    return next((one for one in every if (one.kind, one.value) == (held.table, held.column)), None)
+    return next((one for one in every if (one.kind, one.value) == (counter.table, counter.column)), None)
 
 
 def _levels(found: Rows, profile: str) -> list[dict[str, Any]]:

@@ -42,18 +42,18 @@ def plot(
     if n > reduce.MAX_SERIES:
         raise EsxparseError(f"a chart has at most {reduce.MAX_SERIES} series; top(..., n={n}) ranks more")
     if ranked.is_empty():
-        raise EsxparseError(f"{found.held.name} of {found.held.table} has no value in {rec.source}")
+        raise EsxparseError(f"{found.counter.name} of {found.counter.table} has no value in {rec.source}")
     total = data.select(pl.col("instance").n_unique()).collect().item()
     chosen = ranked["label"].to_list()
     kept = data.filter(pl.col("label").is_in(chosen))
     reduced = reduce.over_time(kept, ["value"], ["label", "full"], weight=found.weight)
     of = f"the {len(chosen)} of {total} {found.noun} with the highest {order}" if total > len(chosen) else ""
-    held = found.held
-    meaning = held.meaning.split(";")[0].rstrip(".")
+    counter = found.counter
+    meaning = counter.meaning.split(";")[0].rstrip(".")
     look = marks.Look(
-        title=marks.heading(f"{held.name} of {found.noun}", meaning, of, reduced.caption),
-        said=f"{held.name} of {', '.join(chosen)} over time, {found.unit}.",
-        axis=", ".join(filter(None, (held.name, found.unit))),
+        title=marks.heading(f"{counter.name} of {found.noun}", meaning, of, reduced.caption),
+        said=f"{counter.name} of {', '.join(chosen)} over time, {found.unit}.",
+        axis=", ".join(filter(None, (counter.name, found.unit))),
         noun=found.noun.removesuffix("s"),
         unit=found.unit,
     )

@@ -15,7 +15,7 @@ from esxparse.counters.series import series_name
 from esxparse.derived.of_recording import lacking
 from esxparse.derived.of_recording import table as derived_table
 from esxparse.errors import EsxparseError, did_you_mean
-from esxparse.explorer.held import Held, about, expression, find, held, of_vms, said
+from esxparse.explorer.counter_columns import CounterColumn, about, counter_columns, expression, find, of_vms, said
 from esxparse.metrics import ranking
 from esxparse.metrics.inventory import only_kinds, only_vms, vms
 from esxparse.metrics.network import offered
@@ -32,13 +32,13 @@ class Rows(NamedTuple):
 
     frame: `time`, `instance`, `name`, `value`, and `weight` if a mean needs weights; then a value of 0 with weight 0
         becomes null, such as a latency without a command
-    held: the counter
+    counter: the counter
     unit: of the value
     noun: the kind of instance, in the plural
     """
 
     frame: pl.LazyFrame
-    held: Held
+    counter: CounterColumn
     unit: str
     noun: str
 
@@ -71,7 +71,7 @@ def rows(
     raw = table is not None if raw is None else raw
     # Without a table, `find` has already done this.
     if table is not None and not raw:
-        found = of_vms(found, held(rec))
+        found = of_vms(found, counter_columns(rec))
     frame = _values(rec, found, raw=raw)
     there = frame.collect_schema().names()
     if (part := about(found.table, "roll_up")) in there:
@@ -102,7 +102,7 @@ def rows(
     return Rows(chosen, found, found.unit, about(found.table, "noun", "instances"))
 
 
-def _values(rec: Recording, found: Held, *, raw: bool) -> pl.LazyFrame:
+def _values(rec: Recording, found: CounterColumn, *, raw: bool) -> pl.LazyFrame:
     """Return the table's rows; of worlds and groups only VMs, unless `raw`."""
     if found.derived:
         weight = found.weight
@@ -115,7 +115,7 @@ def _values(rec: Recording, found: Held, *, raw: bool) -> pl.LazyFrame:
     return only_kinds(worlds, "vcpu") if found.table == "vcpu" else only_vms(frame, vms(worlds))
 
 
-def _of(frame: pl.LazyFrame, found: Held, what: str, wanted: list[str]) -> pl.LazyFrame:
+def _of(frame: pl.LazyFrame, found: CounterColumn, what: str, wanted: list[str]) -> pl.LazyFrame:
     """Return the rows of these VMs or devices."""
     column = about(found.table, what.lower())
     if not column:
@@ -131,7 +131,7 @@ def _of(frame: pl.LazyFrame, found: Held, what: str, wanted: list[str]) -> pl.La
     return frame.filter(pl.col(column).is_in(wanted))
 
 
-def _matching(frame: pl.LazyFrame, pattern: str, found: Held) -> pl.LazyFrame:
+def _matching(frame: pl.LazyFrame, pattern: str, found: CounterColumn) -> pl.LazyFrame:
     wanted = expression(pattern)
     there = frame.select(pl.col("instance").unique(maintain_order=True)).collect().to_series().to_list()
     kept = [one for one in there if wanted.search(one)]
@@ -142,7 +142,7 @@ def _matching(frame: pl.LazyFrame, pattern: str, found: Held) -> pl.LazyFrame:
     return frame.filter(pl.col("instance").is_in(kept))
 
 
-def _weight(found: Held, there: Sequence[str]) -> pl.Expr | None:
+def _weight(found: CounterColumn, there: Sequence[str]) -> pl.Expr | None:
     by = found.weight
     if by is None or by not in there:
         return None

@@ -8,7 +8,7 @@ from typing import Any, Final, get_args
 
 from esxparse import toml
 from esxparse.errors import EsxparseError, check_known, choose_from
-from esxparse.explorer.held import find
+from esxparse.explorer.counter_columns import find
 from esxparse.explorer.objects import KINDS, Objects
 from esxparse.explorer.panel import Align
 from esxparse.recording import Recording

@@ -48,7 +48,7 @@ def _reached(address: str) -> None:
     """
     from distributed import Security, rpc  # noqa: PLC0415
 
-    async def asked() -> None:
+    async def identify() -> None:
         # For `tls://`, the certificates in Dask's settings.
         known = Security().get_connection_args("client")  # type: ignore[no-untyped-call]
         async with rpc(address, timeout=_PATIENCE_S, connection_args=known) as scheduler:  # type: ignore[no-untyped-call]
@@ -56,7 +56,7 @@ def _reached(address: str) -> None:
 
     # A notebook's own thread already has a loop.
     with ThreadPoolExecutor(1) as other:
-        other.submit(asyncio.run, asked()).result()
+        other.submit(asyncio.run, identify()).result()
 
 
 class BrokenError(Exception):
@@ -85,7 +85,7 @@ def _why(error: BaseException) -> str:
     return str(error) if isinstance(error, BrokenError) else said(error)
 
 
-def _named(work: Callable[[Any], Any]) -> str:
+def _work_name(work: Callable[[Any], Any]) -> str:
     """Return a new task's key; Dask's panels show the part before the dash for all tasks of this work."""
     return f"{work.__module__.rpartition('.')[2]}.{work.__name__.strip('_')}-{uuid4().hex}"
 
@@ -149,7 +149,7 @@ def run(work: Callable[[Any], Any], items: Sequence[Any], address: str, retries:
         def submit() -> None:
             place = next(places, None)
             if place is not None:
-                future = client.submit(_attempt, work, place, items[place], key=_named(work), retries=retries)
+                future = client.submit(_attempt, work, place, items[place], key=_work_name(work), retries=retries)
                 flying[future] = place
 
         for _ in range(_AHEAD * _threads(client, address)):

@@ -25,7 +25,7 @@ _UNIX_KIND = {0o120000: "a link", 0o010000: "a named pipe", 0o020000: "a device"
 _KIND_BITS = 0o170000
 
 
-def shown(name: str) -> str:
+def printable_name(name: str) -> str:
     """Return a printable name, with unprintable characters escaped."""
     encoded = name.encode("utf-8", "backslashreplace").decode("utf-8")
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in encoded)
@@ -97,7 +97,7 @@ def _leads_out(name: str) -> bool:
 
 
 def _plain(name: str) -> str:
-    return shown(re.sub(r"^(?:\./+)+", "", name))
+    return printable_name(re.sub(r"^(?:\./+)+", "", name))
 
 
 @dataclass

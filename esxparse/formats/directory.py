@@ -157,7 +157,8 @@ def read(where: str, files: Sequence[File], read_one: Callable[[Source], Recordi
             parts.setdefault(name, []).append(part.select(pl.lit(one.name).alias(column), pl.all()))
         if taken > limit:
             raise memory.refusal(
-                f"{where}: the tables of its first {counted(len(read_ones), 'file')} take {memory.shown(taken)}", limit
+                f"{where}: the tables of its first {counted(len(read_ones), 'file')} take {memory.size_text(taken)}",
+                limit,
             )
         notes += [replace(note, message=f"{one.name}: {note.message}") for note in rec.notes]
     if not read_ones:

@@ -56,7 +56,7 @@ def recognise(head: Head) -> bool:
     return bool(_OF_DEVICE.search(begin)) and ("Blocks Read" in begin or "BlocksRead" in begin)
 
 
-def _named(key: str) -> str:
+def _column_of(key: str) -> str:
     """Return the column of a counter, from its name in text or a formatter's output.
 
     >>> _named("Failed Blocks Read"), _named("FailedBlocksRead"), _named("Receive CRC errors")
@@ -67,7 +67,7 @@ def _named(key: str) -> str:
 
 def _counters(fields: Mapping[str, Any]) -> Row:
     """Return the row of a device."""
-    return {"device": fields.get("Device")} | {_named(key): whole(fields[key]) for key in fields if key != "Device"}
+    return {"device": fields.get("Device")} | {_column_of(key): whole(fields[key]) for key in fields if key != "Device"}
 
 
 class _Reader:
@@ -101,7 +101,7 @@ class _Reader:
         elif (count := whole(value)) is None:
             self.odd.say(f"no number in {key}: {value[:20]!r}, left empty", at)
         else:
-            self.row[_named(key)] = count
+            self.row[_column_of(key)] = count
 
 
 def _structured(text: str) -> list[Row]:

@@ -45,7 +45,7 @@ def limit(asked: str | int, name: str = "memory_limit") -> int:
     return size
 
 
-def shown(size: int) -> str:
+def size_text(size: int) -> str:
     """Return a size for people.
 
     >>> shown(4 << 30), shown(1_500_000)
@@ -79,7 +79,7 @@ def bounded(pieces: Iterable[_Piece], allowed: int) -> list[_Piece]:
             weight += sum(_weight(one) for one in taken[weighed:])
             weighed = len(taken)
             if not is_json or weight > allowed:
-                what = f"it is longer than {shown(length - len(piece))}, and must be read whole"
+                what = f"it is longer than {size_text(length - len(piece))}, and must be read whole"
                 raise refusal(what, allowed)
     return taken
 
@@ -96,6 +96,6 @@ def _weight(json: bytes | memoryview) -> int:
 def refusal(what: str, allowed: int, instead: str = "") -> TooLargeError:
     """Return the error for data that would exceed the limit."""
     return TooLargeError(
-        f"{what}, more than the memory limit of {shown(allowed)} allows: {instead}"
+        f"{what}, more than the memory limit of {size_text(allowed)} allows: {instead}"
         "set memory_limit higher if the file is sound and the machine has the memory"
     )

@@ -238,7 +238,7 @@ class _Answer(io.RawIOBase):
         try:
             self._run(get(), "the server gave no answer")
         except aiohttp.ClientError as error:
-            raise _told(self._url, error) from None
+            raise _connection_error(self._url, error) from None
         except (OSError, ValueError) as error:
             raise UnansweredError(str(_unreadable(self._url, error or type(error).__name__))) from None
         for one in (*self._answer.history, self._answer):
@@ -288,7 +288,7 @@ class _Answer(io.RawIOBase):
         try:
             piece = self._run(self._answer.content.read(min(len(view), _PIECE)), "the server sent nothing more")
         except aiohttp.ClientError as error:
-            raise _told(self._url, error) from None
+            raise _connection_error(self._url, error) from None
         view[: len(piece)] = piece
         self._at += len(piece)
         self._wanted = self._at
@@ -342,7 +342,7 @@ def _refused(url: str, status: int, reason: str) -> UnreadableError:
     return kind(f"{name} cannot be read: {answer}; {hint}")
 
 
-def _told(url: str, error: Exception) -> UnreadableError:
+def _connection_error(url: str, error: Exception) -> UnreadableError:
     """Return the error for a failed connection to a server."""
     import aiohttp  # noqa: PLC0415  an extra
 

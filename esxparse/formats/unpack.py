@@ -47,7 +47,7 @@ def members_unpacked(
                 while piece := one.content.read(_PIECE):
                     left -= len(piece)
                     if left < 0:
-                        what = f"{where} has more than {memory.shown(limit * memory.DISK)} when it is unpacked"
+                        what = f"{where} has more than {memory.size_text(limit * memory.DISK)} when it is unpacked"
                         raise memory.refusal(what, limit)
                     file.write(piece)
         except OSError as error:
@@ -80,7 +80,7 @@ def unpacked(source: Source) -> Source:
                 while piece := stream.read(_PIECE):
                     length += len(piece)
                     if length > allowed:
-                        what = f"{source.name} has more than {memory.shown(allowed)} when it is unpacked"
+                        what = f"{source.name} has more than {memory.size_text(allowed)} when it is unpacked"
                         raise memory.refusal(what, source.memory_limit)
                     if length > free - free // _LEFT_FREE:
                         raise _no_room(source, scratch, f"it has more than {length:,} bytes, and {free:,} are free")

@@ -42,8 +42,8 @@ def _judge(job: _Job) -> Mapping[str, Any]:
         "quality": {
             "status": quality.status,
             "verdict": quality.verdict,
-            "failed": [_told(one) for one in quality.failed],
-            "warned": [_told(one) for one in quality.warned],
+            "failed": [_failed_fields(one) for one in quality.failed],
+            "warned": [_failed_fields(one) for one in quality.warned],
         },
     }
     if found is not None:
@@ -55,7 +55,7 @@ def _judge(job: _Job) -> Mapping[str, Any]:
     return said
 
 
-def _told(one: Expectation) -> dict[str, str]:
+def _failed_fields(one: Expectation) -> dict[str, str]:
     """Return a failed expectation: its table, its meaning everywhere, and the mistake here."""
     return {"table": one.table, "means": one.means, "said": str(one).removesuffix(one.means).rstrip()}
 

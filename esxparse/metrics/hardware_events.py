@@ -209,7 +209,7 @@ def compare(first: pl.LazyFrame, second: pl.LazyFrame) -> pl.LazyFrame:
     """
     first, second = finite(first), finite(second)
 
-    def named(frame: pl.LazyFrame, which: str) -> pl.LazyFrame:
+    def renamed(frame: pl.LazyFrame, which: str) -> pl.LazyFrame:
         return frame.select("event", *(pl.col(name).alias(f"{which}_{name}") for name in ("value", "per_s")))
 
     def ratio(name: str) -> pl.Expr:
@@ -217,8 +217,8 @@ def compare(first: pl.LazyFrame, second: pl.LazyFrame) -> pl.LazyFrame:
         return pl.when(below > 0).then(pl.col(f"first_{name}") / below)
 
     return (
-        named(first, "first")
-        .join(named(second, "second"), on="event", how="full", coalesce=True)
+        renamed(first, "first")
+        .join(renamed(second, "second"), on="event", how="full", coalesce=True)
         .select(
             "event",
             "first_value",

@@ -96,7 +96,7 @@ def _offset(given: timedelta | float | str | None) -> timedelta:
     return -length if match["sign"] == "-" else length
 
 
-def _shown(offset: timedelta) -> str:
+def _offset_text(offset: timedelta) -> str:
     seconds = abs(round(offset.total_seconds()))
     hours, minutes, rest = seconds // 3600, seconds // 60 % 60, seconds % 60
     parts = [f"{number}{unit}" for number, unit in ((hours, "h"), (minutes, "m"), (rest, "s")) if number]
@@ -249,7 +249,7 @@ def _suspect(lag: Lag | None) -> timedelta | None:
 
 
 def _explained(offset: timedelta, lag: Lag) -> str:
-    apart = _shown(abs(offset))
+    apart = _offset_text(abs(offset))
     side = "ahead of" if offset < timedelta(0) else "behind"
     zone = ""
     if offset.total_seconds() % _ZONE_S == 0:
@@ -259,7 +259,7 @@ def _explained(offset: timedelta, lag: Lag) -> str:
         zone = f", like a clock in time zone UTC{sign}{hours:02d}:{minutes:02d} taken for UTC"
     return (
         f"the meter's clock seems {apart} {side} the capture's{zone} (correlation with the load "
-        f"{lag.correlation:.2f}); join with offset={_shown(offset)!r}"
+        f"{lag.correlation:.2f}); join with offset={_offset_text(offset)!r}"
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.plans.forms import Form, form
 from esxparse.plans.result import Plan
-from esxparse.plans.values import ALL, Known, Range, Value, cases_of, complete, read, shown
+from esxparse.plans.values import ALL, Known, Range, Value, cases_of, cell_text, complete, read
 from esxparse.reading import as_recording
 from esxparse.recording import Recording
 from esxparse.studies import Study, study
@@ -169,7 +169,7 @@ class Planner:
         if len(answers) > 1:
             mains = [name for name, one in self.form.results.items() if one.main and one.unit and name in merged]
             units = self.form.results
-            because = ", ".join(f"{units[name].meaning} {shown(merged[name])} {units[name].unit}" for name in mains)
+            because = ", ".join(f"{units[name].meaning} {cell_text(merged[name])} {units[name].unit}" for name in mains)
         return ": ".join(part for part in (" or ".join(verdicts), because) if part)
 
     def _rows(
@@ -224,6 +224,6 @@ def _together(values: Sequence[Any]) -> Range | str:
     """Return the range of numbers, or different values in words; combinations without a number are mentioned."""
     known = [value for value in values if value is not None]
     if any(isinstance(value, bool | str) for value in known):
-        return " or ".join("none" if value is None else shown(value) for value in values)
+        return " or ".join("none" if value is None else cell_text(value) for value in values)
     numbers = Range(min(known), max(known))
     return numbers if len(known) == len(values) else f"{numbers} or none"

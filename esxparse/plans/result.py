@@ -11,7 +11,7 @@ import polars as pl
 
 from esxparse import aligned
 from esxparse.plans.forms import Form
-from esxparse.plans.values import ALL, Known, Range, Value, shown
+from esxparse.plans.values import ALL, Known, Range, Value, cell_text
 from esxparse.recording import as_html, as_markdown
 from esxparse.sortable import table
 
@@ -79,7 +79,7 @@ class Plan:
     def frame(self) -> pl.DataFrame:
         """Return the results: `case`, `result`, `low`, `high` (f64, null for text), `text`, `unit`, `meaning`."""
         rows = [
-            (case, name, *_ends(value), shown(value), self.form.results[name].unit, self.form.results[name].meaning)
+            (case, name, *_ends(value), cell_text(value), self.form.results[name].unit, self.form.results[name].meaning)
             for case, found in self.results.items()
             for name, value in found.items()
         ]
@@ -97,9 +97,9 @@ class Plan:
         yield Section("Answer", ("",), [(one,) for one in sentences])
         yield Section("Results", ("result", *(case or "value" for case in cases), "unit"), self._result_rows(cases))
         heads = [*self.sensitivity[0]] if self.sensitivity else []
-        yield Section("Sensitivity", heads, [[shown(one[head]) for head in heads] for one in self.sensitivity])
+        yield Section("Sensitivity", heads, [[cell_text(one[head]) for head in heads] for one in self.sensitivity])
         for title, frame in self.tables.items():
-            yield Section(title, frame.columns, [[shown(cell) for cell in row] for row in frame.rows()])
+            yield Section(title, frame.columns, [[cell_text(cell) for cell in row] for row in frame.rows()])
         yield Section("Inputs", ("input", "value", "unit", "origin", "meaning"), list(self._input_rows(cases)))
         yield Section("Notes", ("",), [(one,) for one in self.notes])
         yield Section("Sources", ("",), [(one,) for one in self.form.sources])
@@ -107,7 +107,7 @@ class Plan:
     def _result_rows(self, cases: Sequence[str]) -> list[Row]:
         rows: list[Row] = []
         for name, result in self.form.results.items():
-            values = [shown(self.results[case].get(name)) for case in cases]
+            values = [cell_text(self.results[case].get(name)) for case in cases]
             if any(values):
                 rows.append((result.meaning, *values, result.unit))
         return rows
@@ -120,7 +120,7 @@ class Plan:
                 found = {ALL: next(iter(found.values()))}
             for case, known in found.items():
                 label = f"{name}, {case}" if case else name
-                yield label, shown(known.value), one.unit, known.origin, one.meaning
+                yield label, cell_text(known.value), one.unit, known.origin, one.meaning
 
     def text(self) -> str:
         """Return everything as text for a terminal."""

@@ -35,7 +35,7 @@ class Range:
         >>> str(Range(9680.0, 11169.0)), str(Range(26.08696, 26.08697))
         ('9,680 to 11,169', '26.1')
         """
-        low, high = shown(self.low), shown(self.high)
+        low, high = cell_text(self.low), cell_text(self.high)
         return low if low == high else f"{low} to {high}"
 
     @property
@@ -55,7 +55,7 @@ class Known:
     origin: str
 
 
-def shown(value: object) -> str:
+def cell_text(value: object) -> str:
     """Return a value as tables show it: empty for None, yes or no, a number with its digits.
 
     >>> shown(None), shown(True), shown(102400), shown(112.625), shown(0.25), shown(3.787878)

@@ -94,7 +94,7 @@ def _each(entry: Mapping[str, Any]) -> Iterator[Rule]:
             for key, value in entry.items()
         }
         said.pop("each", None)
-        globs = _named(said.pop("on"))
+        globs = _expanded(said.pop("on"))
         tables = tuple(name for name in suite_names() if any(fnmatch(name, glob) for glob in globs))
         yield Rule(tables=tables, **said)
 
@@ -105,9 +105,9 @@ def _filled(text: str, names: Mapping[str, str]) -> str:
     return text
 
 
-def _named(on: list[str]) -> list[str]:
+def _expanded(on: list[str]) -> list[str]:
     sets = raw()["sets"]
-    return [name for one in on for name in (_named(sets[one]) if one in sets else [one])]
+    return [name for one in on for name in (_expanded(sets[one]) if one in sets else [one])]
 
 
 def classes(form: str, table: str, frame: pl.DataFrame, width: int) -> dict[str, pl.Series | None]:

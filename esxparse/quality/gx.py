@@ -92,10 +92,10 @@ def judge(
     for place, config in enumerate(expectations):
         if place not in told:
             raise EsxparseError(f"suite {suite.name}: Great Expectations knows no {config['type']}")
-    return [_told(suite, told[place], config, frame) for place, config in enumerate(expectations)]
+    return [_failed_rows(suite, told[place], config, frame) for place, config in enumerate(expectations)]
 
 
-def _told(suite: Suite, result: Any, config: Mapping[str, Any], frame: pl.DataFrame) -> tuple[int, pl.DataFrame]:
+def _failed_rows(suite: Suite, result: Any, config: Mapping[str, Any], frame: pl.DataFrame) -> tuple[int, pl.DataFrame]:
     if (why := _exception(result.exception_info or {})) is not None:
         raise EsxparseError(f"suite {suite.name}: Great Expectations cannot run {config['type']}: {why}")
     said = result.result

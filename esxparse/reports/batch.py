@@ -23,7 +23,7 @@ from esxparse.locations import carried, legible, public
 from esxparse.recording import counted, printable
 from esxparse.reports import batch_state
 from esxparse.reports.batch_items import Item, Plan, plan
-from esxparse.reports.forms import asked, form_of, is_report
+from esxparse.reports.forms import form_of, is_report, requested_form
 from esxparse.reports.index import page
 from esxparse.reports.library import find, values_of
 from esxparse.reports.outputs import place
@@ -109,7 +109,7 @@ def batch(
     if workers < 1:
         raise EsxparseError(f"jobs is {workers}: give a number above 0")
     bounds["workers"] = workers
-    to, opening = asked(to, opening or {})
+    to, opening = requested_form(to, opening or {})
     form = form_of(None, to)
     options: Any = Opening.of(opening).texts()
     states = folder / batch_state.FOLDER

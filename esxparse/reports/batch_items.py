@@ -111,7 +111,7 @@ def plan(
     if not items:
         raise EsxparseError(f"{', '.join(map(str, inputs))}: there is nothing to report on")
     unique = {one.key: one for one in items}
-    return Plan(tuple(_named(list(unique.values()), known)), tuple(left_out))
+    return Plan(tuple(_with_unique_names(list(unique.values()), known)), tuple(left_out))
 
 
 def _of_hosts(uri: str, template: str, parameters: Mapping[str, Any]) -> Iterator[Item]:
@@ -247,14 +247,14 @@ def _grouped(
     return list(items.values())
 
 
-def named(subjects: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+def unique_names(subjects: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     """Return names of reports (template, recordings) that differ in more than case, with folders if needed."""
     paths = [one if is_url(one) or one == STANDARD_INPUT else str(Path(one).absolute()) for _, (one, *_) in subjects]
     first = [Item((path,), template, {}) for path, (template, _) in zip(paths, subjects, strict=True)]
-    return [one.name for one in _named(first, {})]
+    return [one.name for one in _with_unique_names(first, {})]
 
 
-def _named(items: Sequence[Item], known: Mapping[tuple[Any, ...], str]) -> Iterator[Item]:
+def _with_unique_names(items: Sequence[Item], known: Mapping[tuple[Any, ...], str]) -> Iterator[Item]:
     """Yield the items with unique names, ignoring case: the earlier name, or the file's, with folders if needed."""
     names = {place: name for place, one in enumerate(items) if (name := _before(one, known))}
     taken = {*_RESERVED, *(name.casefold() for name in known.values())}

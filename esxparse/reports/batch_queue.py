@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 import psutil  # type: ignore[import-untyped]
 
 from esxparse.errors import EsxparseError
-from esxparse.formats.memory import shown
+from esxparse.formats.memory import size_text
 from esxparse.locations import adopt
 from esxparse.reports.forks import FORKS, die_with
 
@@ -130,7 +130,7 @@ def _passed(one: _Running, bounds: Bounds) -> dict[str, Any] | None:
     # The quick sum counts memory shared by forks once per process, the exact sum counts it once.
     heavy = _resident(one.process.pid) > bounds.memory
     if heavy and (not FORKS or _resident(one.process.pid, "pss") > bounds.memory):
-        return {"why": f"it took more than {shown(bounds.memory)} of memory: raise --memory"}
+        return {"why": f"it took more than {size_text(bounds.memory)} of memory: raise --memory"}
     return None
 
 

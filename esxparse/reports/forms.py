@@ -23,7 +23,7 @@ _ENDINGS: Final = {".htm": "html", ".markdown": "md", **{f".{form}": form for fo
 _NEAR: Final = 4096
 
 
-def asked(to: str | None, opening: Options) -> tuple[str | None, Options]:
+def requested_form(to: str | None, opening: Options) -> tuple[str | None, Options]:
     """Return the requested form, and the options of `esxparse.open`: `format` may be either.
 
     Raises EsxparseError: They request two different forms.

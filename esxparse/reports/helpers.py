@@ -31,7 +31,7 @@ from esxparse.reports.blocks import (
 )
 from esxparse.reports.cards import Verdict, listed
 from esxparse.reports.columns import columns_of
-from esxparse.reports.page import given, show, some, together
+from esxparse.reports.page import if_present, show, some, together
 
 if TYPE_CHECKING:
     import altair as alt
@@ -48,8 +48,8 @@ __all__ = [
     "counted",
     "facts",
     "finding",
-    "given",
     "headline",
+    "if_present",
     "listed",
     "missing",
     "moment",

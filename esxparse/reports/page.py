@@ -32,7 +32,7 @@ _HELD_BYTES: Final = 256 << 20
 _NAMED: Final = 4
 
 
-def given(function: Callable[Concatenate[pl.LazyFrame, P], Any], *frames: Any, **more: Any) -> Any:
+def if_present(function: Callable[Concatenate[pl.LazyFrame, P], Any], *frames: Any, **more: Any) -> Any:
     """Return `function(*frames, **more)`, or None if a frame is None because the capture does not have that table.
 
     Many charts use the same frame, so it is computed here once, unless it would take more than 256 MiB.

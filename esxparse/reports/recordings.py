@@ -39,7 +39,7 @@ class Inputs:
     def __enter__(self) -> Self:
         """Make the names."""
         with ExitStack() as held:
-            self.paths = [self._named(one, held) for one in self._given]
+            self.paths = [self._openable_name(one, held) for one in self._given]
             self._held = held.pop_all()
         return self
 
@@ -52,7 +52,7 @@ class Inputs:
         name = input_of(template, self.paths[0])
         return {name: self.paths if name == "captures" else self.paths[0]}
 
-    def _named(self, given: str, held: ExitStack) -> str:
+    def _openable_name(self, given: str, held: ExitStack) -> str:
         if given == STANDARD_INPUT:
             return self._copied(held)
         if is_url(given):

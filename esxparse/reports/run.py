@@ -123,7 +123,7 @@ def made(
     """
     need_extra()
     step, paths = progress or (lambda _done, _total, _what: None), order.paths
-    to, opening = forms.asked(order.to, order.opening)
+    to, opening = forms.requested_form(order.to, order.opening)
     template = order.template or usual(paths)
     chosen = find(picked(paths, opening) if template == AUTO else template)
     asked, others = values_of(chosen, order.parameters, opening)

@@ -24,7 +24,7 @@ import polars.selectors as cs
 
 from esxparse.errors import EsxparseError
 from esxparse.recording import counted
-from esxparse.studies.asked import Computed
+from esxparse.studies.report_section import Computed
 
 READ: Final = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)", re.IGNORECASE)
 """The tables that a query reads."""
@@ -102,7 +102,7 @@ class Derived:
             other = study.against(to, told.get("within")) if to else study
             return other.compare(told["compare"])
         if "peak_load" in told:
-            return study.peak_load(told["peak_load"], study.asked.expressions())
+            return study.peak_load(told["peak_load"], study.report_section.expressions())
         if told.get("study") in _METHODS:
             found: pl.LazyFrame = getattr(study, told["study"])(*args, **told.get("with", {}))
             return found

@@ -100,7 +100,7 @@ def look(folder: Path) -> tuple[dict[str, list[str]], list[str]]:
     return {role: sorted(names, key=natural) for role, names in found.items()}, other
 
 
-def named(names: Sequence[str]) -> list[Named]:
+def name_patterns(names: Sequence[str]) -> list[Named]:
     """Return patterns for file names: names of one shape become one, with placeholders for the differences.
 
     >>> named(["a-2vm.csv", "a-10vm.csv", "b-2vm.csv"])[0].pattern
@@ -214,7 +214,7 @@ def _series(units: Iterable[Unit]) -> list[Series]:
     return [
         Series({role: literal(before) + one.pattern + literal(after) for role, (before, after) in files}, one)
         for files, stems in alike.items()
-        for one in named(sorted(stems, key=natural))
+        for one in name_patterns(sorted(stems, key=natural))
     ]
 
 
@@ -235,8 +235,8 @@ def _rows(series: Series, folder: Path) -> list[dict[str, str]]:
     files = {role: _quoted(pattern) for role, pattern in series.files.items()}
     if not values or _is_exact(series, folder):
         return [files]
-    as_written = all(text == str(int(text)) for texts in values.values() if are_numbers(texts) for text in texts)
-    if as_written and len(each) == len(list(product(*values.values()))):
+    written = all(text == str(int(text)) for texts in values.values() if are_numbers(texts) for text in texts)
+    if written and len(each) == len(list(product(*values.values()))):
         lists = {name: f"[{', '.join(_value(name, text, texts) for text in texts)}]" for name, texts in values.items()}
         return [lists | files]
     return [

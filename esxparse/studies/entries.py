@@ -14,7 +14,7 @@ from esxparse.formats.opening import AS_FOUND, NAMES, Opening, moment, period
 from esxparse.metrics import units
 from esxparse.studies.columns import FIRST, LAST, SPAN
 from esxparse.studies.roles import ONE_FILE, WORKLOADS
-from esxparse.toml.checked import Key, Read, Text, check_names, choose, shown, value_of
+from esxparse.toml.checked import Key, Read, Text, check_names, choose, value_of, written
 from esxparse.toml.document import Problems
 from esxparse.toml.lines import Place
 
@@ -31,7 +31,7 @@ def offset(text: Any, name: str = "clock") -> timedelta:
     if type(text) in {int, float} and abs(text) <= _LONGEST_S:
         return timedelta(seconds=text)
     if not isinstance(text, str):
-        raise EsxparseError(f"{name} is {shown(text)}, not a length of time; write it as -2h, 90s or +30m")
+        raise EsxparseError(f"{name} is {written(text)}, not a length of time; write it as -2h, 90s or +30m")
     sign = -1 if text.startswith(_NEGATIVE) else 1
     return sign * timedelta(seconds=_length(text.lstrip("+-"), name))
 
@@ -41,7 +41,7 @@ def _seconds(value: Any, name: str) -> float:
     if type(value) in {int, float} and 0 <= value <= _LONGEST_S:
         return float(value)
     if not isinstance(value, str):
-        raise EsxparseError(f"{name} is {shown(value)}, not a length of time; write it as 30s, 5m or 1h")
+        raise EsxparseError(f"{name} is {written(value)}, not a length of time; write it as 30s, 5m or 1h")
     if value.strip() in {"0", "0s", "0m", "0h"}:
         return 0.0
     return _length(value, name)
@@ -61,7 +61,7 @@ def _time(value: Any, name: str) -> datetime | None:
 def _generator(value: Any, name: str) -> str:
     if isinstance(value, str) and value in WORKLOADS:
         return str(value)
-    raise EsxparseError(f"{name} is {shown(value)}, not a load generator; use {choose(value, sorted(WORKLOADS))}")
+    raise EsxparseError(f"{name} is {written(value)}, not a load generator; use {choose(value, sorted(WORKLOADS))}")
 
 
 @dataclass(frozen=True)
@@ -162,9 +162,9 @@ def figures_of(entry: Any, wrong: Problems, path: Sequence[str | int]) -> dict[s
         if unclear := _unclear_unit(key):
             wrong.add(unclear, *path, key)
         elif key in {**FIRST, **SPAN, **LAST}:
-            wrong.add(f"{shown(key)} is a column of the results, not a measurement; rename the figure", *path, key)
+            wrong.add(f"{written(key)} is a column of the results, not a measurement; rename the figure", *path, key)
         elif not key[:1].isalpha():
-            wrong.add(f"{shown(key)} is not a valid name for a figure; start it with a letter", *path, key)
+            wrong.add(f"{written(key)} is not a valid name for a figure; start it with a letter", *path, key)
         elif (figure := value_of(float, value, wrong, *path, key)) is not None:
             figures[key] = figure
     return figures

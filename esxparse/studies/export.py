@@ -18,9 +18,9 @@ from esxparse.errors import EsxparseError
 from esxparse.metrics import units
 from esxparse.recording import Note, counted, printable
 from esxparse.studies import baseline
-from esxparse.studies.asked import Computed
 from esxparse.studies.columns import COLUMNS, HEADLINES, METRICS
 from esxparse.studies.expand import Run
+from esxparse.studies.report_section import Computed
 from esxparse.studies.results import unit_name
 from esxparse.target import PAGE_MARK, Target, target
 from esxparse.version import __version__
@@ -95,7 +95,7 @@ class Named:
     """"" if it depends."""
 
 
-def named(study: Computed, column: str) -> Named:
+def column_in_words(study: Computed, column: str) -> Named:
     """Return a column of `runs` in words; for a benchmark's figure the benchmark's own words."""
     if column in COLUMNS or study.results is None:
         return Named(*heading(column), cast("Better", BETTER.get(column, "")))

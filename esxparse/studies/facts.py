@@ -60,8 +60,8 @@ def together(told: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[dict[str, A
                     against.append(f"{name} is {facts[name]} by {by[name]} and {value} by {source}: {value} is used")
                 facts[name], by[name] = value, source
             elif not _same(name, facts[name], value):
-                first = _shown(facts[name])
-                against.append(f"{name} is {first} by {by[name]} and {_shown(value)} by {source}: {first} is used")
+                first = _value_text(facts[name])
+                against.append(f"{name} is {first} by {by[name]} and {_value_text(value)} by {source}: {first} is used")
     return facts, against
 
 
@@ -93,7 +93,7 @@ def _same(name: str, first: Any, second: Any) -> bool:
     return bool(first == second)
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

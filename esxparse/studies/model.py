@@ -18,9 +18,9 @@ from esxparse.metrics.scaling import TOLERANCE_PCT
 from esxparse.recording import Note, printable
 from esxparse.sortable import shown_as
 from esxparse.studies import baseline as of_baseline
-from esxparse.studies import export, plot, published, shown
-from esxparse.studies.asked import Asked
+from esxparse.studies import export, notebook_page, plot, published
 from esxparse.studies.expand import expand
+from esxparse.studies.report_section import ReportSection
 from esxparse.studies.runs import table_of
 from esxparse.studies.study_file import load
 
@@ -67,10 +67,10 @@ class Study:
     """The comparisons of one answer, for which verdicts allow (`answering`); None: the comparisons of each table."""
 
     def __repr__(self) -> str:
-        return shown.text(self)
+        return notebook_page.text(self)
 
     def _repr_html_(self) -> str:
-        return shown.page(self)
+        return notebook_page.page(self)
 
     def _sound(self) -> None:
         """Check that the files of the runs pass the quality check, unless `allow` is set.
@@ -88,7 +88,7 @@ class Study:
 
     experiments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By experiment (cached, native ...) the labels that identify its runs, if the manifest has them."""
-    asked: Asked = field(default_factory=Asked)
+    report_section: ReportSection = field(default_factory=ReportSection)
     """The question, and the columns and tables of its answer."""
 
     def compare(
@@ -380,14 +380,14 @@ def study(
         baseline=manifest.baseline,
         labels=labels,
         within=tuple(of_baseline.within(manifest, labels)),
-        runs=shown_as(frame.lazy(), partial(shown.runs_page, labels, results)),
+        runs=shown_as(frame.lazy(), partial(notebook_page.runs_page, labels, results)),
         results=results,
         notes=tuple(notes),
         path=manifest.path,
         description=manifest.description,
         inputs=export.inputs(manifest.path, runs),
         experiments=manifest.experiments,
-        asked=manifest.asked,
+        report_section=manifest.report_section,
         quality=quality,
         allow=allow,
     )

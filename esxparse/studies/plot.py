@@ -15,8 +15,8 @@ from esxparse.charts.names import with_value
 from esxparse.charts.reduce import SWEEP
 from esxparse.errors import EsxparseError
 from esxparse.studies import baseline
-from esxparse.studies.asked import Computed
-from esxparse.studies.export import heading, named
+from esxparse.studies.export import column_in_words, heading
+from esxparse.studies.report_section import Computed
 
 if TYPE_CHECKING:
     import altair as alt
@@ -52,7 +52,7 @@ def charts(
     points = _points(study, y, where, style)
     every = points.height
     points, place, series, panels = roles(points, study, x, by)
-    points = _named(points, place, series, panels)
+    points = _chart_points(points, place, series, panels)
     if style == "linear" and points["place"].dtype.is_numeric():
         points = points.with_columns(_straight())
     made = []
@@ -60,7 +60,7 @@ def charts(
     level = {"relative": 1.0, "change": 0.0}.get(style, limit)
     if limit is not None and style in {"plain", "linear"}:
         low, high, level = builder.with_level(low, high, limit)
-    value = named(study, y)
+    value = column_in_words(study, y)
     for (panel,), part in points.group_by("panel", maintain_order=True):
         told = [*_subtitle(study, y, part, style, level), *_left_out(every - points.height)]
         name = _name(study, value.name, style)
@@ -85,7 +85,7 @@ def unit_of(study: Computed, y: str, style: Style) -> str:
     """Return the unit of the drawn value."""
     if style == "change":
         return f"% against {_base(study)}"
-    return f"ratio to {_base(study)}" if style == "relative" else named(study, y).unit
+    return f"ratio to {_base(study)}" if style == "relative" else column_in_words(study, y).unit
 
 
 def _base(study: Computed) -> str:
@@ -164,7 +164,7 @@ def is_sweep(points: pl.DataFrame, name: str) -> bool:
     return points[name].dtype.is_numeric() and points[name].n_unique() >= SWEEP
 
 
-def _named(points: pl.DataFrame, x: str, series: Sequence[str], panels: Sequence[str]) -> pl.DataFrame:
+def _chart_points(points: pl.DataFrame, x: str, series: Sequence[str], panels: Sequence[str]) -> pl.DataFrame:
     place = pl.col(x)
     if not is_sweep(points, x):
         place = place.cast(pl.String)
@@ -276,6 +276,6 @@ def _subtitle(study: Computed, y: str, points: pl.DataFrame, style: Style, level
         runs = f"{most}" if least == most else f"{least} to {most}"
         told = [f"mean of {runs} runs, line: lowest to highest" if bars else "one run at each point"]
         told += ["dotted: straight through the smallest"] if style == "linear" else []
-        told += [f"dashed: at most {level:g} {named(study, y).unit}".rstrip()] if level is not None else []
-    better = named(study, y).better
+        told += [f"dashed: at most {level:g} {column_in_words(study, y).unit}".rstrip()] if level is not None else []
+    better = column_in_words(study, y).better
     return [*([f"{better} is better"] if better else []), *told]

@@ -33,8 +33,8 @@ from typing import Any, Final
 import polars as pl
 
 from esxparse.schema import schema
-from esxparse.studies.asked import Computed
 from esxparse.studies.derived import Derived
+from esxparse.studies.report_section import Computed
 from esxparse.toml import checked
 from esxparse.toml.lines import Place
 

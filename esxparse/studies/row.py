@@ -61,7 +61,7 @@ def row_of(opened: Opened, idle: dict[str, Row]) -> tuple[Row, list[pl.DataFrame
     if not run.unusable:
         figures = _others(opened, row, idle, gaps, notes)
         damaged += warned(rec for role in run.files for rec in _beside(opened, role))
-        _given(run, row, notes)
+        _add_manifest_figures(run, row, notes)
         row |= _derived(run, row, notes)
         row["load_hosts"], unclear = scope.load_hosts(row, opened.recordings)
         gaps += [unclear] if unclear else []
@@ -256,7 +256,7 @@ def _idle(files: RunFiles, opened: Opened, idle: dict[str, Row]) -> Row:
     return found
 
 
-def _given(run: Run, row: Row, notes: list[str]) -> None:
+def _add_manifest_figures(run: Run, row: Row, notes: list[str]) -> None:
     """Add figures of the manifest that no file has."""
     for name, value in run.values.items():
         if row.get(name) is None:

@@ -23,12 +23,12 @@ from esxparse.diagnosis.experiments.tables import roles
 from esxparse.errors import EsxparseError, nearest
 from esxparse.locations import legible
 from esxparse.recording import Note
-from esxparse.studies.asked import Asked
 from esxparse.studies.columns import COLUMNS
 from esxparse.studies.entries import FileSpec, WindowSpec, facts_of, figures_of, file_of, window_of
 from esxparse.studies.patterns import unknown
+from esxparse.studies.report_section import ReportSection
 from esxparse.studies.roles import ROLES
-from esxparse.toml.checked import INT64, Read, check_names, choose, shown, value_of
+from esxparse.toml.checked import INT64, Read, check_names, choose, value_of, written
 from esxparse.toml.document import Document, Problem, Problems, read_text
 
 FILE_NAME: Final = "study.toml"
@@ -63,14 +63,14 @@ class Manifest:
     baseline: Mapping[str, Any] = field(default_factory=dict)
     baseline_line: int | None = None
     experiments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    asked: Asked = field(default_factory=Asked)
+    report_section: ReportSection = field(default_factory=ReportSection)
     runs: tuple[RunSpec, ...] = ()
 
 
 def _label_value(value: Any, name: str) -> Any:
     if _is_label(value):
         return value
-    raise EsxparseError(f"{name} is {shown(value)}; write text or a number of at most 64 bits")
+    raise EsxparseError(f"{name} is {written(value)}; write text or a number of at most 64 bits")
 
 
 _Label = Annotated[Any, Read(_label_value)]
@@ -89,7 +89,7 @@ class _Tables:
     host: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, Any] = field(default_factory=dict)
     experiments: Mapping[str, Mapping[str, _Label]] = field(default_factory=dict)
-    report: Asked = field(default_factory=Asked)
+    report: ReportSection = field(default_factory=ReportSection)
     run: tuple[Mapping[str, Any], ...] = ()
 
 
@@ -113,7 +113,7 @@ def parse(text: str, path: Path) -> tuple[Manifest, Problems]:
     for name in top.labels:
         if name in ROLES or name in _RUN[:3]:
             # In a [[run]] this key is not a label, so the label would be lost there.
-            wrong.add(f"{shown(name)} is a key of [[run]], so it cannot be a label; rename the label", "labels", name)
+            wrong.add(f"{written(name)} is a key of [[run]], so it cannot be a label; rename the label", "labels", name)
     check_names(top.files, ROLES, wrong, "files")
     check_names(top.experiments, roles(), wrong, "experiments")
     for role, factors in top.experiments.items():
@@ -122,7 +122,7 @@ def parse(text: str, path: Path) -> tuple[Manifest, Problems]:
     if not document.tables.get("run", []):
         wrong.add("the study has no runs; add a [[run]] with its labels and files", "run")
     hosts = host.get("load_hosts")
-    expected = {*axis, *top.baseline, *(_named(hosts) if isinstance(hosts, str) else ())} - set(top.labels)
+    expected = {*axis, *top.baseline, *(_labels_in(hosts) if isinstance(hosts, str) else ())} - set(top.labels)
     runs = [_run(row, place, top, host, expected, document) for place, row in enumerate(top.run)]
     manifest = Manifest(
         path=path,
@@ -132,7 +132,7 @@ def parse(text: str, path: Path) -> tuple[Manifest, Problems]:
         baseline=top.baseline,
         baseline_line=document.line("baseline"),
         experiments=top.experiments,
-        asked=top.report,
+        report_section=top.report,
         runs=_told_apart(runs, document),
     )
     return manifest, wrong
@@ -233,10 +233,10 @@ def as_notes(problems: Sequence[Problem]) -> tuple[Note, ...]:
 
 def _placeholders(entry: FileSpec) -> Iterator[str]:
     for pattern in entry.patterns:
-        yield from _named(pattern)
+        yield from _labels_in(pattern)
 
 
-def _named(pattern: str) -> Iterator[str]:
+def _labels_in(pattern: str) -> Iterator[str]:
     """Yield the labels in a pattern; its mistakes are reported when it is filled."""
     with suppress(EsxparseError):
         yield from unknown(pattern)
@@ -250,7 +250,7 @@ def _told_apart(runs: Sequence[RunSpec], document: Document) -> tuple[RunSpec, .
     for place, run in enumerate(runs):
         wrong = Problems(document)
         for name in sorted(labels & set(run.values)):
-            wrong.add(f"the figure {shown(name)} is also a label; rename one of them", "run", place, "values", name)
+            wrong.add(f"the figure {written(name)} is also a label; rename one of them", "run", place, "values", name)
         left = {name: value for name, value in run.values.items() if name not in labels}
         apart.append(replace(run, values=left, problems=(*run.problems, *as_notes(wrong))))
     return tuple(apart)
@@ -261,19 +261,19 @@ def _label(name: str, value: Any, wrong: Problems, path: Sequence[str | int]) ->
     values = value if isinstance(value, list) else [value]
     if not name or (name in COLUMNS and name != _OUR_LABEL):
         what = "the name of a column of the results" if name else "no name"
-        wrong.add(f"the label {shown(name)} has {what}; give it another", *path)
+        wrong.add(f"the label {written(name)} has {what}; give it another", *path)
     elif isinstance(value, dict):
         wrong.add(
-            f"the label {shown(name)} is a table; write text, a number, or a list of them, or use {choose(name, _RUN)}",
+            f"the label {written(name)} is a table; write text, a number, a list of them, or use {choose(name, _RUN)}",
             *path,
         )
     elif not values or not all(_is_label(one) for one in values):
         wrong.add(
-            f"the label {shown(name)} is {shown(value)}; write text, a number of at most 64 bits, or a list of them",
+            f"the label {written(name)} is {written(value)}; write text, a number of at most 64 bits, or a list",
             *path,
         )
     elif name == _OUR_LABEL and not all(type(one) is int for one in values):
-        wrong.add(f"repetition is {shown(value)}; write a whole number, from 1", *path)
+        wrong.add(f"repetition is {written(value)}; write a whole number, from 1", *path)
     else:
         return {name: tuple(values)}
     return {}
@@ -286,4 +286,4 @@ def _misspelt(row: Mapping[str, Any], expected: set[str], wrong: Problems, top: 
         if name in known or name in expected:
             continue
         if near := nearest(name, sorted(known), alike=_CLOSE):
-            wrong.add(f'unknown key {shown(name)}; rename it (did you mean "{near[0]}"?)', *top, name)
+            wrong.add(f'unknown key {written(name)}; rename it (did you mean "{near[0]}"?)', *top, name)

@@ -63,7 +63,7 @@ class Read(NamedTuple):
 def _prose(value: Any, key: str) -> str:
     """Return a text with its lines joined."""
     if not isinstance(value, str) or not value:
-        raise EsxparseError(f"{key} is {shown(value)}; write text")
+        raise EsxparseError(f"{key} is {written(value)}; write text")
     return " ".join(value.split())
 
 
@@ -155,7 +155,7 @@ def check_names(names: Iterable[str], known: Iterable[str], problems: Problems, 
     there = sorted(known)
     for name in names:
         if name not in there:
-            problems.add(f"unknown key {shown(name)}; use {choose(name, there)}", *place, name)
+            problems.add(f"unknown key {written(name)}; use {choose(name, there)}", *place, name)
 
 
 def choose(word: object, known: Iterable[str]) -> str:
@@ -178,7 +178,7 @@ def guess(word: object, known: Iterable[object]) -> str:
     return f' (did you mean "{near[0]}"?)' if near else ""
 
 
-def shown(value: Any) -> str:
+def written(value: Any) -> str:
     r"""Return a value as the file has it, in one line, cut to a length that fits in a message.
 
     >>> print(shown(["a", True]), shown("one\nline"))
@@ -194,19 +194,19 @@ def shown(value: Any) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
-def _named(key: str) -> str:
-    return key if _BARE.fullmatch(key) else shown(key)
+def _key_text(key: str) -> str:
+    return key if _BARE.fullmatch(key) else written(key)
 
 
 def _plain(kind: Any, value: Any, problems: Problems, *place: str | int) -> Any:
     """Return a value without keys of its own."""
     if kind is Any:
         return value
-    key = _named(next(one for one in reversed(place) if isinstance(one, str)))
+    key = _key_text(next(one for one in reversed(place) if isinstance(one, str)))
     if isinstance(value, float) and not math.isfinite(value):
         return problems.add(f"{key} is {value}; write a finite number", *place)
     if isinstance(value, int) and value not in INT64:
-        return problems.add(f"{key} is {shown(value)}; write a whole number that fits in 64 bits", *place)
+        return problems.add(f"{key} is {written(value)}; write a whole number that fits in 64 bits", *place)
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError:
@@ -215,7 +215,7 @@ def _plain(kind: Any, value: Any, problems: Problems, *place: str | int) -> Any:
 
 def _refuse(kind: Any, value: Any, problems: Problems, *place: str | int) -> None:
     """Add a problem for a value that does not fit its type."""
-    names = [_named(one) for one in place if isinstance(one, str)]
+    names = [_key_text(one) for one in place if isinstance(one, str)]
     header = f"[{'.'.join(names)}]"
     info = inspect.type_info(kind)
     wanted = _wanted(info)
@@ -225,7 +225,7 @@ def _refuse(kind: Any, value: Any, problems: Problems, *place: str | int) -> Non
         wanted = f"[{header}] above each"
     elif isinstance(info, inspect.LiteralType):
         wanted += guess(value, info.values)
-    what = _TABLE if isinstance(value, dict) else shown(value)
+    what = _TABLE if isinstance(value, dict) else written(value)
     problems.add(f"{names[-1]} is {what}; write {wanted}", *place)
 
 
@@ -242,7 +242,7 @@ def _wanted(info: inspect.Type) -> str:  # noqa: PLR0911  one for each type
             words = [_wanted(one) for one in info.types if not isinstance(one, inspect.NoneType)]
             return " or ".join(one for one in words if not (one == "a whole number" and "a number" in words))
         case inspect.LiteralType():
-            return " or ".join(map(shown, info.values))
+            return " or ".join(map(written, info.values))
         case inspect.BoolType():
             return "true or false"
         case inspect.IntType() | inspect.FloatType():

@@ -23,9 +23,9 @@ import esxparse as ex
 from esxparse import toml
 from esxparse.cli import main
 from esxparse.derived.tables import declared
-from esxparse.explorer import held
+from esxparse.explorer import counter_columns
 from esxparse.explorer.code import cell
-from esxparse.explorer.panel import Asked, Values, panel
+from esxparse.explorer.panel import PanelRequest, Values, panel
 
 BUSY = ex.datasets_dir() / "busy-host" / "busy-host.csv"
 NUMA = ex.datasets_dir() / "numa" / "study.toml"
@@ -38,13 +38,13 @@ def cells(raw, object_, instance, counter):
 
 def test_a_counter_has_all_its_names(rec):
     for name in ("%RDY", "% Ready", "pct_ready", " % rdy "):
-        assert ex.rows(rec, name).held.column == "ready_pct"
+        assert ex.rows(rec, name).counter.column == "ready_pct"
     # A counter of groups stands for their VMs, and groups come before worlds.
-    assert ex.rows(rec, "%RDY").held.table == "vm"
-    assert ex.rows(rec, "%RDY", table="group_cpu").held.column == "pct_ready"
-    assert ex.rows(rec, "ready time").held.column == "ready_pct"
-    assert ex.rows(rec, "DAVG/cmd").held.table == "physical_disk_scsi_device"
-    assert ex.rows(rec, "DAVG/cmd", table="physical_disk_adapter").held.table == "physical_disk_adapter"
+    assert ex.rows(rec, "%RDY").counter.table == "vm"
+    assert ex.rows(rec, "%RDY", table="group_cpu").counter.column == "pct_ready"
+    assert ex.rows(rec, "ready time").counter.column == "ready_pct"
+    assert ex.rows(rec, "DAVG/cmd").counter.table == "physical_disk_scsi_device"
+    assert ex.rows(rec, "DAVG/cmd", table="physical_disk_adapter").counter.table == "physical_disk_adapter"
 
 
 def test_what_a_vm_waited_is_told_per_vcpu_and_with_a_table_as_the_capture_has_it(rec, raw):
@@ -118,7 +118,7 @@ def test_search_begins_with_what_people_mean_by_a_word(rec, word, first):
 
 def test_words_of_the_search_name_columns_of_derived_tables():
     known = {f"{table}.{column}" for table, columns in declared().items() for column in columns}
-    for each in toml.beside(held.__file__, "words.toml")["search"]:
+    for each in toml.beside(counter_columns.__file__, "words.toml")["search"]:
         assert set(each["columns"]) <= known, each["words"]
 
 
@@ -174,7 +174,7 @@ def test_charts_in_jupyterlab_need_no_network(rec):
 )
 @pytest.mark.parametrize(("counter", "table"), [("%RDY", "group_cpu"), ("DAVG/cmd", "physical_disk_scsi_device")])
 def test_the_copied_code_has_the_numbers_of_the_panel(rec, counter, table, options):
-    asked = Asked.of({"counter": counter, "table": table, "n": 3, **options})
+    asked = PanelRequest.of({"counter": counter, "table": table, "n": 3, **options})
     answer = panel(Values([rec]), asked)
     made: dict[str, pl.DataFrame] = {}
     exec(cell([(rec.source, timedelta())], [(asked, answer)]), made)  # noqa: S102 (the code is what is tested)
@@ -187,7 +187,7 @@ def test_the_copied_code_has_the_numbers_of_the_panel(rec, counter, table, optio
 
 
 def test_copied_code_leaves_a_series_of_zeros_as_it_is(rec):
-    asked = Asked.of({"counter": "%MLMTD", "table": "group_cpu", "n": 8, "normalise": True})
+    asked = PanelRequest.of({"counter": "%MLMTD", "table": "group_cpu", "n": 8, "normalise": True})
     answer = panel(Values([rec]), asked)
     assert any(set(one["mean"]) == {0.0} for one in answer["series"])
     made: dict[str, pl.DataFrame] = {}
@@ -382,7 +382,7 @@ def test_what_has_no_times_is_shown_as_charts_and_tables(rec):
     assert "Bandwidth" in str(logged.to_dict()["title"])
     study = ex.explore(NUMA)
     assert len(study.charts) == 2
-    assert "numa_local_pct" in study.of.asked.values
+    assert "numa_local_pct" in study.of.report_section.values
     # Times without numbers over them: limits, for instance.
     times = pl.LazyFrame({"time": [datetime(2026, 3, 11, tzinfo=UTC)], "limit": ["420 W"]})
     assert ex.explore(replace(rec, format="ribcl", tables={"limits": times})).charts == []
@@ -589,7 +589,7 @@ def test_a_study_is_shown_by_what_it_is_of():
 )
 def test_the_explorer_begins_with_a_counter_over_time_and_knows_its_span(name):
     app = ex.explore(ex.datasets_dir() / "formats" / name)
-    (asked,) = app.asked()
+    (asked,) = app.requests()
     answer = panel(app.values, asked)
     drawn = [time for one in answer["series"] for time in one["time"]]
     # What is drawn is in whole milliseconds.
@@ -619,10 +619,10 @@ def test_an_option_of_the_explorer_that_is_not_there_is_refused(rec, options, sa
 def test_a_view_may_be_written_by_hand(rec):
     (finding,) = [one for one in rec.findings() if one.trouble == "cpu.contention"]
     view = {"panels": [{"counter": "%RDY"}], "range": (finding.start, finding.end)}
-    (asked,) = ex.explore(rec, view=view).asked()
+    (asked,) = ex.explore(rec, view=view).requests()
     assert (asked.table, asked.start, asked.end) == ("vm", finding.start, finding.end)
     with pytest.raises(ex.EsxparseError, match="smooth is a whole number, not 'x'"):
-        ex.explore(rec, view={"smooth": "x"}).asked()
+        ex.explore(rec, view={"smooth": "x"}).requests()
 
 
 @pytest.mark.parametrize("wrong", [None, 5, b"%RDY"], ids=str)
@@ -665,7 +665,7 @@ def test_a_name_that_objects_of_javascript_have_is_drawn(tmp_path):
     path = tmp_path / "names.csv"
     path.write_text(BUSY.read_text(encoding="utf-8").replace("report-batch", "constructor"), encoding="utf-8")
     app = ex.explore(path, view={"panels": [{"counter": "%RDY", "table": "group_cpu", "n": 1}]})
-    (asked,) = app.asked()
+    (asked,) = app.requests()
     (one,) = panel(app.values, asked)["series"]
     assert (one["full"], one["instance"]) == ("constructor", "constructor")
     assert one["label"] != "constructor"

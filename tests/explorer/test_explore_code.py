@@ -10,8 +10,8 @@ import pytest
 
 import esxparse as ex
 from esxparse.explorer.code import cell
-from esxparse.explorer.held import held
-from esxparse.explorer.panel import Asked, Values, panel
+from esxparse.explorer.counter_columns import counter_columns
+from esxparse.explorer.panel import PanelRequest, Values, panel
 
 FORMATS = ex.datasets_dir() / "formats"
 BUSY_HOST = ex.datasets_dir() / "busy-host" / "busy-host.csv"
@@ -42,7 +42,7 @@ def drawn_state(rec, counter, seed):
 
 def compared(recordings, state, align="clock"):
     """Asserts that the copied cell has the numbers that the panel draws; gives the panel."""
-    values, asked = Values(recordings, align), Asked.of(state)
+    values, asked = Values(recordings, align), PanelRequest.of(state)
     answer = panel(values, asked)
     made = {}
     code = cell([(rec.source, values.shift(rec)) for rec in recordings], [(asked, answer)])
@@ -70,7 +70,7 @@ def compared(recordings, state, align="clock"):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_copied_code_has_the_numbers_of_the_panel_in_any_state(path):
     rec = ex.open(path)
-    counters = [one for one in held(rec) if "time" in rec[one.table].collect_schema()]
+    counters = [one for one in counter_columns(rec) if "time" in rec[one.table].collect_schema()]
     compared_any = False
     for seed in range(STATES):
         counter = random.Random(f"{path.name} {seed}").choice(counters)  # noqa: S311 (no secret)
@@ -208,4 +208,4 @@ def test_a_chart_of_vcenter_is_told_by_entity_counter_and_unit_too():
 def test_processors_of_turbostat_are_series_of_their_own():
     rec = ex.open(FORMATS / "turbostat-samples.txt")
     assert len(rec.top("busy_pct", 20, table="cpus")) == 8
-    assert "cpu" not in {one.column for one in held(rec)}
+    assert "cpu" not in {one.column for one in counter_columns(rec)}

@@ -9,7 +9,7 @@ import pytest
 import esxparse as ex
 from esxparse.explorer.heat import heat
 from esxparse.explorer.objects import Objects
-from esxparse.explorer.panel import Asked, Values, lines
+from esxparse.explorer.panel import PanelRequest, Values, lines
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,7 +19,7 @@ SLOW = "naa.60000970000120070001533030334101"
 
 
 def test_a_heat_map_has_the_highest_sample_of_each_cell(rec, raw):
-    asked = Asked.of({"counter": "costop_pct", "table": "vm", "kind": "heat", "buckets": 20})
+    asked = PanelRequest.of({"counter": "costop_pct", "table": "vm", "kind": "heat", "buckets": 20})
     answer = heat(Values([rec]), asked)
     assert (answer["gathered"], answer["step_s"], answer["total"]) == (True, 60, 8)
     assert answer["rows"][0]["full"] == "analytics-8way"
@@ -40,7 +40,7 @@ def test_the_copied_code_of_a_heat_map_has_its_cells(rec):
     app = ex.explore(rec, view={"panels": [{"counter": "costop_pct", "table": "vm", "kind": "heat"}]})
     made: dict[str, pl.DataFrame] = {}
     exec(app.code(20), made)  # noqa: S102 (the code is what is tested)
-    (asked,) = app.asked(20)
+    (asked,) = app.requests(20)
     answer = heat(app.values, asked)
     mine = made["data_1"].filter(name="analytics-8way")["value"].to_list()
     shown = [
@@ -53,7 +53,7 @@ def test_the_copied_code_of_a_heat_map_has_its_cells(rec):
 
 
 def test_a_latency_of_zero_is_no_value_in_a_heat_map(rec):
-    asked = Asked.of({"counter": "worst_disk_ms", "table": "vm", "kind": "heat", "limits": "vdisk.read"})
+    asked = PanelRequest.of({"counter": "worst_disk_ms", "table": "vm", "kind": "heat", "limits": "vdisk.read"})
     answer = heat(Values([rec]), asked)
     assert min(answer["cells"]["high"]) > 0
     # It had no command before 09:05.
@@ -72,7 +72,7 @@ def test_an_object_is_shown_with_what_is_around_it(rec):
 
 def test_the_page_of_a_device_shows_who_uses_it(rec, raw):
     panels = {one["title"]: one for one in Objects(rec).page("device", SLOW)["panels"]}
-    answer = lines(Values([rec]), Asked.of(panels["Commands of the VMs that use it"]))
+    answer = lines(Values([rec]), PanelRequest.of(panels["Commands of the VMs that use it"]))
     backup = next(one for one in answer["series"] if one["label"] == "backup-proxy")
     name = next(one for one in raw if one.endswith(f"({backup['instance']})\\Commands/sec"))
     # The first sample of a disk was not measured yet.
@@ -81,7 +81,7 @@ def test_the_page_of_a_device_shows_who_uses_it(rec, raw):
 
 def test_counters_of_one_panel_are_told_apart_by_their_names(rec):
     (panel, *_) = Objects(rec).page("vm", "orders-app")["panels"]
-    answer = lines(Values([rec]), Asked.of(panel))
+    answer = lines(Values([rec]), PanelRequest.of(panel))
     assert [one["label"] for one in answer["series"]][:3] == ["CPU used per vCPU", "ready time", "co-stop"]
     assert answer["series"][1]["of"]["counter"] == "ready_pct"
     assert {one["full"] for one in answer["series"]} == {"orders-app"}

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import esxparse as ex
-from esxparse.explorer.panel import Asked, Values, panel
+from esxparse.explorer.panel import PanelRequest, Values, panel
 
 BUSY = ex.datasets_dir() / "busy-host" / "busy-host.csv"
 
@@ -24,7 +24,7 @@ def other(tmp_path_factory):
 
 
 def test_two_captures_by_clock_and_by_offset(rec, other):
-    asked = Asked.of({"counter": "%RDY", "table": "group_cpu", "n": 1})
+    asked = PanelRequest.of({"counter": "%RDY", "table": "group_cpu", "n": 1})
     first = datetime.fromisoformat("2026-03-11T09:00:00+00:00").timestamp() * 1000
     day = (24 + 2) * 3_600_000
     starts = {
@@ -48,7 +48,7 @@ def test_the_axis_of_two_captures_spans_what_is_drawn(rec, other):
 
 def test_a_range_shows_the_capture_that_has_samples_in_it_or_says_that_none_has(rec, other):
     def shown(start, end):
-        asked = Asked.of({"counter": "%RDY", "table": "group_cpu", "start": start, "end": end})
+        asked = PanelRequest.of({"counter": "%RDY", "table": "group_cpu", "start": start, "end": end})
         return {one["capture"] for one in panel(Values([rec, other]), asked)["series"]}
 
     start = rec.meta["start"].timestamp() * 1000
@@ -73,7 +73,7 @@ def test_the_copied_code_has_the_numbers_of_both_captures(rec, other, counter, t
     app = ex.explore(rec, other, align=align, view=view)
     made: dict[str, pl.DataFrame] = {}
     exec(app.code(buckets), made)  # noqa: S102 (the code is what is tested)
-    (asked,) = app.asked(buckets)
+    (asked,) = app.requests(buckets)
     series = panel(app.values, asked)["series"]
     assert [one["capture"] for one in series] == [1, 2] * 3
     for one in series:
@@ -89,7 +89,7 @@ def test_a_second_capture_without_the_table_leaves_the_first_as_it_is(rec, other
     lacking = replace(other, tables={name: other.tables[name] for name in other if name != "numa_node"})
     panels = [{"counter": "%RDY", "table": "group_cpu"}, {"counter": "free_mbytes", "table": "numa_node"}]
     app = ex.explore(rec, lacking, view={"panels": panels})
-    both, one = (panel(app.values, asked) for asked in app.asked())
+    both, one = (panel(app.values, asked) for asked in app.requests())
     assert both["missing"] == []
     assert {each["capture"] for each in both["series"]} == {1, 2}
     assert {each["capture"] for each in one["series"]} == {1}
@@ -118,7 +118,7 @@ def restarted(tmp_path_factory):
 )
 def test_what_a_restart_numbers_anew_is_drawn_over_itself(rec, restarted, counter, table):
     app = ex.explore(rec, restarted, align="offset", view={"panels": [{"counter": counter, "table": table, "n": 3}]})
-    (asked,) = app.asked()
+    (asked,) = app.requests()
     answer = panel(app.values, asked)
     assert [one["capture"] for one in answer["series"]] == [1, 2] * 3
     for first, second in zip(answer["series"][::2], answer["series"][1::2], strict=True):
@@ -143,6 +143,6 @@ def test_what_a_restart_numbers_anew_is_drawn_over_itself(rec, restarted, counte
 
 
 def test_what_only_the_first_capture_has_is_named(rec, restarted):
-    answer = panel(Values([rec, restarted]), Asked.of({"counter": "%RDY", "table": "group_cpu", "n": 8}))
+    answer = panel(Values([rec, restarted]), PanelRequest.of({"counter": "%RDY", "table": "group_cpu", "n": 8}))
     assert answer["missing"] == ["the second capture (restarted.csv) has no ready time (%RDY) of print-old"]
     assert {one["capture"] for one in answer["series"] if one["label"] == "print-old"} == {1}

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import esxparse as ex
-from esxparse.explorer.panel import Asked, Values, panel
+from esxparse.explorer.panel import PanelRequest, Values, panel
 
 START = datetime(2026, 3, 2, 8, tzinfo=UTC)
 
@@ -34,7 +34,7 @@ def values():
 
 
 def asked(**more):
-    return Asked.of({"counter": "queued_commands", "table": "physical_disk_scsi_device", "n": 2, **more})
+    return PanelRequest.of({"counter": "queued_commands", "table": "physical_disk_scsi_device", "n": 2, **more})
 
 
 def test_each_capture_has_its_own_figure(values):

@@ -30,8 +30,8 @@ def test_names_that_lead_out_are_refused_by_name(tmp_path, name):
         assert members(path) == []
         says = refusal(path)
         assert "its name points outside the bundle" in says
-        assert archives.shown(name) in says
-        assert "its name points outside the bundle" in refusal(path, archives.shown(name))
+        assert archives.printable_name(name) in says
+        assert "its name points outside the bundle" in refusal(path, archives.printable_name(name))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.tar", "a.zip"]
 
 

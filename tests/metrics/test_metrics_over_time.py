@@ -20,7 +20,7 @@ from esxparse.diagnosis import diagnose, evidence, levels, rules, symptoms
 from esxparse.diagnosis.finding import Finding
 from esxparse.diagnosis.series import Series
 from esxparse.explorer import rows
-from esxparse.explorer.panel import Asked, Values, panel
+from esxparse.explorer.panel import PanelRequest, Values, panel
 from esxparse.metrics import consolidation, energy, fleet, host_cpu, network, over_time, ranking, steady, storage
 from esxparse.reports.hardware_events import gather as hardware_gather
 from esxparse.reports.host_health import verdict
@@ -308,7 +308,7 @@ def test_the_explorer_goes_by_time_in_any_range(path, smooth):
     start, end = (cells.START + timedelta(seconds=one) for one in (200, 595))
     state = {"counter": "% Util Time", "table": "physical_cpu", "order": "mean", "buckets": 20, "smooth": smooth}
     state |= {"start": start.timestamp() * 1000, "end": end.timestamp() * 1000}
-    answer = panel(values, Asked.of(state))
+    answer = panel(values, PanelRequest.of(state))
     assert answer["by_time"]
     # 200 to 295 s: 20 samples of 5 s.
     assert answer["series"][0]["ranked"] == pytest.approx((20 * 5 * 10 + 300 * 90) / 400)

@@ -335,7 +335,7 @@ def test_what_is_no_offset_is_refused(given):
     [(0, "0s"), (59, "59s"), (60, "1m"), (-90, "-1m30s"), (3600, "1h"), (-19800, "-5h30m"), (90061, "25h1m1s")],
 )
 def test_an_offset_is_shown_as_it_is_read(seconds, text):
-    assert power_join._shown(timedelta(seconds=seconds)) == text
+    assert power_join._offset_text(timedelta(seconds=seconds)) == text
     assert power_join._offset(text) == timedelta(seconds=seconds)
 
 

@@ -162,10 +162,10 @@ def test_forms_that_contradict_are_refused():
         forms.form_of("a.pdf", "md")
     with pytest.raises(ex.EsxparseError, match="cannot be written as 'docx': choose from html, ipynb, pdf, md"):
         forms.form_of("a", "docx")
-    assert forms.asked(None, {"format": "pdf", "zone": "+02:00"}) == ("pdf", {"zone": "+02:00"})
-    assert forms.asked("pdf", {"format": "power_csv"}) == ("pdf", {"format": "power_csv"})
+    assert forms.requested_form(None, {"format": "pdf", "zone": "+02:00"}) == ("pdf", {"zone": "+02:00"})
+    assert forms.requested_form("pdf", {"format": "power_csv"}) == ("pdf", {"format": "power_csv"})
     with pytest.raises(ex.EsxparseError, match="as md and as pdf"):
-        forms.asked("md", {"format": "pdf"})
+        forms.requested_form("md", {"format": "pdf"})
 
 
 @pytest.mark.search

@@ -202,12 +202,12 @@ def test_a_metric_is_computed_once_for_all_that_show_it(monkeypatch):
         return table.map_batches(lambda frame: computed.append(1) or frame, schema={"time": pl.Int64})
 
     table = pl.LazyFrame({"time": range(100)})
-    held = page.given(metric, table)
+    held = page.if_present(metric, table)
     assert [held.collect().height, held.select(pl.len()).collect().item(), len(computed)] == [100, 100, 1]
     monkeypatch.setattr(page, "_HELD_BYTES", 799)
-    assert [page.given(metric, table).collect().height, len(computed)] == [100, 2]
-    assert page.given(metric, table, None) is None
-    assert page.given(len, [1, 2]) == 2
+    assert [page.if_present(metric, table).collect().height, len(computed)] == [100, 2]
+    assert page.if_present(metric, table, None) is None
+    assert page.if_present(len, [1, 2]) == 2
 
 
 def test_two_captures_for_a_template_of_one_are_refused(busy_host_file):

@@ -205,7 +205,7 @@ HEADLINES = {
 @pytest.mark.parametrize("name", routine_of(HEADLINES, HEADLINES.keys() - LARGE_STUDIES))
 def test_the_first_screen_makes_the_point_of_the_document(name):
     folder = ex.datasets.folder(name)
-    first = ran(ex.studies.study_file.load(folder).asked.shape, folder).answer.text
+    first = ran(ex.studies.study_file.load(folder).report_section.shape, folder).answer.text
     assert [text for text in HEADLINES[name] if text not in first] == []
     assert "geometric mean of" not in first
 

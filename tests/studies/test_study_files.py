@@ -206,7 +206,7 @@ WORD = st.sampled_from(["default", "null", "raid5", "ключ", "a b", "x[1]", "
 @given(st.sets(st.tuples(WORD, st.integers(0, 999)), min_size=1, max_size=12))
 def test_patterns_of_names_match_the_names_they_were_made_of(pairs):
     names = [f"{word}/vm{number}.csv" for word, number in sorted(pairs)]
-    found = draft.named(names)
+    found = draft.name_patterns(names)
     matched = {name for one in found for name in names if patterns._expression(one.pattern).fullmatch(name)}
     assert matched == set(names)
 

@@ -20,7 +20,7 @@ from esxparse.metrics import consolidation, ratio, scaling
 from esxparse.recording import Note
 from esxparse.studies import export, results, runs, study
 from esxparse.studies.expand import expand
-from esxparse.studies.export import named
+from esxparse.studies.export import column_in_words
 from esxparse.studies.study_file import load
 
 TWO = """title = "Two"
@@ -319,6 +319,6 @@ def test_files_of_a_study_have_the_unit_that_the_benchmark_declares(tmp_path):
         assert "<small>GFlop/s</small>" in page
         assert "<small>1/s</small>" not in page
     column = next(name for name in hpl.runs.collect_schema() if name.endswith("gflop_per_s"))
-    found = named(hpl, column)
+    found = column_in_words(hpl, column)
     assert found.unit == "GFlop/s"
     assert not found.name.endswith("gflop")

@@ -54,8 +54,8 @@ ONLY_BY_NAME = {
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in ex.datasets_dir().glob("*/study.toml")))
 def test_the_shape_of_a_study_is_told_from_what_it_varies(name):
     manifest = load(ex.datasets.folder(name))
-    said = manifest.asked.shape
-    silent = dataclasses.replace(manifest, asked=dataclasses.replace(manifest.asked, shape=""))
+    said = manifest.report_section.shape
+    silent = dataclasses.replace(manifest, report_section=dataclasses.replace(manifest.report_section, shape=""))
     assert needs.fitting(silent, expand(silent), NEEDS) == ONLY_BY_NAME.get(said, said)
     assert pick.picked([manifest.path]) == said
 

@@ -48,7 +48,7 @@ from typing import Annotated, TypedDict
 from esxparse.derived.catalogue import TABLES
 from esxparse.diagnosis import references, rules, series
 from esxparse.diagnosis.rules import Rule
-from esxparse.toml.checked import Key, Prose, choose, read, shown
+from esxparse.toml.checked import Key, Prose, choose, read, written
 from esxparse.toml.document import Document
 from esxparse.toml.lines import Place
 
@@ -105,7 +105,7 @@ class Case:
         kinds: list[tuple[Place, str]] = [(("who", name), one["kind"]) for name, one in self.who.items()]
         for place, kind in [(("kind",), self.kind), *kinds]:
             if kind not in TABLES:
-                yield place, f"kind is {shown(kind)}; write {choose(kind, TABLES)}"
+                yield place, f"kind is {written(kind)}; write {choose(kind, TABLES)}"
                 return
         rows: list[tuple[Place, str]] = [(("evidence", at, "if"), one.holds) for at, one in enumerate(self.evidence)]
         rows += [(("trigger",), self.trigger), (("impact",), self.impact)]
@@ -144,7 +144,7 @@ class Case:
         return {"trigger": self.trigger, "impact": self.impact, **rows}
 
     @property
-    def named(self) -> tuple[str, ...]:
+    def series_read(self) -> tuple[str, ...]:
         """The series that the case reads, the most important first."""
         rows = sorted(self.evidence, key=lambda one: -max(abs(one.weight), abs(one.fails)))
         texts = (self.level, self.trigger, *(one.holds for one in rows))

@@ -67,7 +67,7 @@ class Grid:
         made = tuple(change.get(name, value) for name, value in zip(self.labels, key, strict=True))
         return made if made in self.rows and made != key else None
 
-    def shown(self, key: Key, without: Collection[str] = ()) -> str:
+    def in_words(self, key: Key, without: Collection[str] = ()) -> str:
         """Return a configuration in words: `machine = esx, disk = lun`."""
         told = [
             f"{name} = {value}"
@@ -154,12 +154,12 @@ def _slow(cells: Grid, factor: str, sweep: Mapping[Any, Key], reference: Any) ->
         slow = [key for key in slow if _alike(cells, key, sweep[at])]
     if not slow:
         return None
-    return Contrast(factor, tuple(slow), sweep[at], all(_shown(cells, key, sweep[at]) for key in slow))
+    return Contrast(factor, tuple(slow), sweep[at], all(_differ(cells, key, sweep[at]) for key in slow))
 
 
 def _slower(cells: Grid, bad: Key, good: Key) -> bool:
     ratio = cells.ratio([bad], [good])
-    return ratio is not None and ratio <= 1 - LOST and _shown(cells, bad, good) is not False
+    return ratio is not None and ratio <= 1 - LOST and _differ(cells, bad, good) is not False
 
 
 def _alike(cells: Grid, one: Key, other: Key) -> bool:
@@ -169,7 +169,7 @@ def _alike(cells: Grid, one: Key, other: Key) -> bool:
     return sizes[0] == sizes[1] and (None in shares or abs(shares[0] - shares[1]) <= _TURNED)  # type: ignore[operator]
 
 
-def _shown(cells: Grid, bad: Key, good: Key) -> bool | None:
+def _differ(cells: Grid, bad: Key, good: Key) -> bool | None:
     """Return whether repetitions show that two configurations differ; None if there are too few."""
     one, other = (cells.rows[key][cells.merit.column].cast(pl.Float64).drop_nulls() for key in (bad, good))
     if min(len(one), len(other)) < _FEWEST:

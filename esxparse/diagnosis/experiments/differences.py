@@ -111,7 +111,7 @@ def _summed(
                 "most_pct": 100 * (max(ratios) - 1),
                 "higher": rows.filter(verdict="higher").height,
                 "lower": rows.filter(verdict="lower").height,
-                "shown": (shown := NONE if small else _shown(rows, ratios)),
+                "shown": (shown := NONE if small else _direction(rows, ratios)),
                 "but": _exceptions(rows, labels) if shown == NONE else "",
             }
         )
@@ -131,7 +131,7 @@ def _exceptions(rows: pl.DataFrame, labels: Sequence[str]) -> str:
     return _listed(told[:2], "and")
 
 
-def _shown(rows: pl.DataFrame, ratios: Sequence[float]) -> str:
+def _direction(rows: pl.DataFrame, ratios: Sequence[float]) -> str:
     """Return which way at least half of the configurations differ by repetitions; without any, all by their sign."""
     higher, lower = (rows.filter(verdict=word).height for word in ("higher", "lower"))
     single = rows["verdict"].null_count() == rows.height and len(ratios) >= _SIGNS
@@ -146,7 +146,7 @@ def sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     made = []
     for alternative in list(dict.fromkeys(row["alternative"] for row in rows))[:_TOLD]:
         mine = [row for row in rows if row["alternative"] == alternative]
-        shown = [_told(row) for row in mine if row["shown"] != NONE]
+        shown = [_sentence(row) for row in mine if row["shown"] != NONE]
         more = [f"{len(shown) - _MOST} more differ"] if len(shown) > _MOST else []
         none_of = [row for row in mine if row["shown"] == NONE]
         same = [row["measure"].rstrip(",") + (f" (but {row['but']})" if row["but"] else "") for row in none_of]
@@ -157,7 +157,7 @@ def sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     return " ".join(made)
 
 
-def _told(row: Mapping[str, Any]) -> str:
+def _sentence(row: Mapping[str, Any]) -> str:
     many = row["configurations"] > 1
     spread = f"{row['least_pct']:+z.0f} to {row['most_pct']:+z.0f} % over {row['configurations']} configurations"
     means = f"{_short(row['mean'])} against {_short(row['baseline_mean'])}"

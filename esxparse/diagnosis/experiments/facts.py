@@ -74,12 +74,12 @@ def role_changes(cells: Grid, named: Mapping[str, Mapping[str, Any]]) -> dict[st
             continue
         for place, label in enumerate(cells.labels):
             for value in dict.fromkeys(key[place] for key in cells.rows):
-                if value is not None and _named(label, value) & set(step.words):
+                if value is not None and _possible_names(label, value) & set(step.words):
                     found.setdefault(step.id, []).append({label: value})
     return found
 
 
-def _named(label: str, value: Any) -> set[str]:
+def _possible_names(label: str, value: Any) -> set[str]:
     """Return possible names of a label and its value: `cached` for `disk = "cached"` and for `cached = true`."""
     name = normal(label)
     if isinstance(value, bool):

@@ -107,7 +107,9 @@ def diagnose(study: Study, profile: str, judge: Judge) -> StudyFindings:
     changes = role_changes(cells, study.experiments)
     special = {(name, value) for every in changes.values() for change in every for name, value in change.items()}
     limits = rules.load(profile)
-    told = [_told(cells, seen, changes, limits, str(study.path)) for seen in contrasts(cells, study.baseline, special)]
+    told = [
+        _judged(cells, seen, changes, limits, str(study.path)) for seen in contrasts(cells, study.baseline, special)
+    ]
     kept = [_with_host(one, own(cells, one.seen, study.path.parent, judge)) for one in _merged(told)]
     return replace(
         blank,
@@ -121,7 +123,7 @@ def diagnose(study: Study, profile: str, judge: Judge) -> StudyFindings:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Judged:
     """A symptom with its finding."""
 
     seen: Contrast
@@ -135,7 +137,9 @@ class _Told:
     host: Own | None = None
 
 
-def _told(cells: Grid, seen: Contrast, changes: Mapping[str, Any], limits: Mapping[str, Rule], source: str) -> _Told:
+def _judged(
+    cells: Grid, seen: Contrast, changes: Mapping[str, Any], limits: Mapping[str, Rule], source: str
+) -> _Judged:
     done = experiments(cells, seen, changes)
     values: dict[str, Any] = dict(facts(cells, seen, done))
     values["seen"] = _seen(cells, seen, values)
@@ -180,7 +184,7 @@ def _told(cells: Grid, seen: Contrast, changes: Mapping[str, Any], limits: Mappi
         for step, *_ in lacking
     )
     lost = (values["lost_pct"] or 0.0) * max(finding.confidence, _OPEN_WEIGHT)
-    return _Told(seen, finding, answers, tuple(done), blind, lost, values, cells.merit.unit)
+    return _Judged(seen, finding, answers, tuple(done), blind, lost, values, cells.merit.unit)
 
 
 def _answers(
@@ -233,7 +237,7 @@ def _weight(cause: Cause, answer: Answer) -> float:
 
 def _where(cells: Grid, seen: Contrast) -> str:
     """Return the slow configurations in words: common labels, and the values of the label in which they differ."""
-    shared = cells.shown(seen.bad[0], {seen.factor})
+    shared = cells.in_words(seen.bad[0], {seen.factor})
     return ", ".join(part for part in (shared, f"{seen.factor} = {seen.slow(cells.labels)}") if part)
 
 
@@ -246,7 +250,7 @@ def _seen(cells: Grid, seen: Contrast, values: Mapping[str, Any]) -> str:
     return f"Runs with {slow} reach {value:,.4g} {unit}, {how} than with {seen.factor} {fast} ({good:,.4g})"
 
 
-def _with_host(one: _Told, host: Own) -> _Told:
+def _with_host(one: _Judged, host: Own) -> _Judged:
     """Add the findings of the host's capture to a symptom."""
     also = tuple({"trouble": each.trouble, **each.entity} for each in host.findings)
     against = (f"the host's capture of a slow run: {host.means}",) if host.findings else ()
@@ -254,9 +258,9 @@ def _with_host(one: _Told, host: Own) -> _Told:
     return replace(one, finding=finding, host=host)
 
 
-def _merged(told: Sequence[_Told]) -> list[_Told]:
+def _merged(told: Sequence[_Judged]) -> list[_Judged]:
     """Merge findings of one cause: of a label keep the worst, of the same runs the first; list the others under it."""
-    kept: list[_Told] = []
+    kept: list[_Judged] = []
     for one in told:
         for place, first in enumerate(kept):
             same = one.seen.factor == first.seen.factor or set(one.seen.bad) & set(first.seen.bad)
@@ -272,7 +276,7 @@ def _merged(told: Sequence[_Told]) -> list[_Told]:
     return sorted(kept, key=lambda one: (one.finding.severity != "critical", -one.weight))
 
 
-def _rows(one: _Told) -> list[dict[str, Any]]:
+def _rows(one: _Judged) -> list[dict[str, Any]]:
     """Return the answers, and the results of other labels, as rows of the table of experiments."""
     words = {True: "yes", False: "no", None: "unclear"}
     made = {each.role: each for each in one.done if each.role}

@@ -39,7 +39,7 @@ from esxparse.diagnosis import series
 from esxparse.errors import EsxparseError
 from esxparse.recording import as_html
 from esxparse.sortable import table
-from esxparse.toml.checked import Prose, checked, choose, guess, read, shown
+from esxparse.toml.checked import Prose, checked, choose, guess, read, written
 from esxparse.toml.document import Document
 from esxparse.toml.lines import Place
 
@@ -86,7 +86,7 @@ class Rule:
                 f"critical is {self.critical:g}, which is reached before warn, {self.warn:g}; swap them",
             )
         if self.kind not in TABLES:
-            yield ("kind",), f"kind is {shown(self.kind)}; write {choose(self.kind, TABLES)}"
+            yield ("kind",), f"kind is {written(self.kind)}; write {choose(self.kind, TABLES)}"
             return
         yield from ((("value",), f"value {mistake}") for mistake in series.mistakes(self.kind, self.value))
         if self.floor_of:
@@ -213,7 +213,7 @@ def _shipped(name: str) -> Mapping[str, Rule]:
     return _read(_folder() / f"{name}.toml", _all())
 
 
-def _given(rule: Rule) -> dict[str, Any]:
+def _keys_set(rule: Rule) -> dict[str, Any]:
     """Return the keys of a rule that are set."""
     return {key: value for key, value in asdict(rule).items() if value not in {None, ""}}
 
@@ -240,7 +240,7 @@ def _read(source: Path | Traversable, under: Mapping[str, Rule]) -> Mapping[str,
     document = Document.read(source)
     profile = read(document, _Profile)
     if profile.extends is not None and profile.extends not in profiles():
-        what = f"extends is {shown(profile.extends)}; write {choose(profile.extends, profiles())}"
+        what = f"extends is {written(profile.extends)}; write {choose(profile.extends, profiles())}"
         raise document.error(what, "extends")
     rules = dict(under if profile.extends is None else _shipped(profile.extends))
     below, seen = dict(rules), set[str]()
@@ -252,11 +252,13 @@ def _read(source: Path | Traversable, under: Mapping[str, Rule]) -> Mapping[str,
                 "source is missing; write one, for a rule that replaces another needs its own source", *place
             )
         if not replaced and "value" not in entry and (question := guess(entry.get("id"), below)):
-            what = f"there is no rule {shown(entry['id'])} to change{question}"
+            what = f"there is no rule {written(entry['id'])} to change{question}"
             raise document.error(f"{what}; correct the id, or write value = ... for a new rule", *place, "id")
-        made = checked(document, Rule, {**(_given(replaced) if replaced else {}), **entry}, *place)
+        made = checked(document, Rule, {**(_keys_set(replaced) if replaced else {}), **entry}, *place)
         if made.id in seen:
-            raise document.error(f"the id {shown(made.id)} is given twice; rename or remove one of them", *place, "id")
+            raise document.error(
+                f"the id {written(made.id)} is given twice; rename or remove one of them", *place, "id"
+            )
         seen.add(made.id)
         rules[made.id] = made
     if not rules:

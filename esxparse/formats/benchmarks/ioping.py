@@ -32,7 +32,7 @@ _LONGEST = 2000
 """Most characters of a line that are read: lines of the program are shorter."""
 
 
-def _told(line: str) -> bool:
+def _agrees(line: str) -> bool:
     """Return whether the numbers of a raw line fit ioping: its rate, extremes and mean agree."""
     values = [int(cell) for cell in line.split()] if _LINES["raw"].match(line) and len(line) < 400 else []  # noqa: PLR2004
     if not values or not values[0] or not values[1]:
@@ -44,7 +44,7 @@ def _told(line: str) -> bool:
 def recognise(head: Head) -> bool:
     """Return whether a head has a request, title of statistics, raw statistics on its first line, or `-J` objects."""
     if not head.holds("request=", "ioping statistics", '"ignored"', '"mdev"'):
-        return _told(head.text.partition("\n")[0].strip())
+        return _agrees(head.text.partition("\n")[0].strip())
     if head.text.lstrip().startswith("["):
         return bool(_PATTERNS["json"].search(head.text))
     lines = [line[:_LONGEST] for line in head.text.split("\n")]

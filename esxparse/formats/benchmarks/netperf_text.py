@@ -134,7 +134,7 @@ def take(waiting: list[Banner], used: Banner | None, family: str | None) -> Bann
     return used if used and _fits(used, family) else Banner(FAMILY_NAMES[family] if family else "OMNI")
 
 
-def _named(family: str, cells: Sequence[str | None]) -> Fields:
+def _fields_of(family: str, cells: Sequence[str | None]) -> Fields:
     """Return the numbers of a line by name."""
     names = [*_DATA["numbers"][family], *_DATA["cpu"].get("stream" if family == "maerts" else family, ())]
     return typed(dict(zip(names, cells, strict=True)), SCHEMAS["settings"])
@@ -153,7 +153,7 @@ def _figures(values: Fields, unit: tuple[float, str], demand: str) -> list[Figur
 
 def read_classic(family: str, cells: Sequence[str], banner: Banner, at: int, unit: tuple[float, str] | None) -> Part:
     """Return a classic result from its first line of numbers."""
-    values = _named("maerts" if banner.test.endswith("MAERTS") and family == "stream" else family, cells)
+    values = _fields_of("maerts" if banner.test.endswith("MAERTS") and family == "stream" else family, cells)
     settings: Fields = {"test": banner.test, "destination": banner.destination, **values}
     unit = unit or (_TRANSACTIONS if family == "rr" else _DEFAULT_UNIT)
     facts = {"test": banner.test, "configuration": settings_of(settings, _DATA["shown"])}
@@ -165,7 +165,7 @@ def read_classic(family: str, cells: Sequence[str], banner: Banner, at: int, uni
 
 def read_below(family: str, result: Part, cells: Sequence[str | None], unit: tuple[float, str] | None) -> None:
     """Add the second line of a result: sizes of the other side, and the throughput received there by UDP_STREAM."""
-    values = _named(family, cells)
+    values = _fields_of(family, cells)
     result.figures += _figures(values, unit or _DEFAULT_UNIT, "us/KB")
     # Both lines have the time: keep the first.
     result.rows["settings"][0] |= {name: value for name, value in values.items() if name != "elapsed_s"}

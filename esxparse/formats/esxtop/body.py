@@ -146,7 +146,7 @@ class _Reader:
         self.rows += rows
         size = memory.NUMBER * self.layout.width * self.rows
         if size > self.memory_limit and not self.put:
-            what = f"the numbers of its first {self.rows:,} samples take {memory.shown(size)}"
+            what = f"the numbers of its first {self.rows:,} samples take {memory.size_text(size)}"
             raise memory.refusal(what, self.memory_limit, "read it with lazy=True, or ")
         if not self.blocks or self.blocks[-1].rows + rows > self.blocks[-1].capacity:
             # Estimate from the bytes per row so far. If the length is unknown, expect as much again as was read.

@@ -125,7 +125,7 @@ def read_head(stream: BinaryIO, memory_limit: int) -> bytes:
         if len(head) < 2 * size and MARK not in head:
             break
         if len(head) > memory_limit // memory.PER_BYTE:
-            what = f"its header is not in its first {memory.shown(len(head))}"
+            what = f"its header is not in its first {memory.size_text(len(head))}"
             raise memory.refusal(what, memory_limit)
     while (mark := head.find(MARK)) >= 0 and not _has_rows(head, mark):
         size, one_line = len(head), head.find(b"\n", mark) < 0
@@ -218,7 +218,7 @@ def refuse_broken_header(header: bytes, following: bytes, line: int) -> None:
 def refuse_long_line(length: int, memory_limit: int) -> None:
     """Refuse a line that is longer than the limit allows."""
     if length > memory_limit // memory.PER_BYTE:
-        what = f"a line of it is longer than {memory.shown(length)}"
+        what = f"a line of it is longer than {memory.size_text(length)}"
         raise memory.refusal(what, memory_limit)
 
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from esxparse.formats.fio.documents import DOCUMENT, Content, Piece, rewritten, walk
-from esxparse.formats.fio.options import asked, effective, size, sizes
+from esxparse.formats.fio.options import directions_of, effective, size, sizes
 from esxparse.formats.fio.tables import ALL_CLIENTS, CONVENIENT, Counts, Document, Row, distribution, read_bins
 from esxparse.formats.kit.numbers import LARGEST, exact, scaled
 from esxparse.formats.kit.objects import Places, mapping
@@ -49,7 +49,7 @@ def _moments(found: Mapping[str, Any], unit: float, prefix: str) -> Row:
 
 
 @lru_cache
-def _named(names: tuple[str, ...]) -> tuple[float | None, ...]:
+def _percentiles_of(names: tuple[str, ...]) -> tuple[float | None, ...]:
     """Return the percentiles with these names; None for other names: fio 2 pads its list with zeros."""
     # A name too large for a float would be infinite.
     return tuple(float(known) if (known := scaled(name, 1.0)) else None for name in names)
@@ -57,7 +57,7 @@ def _named(names: tuple[str, ...]) -> tuple[float | None, ...]:
 
 def _percentiles(found: Mapping[str, Any], unit: float) -> list[tuple[float, Any]]:
     listed = mapping(found.get("percentile")) if _measured(found) else {}
-    named, per_ms = zip(_named(tuple(listed)), listed.values(), strict=True), round(1 / unit)
+    named, per_ms = zip(_percentiles_of(tuple(listed)), listed.values(), strict=True), round(1 / unit)
     # Nearly all are whole numbers, tens of thousands of them: this is `scaled` without the calls.
     return [
         (name, value / per_ms if type(value) is int and value < LARGEST else scaled(value, unit))
@@ -150,7 +150,7 @@ def _did_io(stats: Mapping[str, Any]) -> bool:
 
 def _job(document: Document, job: Mapping[str, Any], given: Mapping[str, str] | None, whose: Row) -> list[Row]:
     """Return the rows of one job: a row for each direction that did I/O or was requested."""
-    wanted = asked(given.get("rw")) if given else ()
+    wanted = directions_of(given.get("rw")) if given else ()
     there = {name: mapping(job[name]) for name in _DIRECTIONS if isinstance(job.get(name), dict)}
     kept = {name: stats for name, stats in there.items() if _did_io(stats) or (name in wanted and "mixed" not in there)}
     if not kept:

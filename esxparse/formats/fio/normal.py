@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from esxparse.formats.fio.normal_job import amount_in_bytes, read_job, tells_of_job
-from esxparse.formats.fio.options import DIRECTIONS, asked, size
+from esxparse.formats.fio.options import DIRECTIONS, directions_of, size
 from esxparse.formats.fio.tables import ALL_CLIENTS, Document, Line, Row
 from esxparse.formats.kit.numbers import scaled
 from esxparse.formats.kit.patterns import kinds
@@ -137,7 +137,7 @@ def _with_asked(document: Document, rows: list[Row], askings: Sequence[re.Match[
         extra: Row = {"workers": workers if row["job"] != ALL_CLIENTS else None}
         if match:
             sizes, others = _asked_options(match["rest"])
-            used = {sizes[direction] for direction in asked(match["rw"])}
+            used = {sizes[direction] for direction in directions_of(match["rw"])}
             sizes["all"] = used.pop() if len(used) == 1 else None
             extra |= {"rw": match["rw"], "block_size_bytes": sizes.get(row["direction"])}
             extra |= {"ioengine": others["ioengine"], "queue_depth": others["iodepth"]}

@@ -26,7 +26,7 @@ _ALIASES = {"readwrite": "rw", "blocksize": "bs", "blocksize_range": "bsrange"}
 _HUGE = 1 << 62
 
 
-def asked(rw: str | None) -> tuple[str, ...]:
+def directions_of(rw: str | None) -> tuple[str, ...]:
     """Return the directions of an `rw=` option; the offset in `randread:8` and `rw:sequencer` does not matter."""
     return _ASKED.get((rw or "").split(":")[0].lower(), ())
 
@@ -71,7 +71,7 @@ def sizes(options: Mapping[str, str]) -> dict[str, int | None]:
         direction: _one_size(part, base) if part.strip() else default
         for direction, part in zip(DIRECTIONS, padded, strict=False)
     }
-    used = {found[direction] for direction in asked(options.get("rw")) or DIRECTIONS}
+    used = {found[direction] for direction in directions_of(options.get("rw")) or DIRECTIONS}
     found["all"] = used.pop() if len(used) == 1 else None
     return found
 

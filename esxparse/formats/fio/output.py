@@ -73,7 +73,7 @@ def _lines(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[Line]:
         at = end
 
 
-def _told(document: Document) -> set[tuple[Any, ...]]:
+def _row_keys(document: Document) -> set[tuple[Any, ...]]:
     """Return keys of a document's rows, which are the same in all formats of one run."""
     rows = [row for row in document.rows["jobs"] if row["direction"] != "sync" and row.get("runtime_s") is not None]
     # A job that has not begun has other directions in each format.
@@ -96,7 +96,7 @@ def _without_repeats(documents: list[Document]) -> tuple[list[Document], list[No
     by_row: dict[tuple[Any, ...], dict[tuple[str, frozenset[tuple[Any, ...]]], None]] = {}
     notes = Notes()
     for document in sorted(documents, key=lambda one: BEST_FIRST.index(one.output)):
-        told = frozenset(_told(document))
+        told = frozenset(_row_keys(document))
         others = by_row.get(next(iter(told)), ()) if told else ()
         same = [output for output, rows in others if output != document.output and told <= rows]
         if same:

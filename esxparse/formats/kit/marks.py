@@ -123,7 +123,7 @@ def marks_of(
         return _with_notes(_SIGNS[asked], [*marked, *beside], where)
     proofs = _proofs(marked)
     if len(proofs) > 1:
-        point, comma = (f"{proofs[sign]!r} ({_shown(where(proofs[sign]))})" for sign in (POINT, COMMA))
+        point, comma = (f"{proofs[sign]!r} ({_place_text(where(proofs[sign]))})" for sign in (POINT, COMMA))
         msg = (
             f"{point} has a decimal point and {comma} has a decimal comma: export the file again in one locale, or set "
             "decimal= to point or comma (on the command line --decimal); numbers with the other mark are then left out"
@@ -131,7 +131,7 @@ def marks_of(
         raise EsxparseError(msg)
     if not proofs and (doubtful := next(filter(is_ambiguous, marked), None)) is not None:
         small, large = sorted((str(_plain(doubtful, sign)) for sign in _SHAPES), key=len, reverse=True)
-        place = _shown(where(doubtful))
+        place = _place_text(where(doubtful))
         msg = (
             f"nothing in the file shows whether {doubtful!r} ({place}) is {small} or {large}: set decimal= to "
             "point or comma (on the command line --decimal)"
@@ -160,7 +160,7 @@ def _proofs(texts: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _shown(place: Place) -> str:
+def _place_text(place: Place) -> str:
     return f"line {place[0]}, column {place[1]}"
 
 

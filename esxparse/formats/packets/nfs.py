@@ -47,7 +47,7 @@ def calls_3(procedures: list[int | None], fields: Frame, *, cut: bool) -> list[l
     )
     rows = []
     for place, procedure in enumerate(procedures):
-        operation = named(known["procedures"], procedure)
+        operation = procedure_name(known["procedures"], procedure)
         data = operation in _IO_3
         told = procedure is not None and (not data or (can_be_told(offset[place]) and can_be_told(size[place])))
         row: Row = {"operation": operation, "file": _handle(handle[place]), "told": told}
@@ -56,7 +56,7 @@ def calls_3(procedures: list[int | None], fields: Frame, *, cut: bool) -> list[l
     return rows
 
 
-def named(table: list[str], procedure: int | None) -> str | None:
+def procedure_name(table: list[str], procedure: int | None) -> str | None:
     """Return the name of a procedure."""
     if procedure is None:
         return None
@@ -148,7 +148,7 @@ def replies_3(procedures: list[int | None], fields: Frame, accepted: list[bool],
         [
             {
                 "status": _status(status[place]),
-                "done_bytes": first(size[place]) if named(called, procedure) in _IO_3 else None,
+                "done_bytes": first(size[place]) if procedure_name(called, procedure) in _IO_3 else None,
                 "committed": _stability(first(committed[place])),
             }
         ]
@@ -250,7 +250,10 @@ def _ask(packet: _Packet, pending: Pending, tally: Counter[str]) -> None:
         asked, shown = calls_3(procedures, fields, cut=cut), "3"
     else:
         table = names()["nfs2"]["procedures"]
-        asked, shown = [[{"operation": named(table, one), "told": True}] for one in procedures], str(version or "")
+        asked, shown = (
+            [[{"operation": procedure_name(table, one), "told": True}] for one in procedures],
+            str(version or ""),
+        )
     for rows, place in zip(asked, ours, strict=True):
         key = conversation(facts, xids[place], asks=True)
         if key in pending:

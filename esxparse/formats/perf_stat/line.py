@@ -143,7 +143,7 @@ def _event_or_metric(text: str) -> Part | None:
         metrics=((metric[1].strip(), metric[3]),) if metric else (),
     )
     if found := _LINES["left"].fullmatch(left) or _LINES["thread"].fullmatch(left):
-        unit, event, cgroup = _named(found["rest"].split())
+        unit, event, cgroup = _unit_event_cgroup(found["rest"].split())
         if not found["rest"].replace("\t", " ").isprintable() or _is_no_event(found["rest"], unit, event):
             return None
         cpus = found["cpus"] if "cpus" in found.re.groupindex else None
@@ -165,7 +165,7 @@ def _is_no_event(rest: str, unit: str | None, event: str) -> bool:
     )
 
 
-def _named(words: list[str]) -> tuple[str | None, str, str | None]:
+def _unit_event_cgroup(words: list[str]) -> tuple[str | None, str, str | None]:
     """Return unit, event and cgroup; only the event is always present."""
     # A PMU in brackets belongs to its event (--no-merge); old releases have the unit in parentheses after it.
     at = next((place for place, word in enumerate(words) if place and word[0] + word[-1] in {"[]", "()"}), None)

@@ -209,7 +209,7 @@ def _of_answer(root: Element, time: Any) -> tuple[list[Reading], list[dict[str, 
     return [row | {"time": time} for row in rows], settings
 
 
-class _Asked:
+class _AnsweredCommands:
     """The commands answered since a time: a repeated command was sent later."""
 
     def __init__(self) -> None:
@@ -243,7 +243,7 @@ def read(source: Source, date_order: DateOrder | None = None) -> Recording:
     rows: list[Reading] = []
     settings: list[dict[str, Any]] = []
     release = None
-    clock = _Asked()
+    clock = _AnsweredCommands()
     rest: list[tuple[int, str]] = []
     for answer in _answers("\n".join(lines), bad, rest):
         if (root := _parsed(answer, bad)) is None:

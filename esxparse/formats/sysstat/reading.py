@@ -205,7 +205,10 @@ def _printed(
     texts = dated if is_dated else [*(section.date for section in parsed.sections), *dated]
     order, sure = order_of_locale(texts, asked, in_halves=parsed.halves)
     made = _frames(
-        [(_with_events(one), partial(_told, section=one, order=order, day=day, zone=zone)) for one in parsed.sections]
+        [
+            (_with_events(one), partial(_report_rows, section=one, order=order, day=day, zone=zone))
+            for one in parsed.sections
+        ]
     )
     if any(sample["clock"] is not None for sample in samples) or not all(map(stamps.with_zone, dated)):
         notes.say(stamps.of_zone(zone), parsed.sections[0].line)
@@ -264,7 +267,9 @@ def _with_events(section: Section) -> Sheets:
     return sheets
 
 
-def _told(samples: Sequence[Row], section: Section, order: DateOrder, day: date | None, zone: str | None) -> list[Row]:
+def _report_rows(
+    samples: Sequence[Row], section: Section, order: DateOrder, day: date | None, zone: str | None
+) -> list[Row]:
     """Return host, time and interval of samples, and their report."""
     clocks = [one["clock"] for one in samples if one.get("clock") is not None]
     first = stamps.day_of(section.date, order) or day

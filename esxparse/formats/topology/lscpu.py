@@ -65,7 +65,7 @@ def read_columns(lines: Sequence[str]) -> tuple[list[dict[str, Any]], list[dict[
             if names and len(cells) == len(names) and names[0] == "name":
                 caches.append(cache_row(dict(zip(names, cells, strict=True))))
                 continue
-            one = row(_named(names, cells)) if names and len(cells) == len(names) else None
+            one = row(_cells_by_name(names, cells)) if names and len(cells) == len(names) else None
             if one is None or one["processor"] is None:
                 notes.skip(text, place, "warning")
             else:
@@ -73,7 +73,7 @@ def read_columns(lines: Sequence[str]) -> tuple[list[dict[str, Any]], list[dict[
     return rows, caches, notes
 
 
-def _named(names: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
+def _cells_by_name(names: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
     named = dict(zip(names, cells, strict=True))
     if "" in names:
         # -p separates the caches from the rest by a column without a name.

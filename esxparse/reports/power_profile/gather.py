@@ -163,7 +163,7 @@ def _readings(recordings: Sequence[Recording], names: Sequence[str], shifts: dic
     if not frames:
         return pl.DataFrame()
     rows = pl.concat(frames, how="diagonal_relaxed").with_columns(pl.col("kind").fill_null("system"))
-    named = _named(rows.collect(), len(recordings) > 1)
+    named = _with_names(rows.collect(), len(recordings) > 1)
     # A legend has room for the sensor only; add the recording if two share a sensor name.
     brief = named.select("name", "brief").unique(maintain_order=True).drop_nulls()
     brief = brief.with_columns(pl.when(pl.col("brief").is_unique()).then("brief").otherwise("name").alias("brief"))
@@ -171,7 +171,7 @@ def _readings(recordings: Sequence[Recording], names: Sequence[str], shifts: dic
     return named.drop("brief").join(labels, on="name", how="left", maintain_order="left")
 
 
-def _named(rows: pl.DataFrame, several: bool) -> pl.DataFrame:
+def _with_names(rows: pl.DataFrame, several: bool) -> pl.DataFrame:
     """Add `name`: the sensor with its source, if ambiguous, and its recording; and `brief`, without the recording."""
     keys = rows.group_by("recording", "source", "sensor", maintain_order=True).agg(measures=pl.col("watts").count() > 0)
     same = pl.col("measures") & (pl.col("measures").sum().over("recording", "sensor") > 1)

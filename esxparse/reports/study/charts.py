@@ -50,7 +50,7 @@ def curve(
     alone = {name for name in names if name in found.values and name not in found.compared}
     divided = style in {"relative", "change"}
     styles: dict[str, plot.Style] = {name: "plain" if divided and name in alone else style for name in names}
-    asked = found.study.asked
+    asked = found.study.report_section
     limits = {**asked.rules, **asked.tolerances}
     return _drawn(found, styles, [x] if x else None, limits)
 
@@ -133,7 +133,7 @@ def _style(found: Found, value: str) -> plot.Style:
     if value in found.compared:
         return "relative"
     swept = any(plot.is_sweep(found.runs, name) for name in found.study.axis)
-    straight = swept and not found.compared and found.named(value).better == "higher"
+    straight = swept and not found.compared and found.name_and_unit(value).better == "higher"
     return "linear" if straight else "plain"
 
 

@@ -17,7 +17,7 @@ from esxparse.schema import TIME
 from esxparse.studies import plot, study
 from esxparse.studies.columns import COLUMNS
 from esxparse.studies.expand import expand
-from esxparse.studies.export import Named, chosen, named
+from esxparse.studies.export import Named, chosen, column_in_words
 from esxparse.studies.study_file import load
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Found:
     @property
     def rising(self) -> list[str]:
         """The measured values that are better if higher."""
-        return [name for name in self.values if self.has(name) and self.named(name).better == "higher"]
+        return [name for name in self.values if self.has(name) and self.name_and_unit(name).better == "higher"]
 
     @property
     def input_values(self) -> list[Any]:
@@ -90,9 +90,9 @@ class Found:
         """Return whether runs have numbers in a column."""
         return column in self.runs.columns and self.runs[column].null_count() < self.runs.height
 
-    def named(self, value: str) -> Named:
+    def name_and_unit(self, value: str) -> Named:
         """Return the name and unit of a column of the runs, and which direction is better."""
-        return named(self.study, value)
+        return column_in_words(self.study, value)
 
     def words(self, label: str | None) -> str:
         """Return a label in words: VMs, size. Empty without a label."""
@@ -150,9 +150,9 @@ def gather(
         # In a run by `report` this check was done before the kernel started.
         manifest = load(found.path)
         needs.check(template, every[template], manifest, expand(manifest, outside=outside), every)
-    asked_of_user = resolve(inputs, found.asked, template)
+    asked_of_user = resolve(inputs, found.report_section, template)
     runs = found.runs.collect()
-    asked = tuple(values) or found.asked.values
+    asked = tuple(values) or found.report_section.values
     with_figures = found.results is not None and len(found.baseline) == 1 and not asked
     about = tuple(name for name in asked if _numbers(found, runs, name))
     unmeasured = tuple(name for name in asked if name not in about)
@@ -171,7 +171,7 @@ def gather(
                 compared[name] = table
     if with_figures:
         figures = found.virtual_to_native().filter(~pl.col("is_baseline")).collect()
-    sweep = found.asked.sweep or _sweep(found, runs)
+    sweep = found.report_section.sweep or _sweep(found, runs)
     if sweep and sweep not in found.labels:
         raise EsxparseError(f"{found.path}: {sweep!r} of [report] is no label of the runs: {', '.join(found.labels)}")
     loads = _loads(found, sweep)
@@ -181,7 +181,7 @@ def gather(
 
 def _loads(found: Study, sweep: str | None) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
     """Return the largest loads at each tolerance, and the largest that meets all rules."""
-    asked = found.asked
+    asked = found.report_section
     if not (asked.tolerances or asked.rules):
         return None, None
     if not sweep:

@@ -11,7 +11,7 @@ from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.reports.blocks import rounded
 
 if TYPE_CHECKING:
-    from esxparse.studies.asked import Asked
+    from esxparse.studies.report_section import ReportSection
 
 Origin = Literal["study.toml", "-p", "default", ""]
 _KINDS: Final = {str: "text", int: "a whole number", float: "a number"}
@@ -38,7 +38,7 @@ class Input:
     """Source of the value; empty for an unknown value, which is None."""
 
 
-def resolve(inputs: Sequence[Input], asked: Asked, template: str = "") -> tuple[Input, ...]:
+def resolve(inputs: Sequence[Input], asked: ReportSection, template: str = "") -> tuple[Input, ...]:
     """Return the inputs of a template: from the command line, else from [report.inputs], else by default.
 
     `inputs`: with the values of the notebook's parameters cell. `template`: its name.

@@ -79,14 +79,14 @@ def read(found: Any) -> Needs:
     return made
 
 
-def lacks(wanted: Mapping[str, Any], manifest: Manifest, runs: Sequence[Run]) -> str:
+def unmet(wanted: Mapping[str, Any], manifest: Manifest, runs: Sequence[Run]) -> str:
     """Return the first unmet requirement in words; "" if the study meets all."""
     said = {
         "sweep": (bool(sweeps(runs)), "a label with three numbers or more"),
         "baseline": (bool(manifest.baseline), "a baseline"),
         "native": (bool(_NATIVE & set(map(str, manifest.baseline.values()))), "a baseline that is native"),
-        "rules": (bool(manifest.asked.rules), "rules in [report]"),
-        "tolerances": (bool(manifest.asked.tolerances), "tolerances in [report]"),
+        "rules": (bool(manifest.report_section.rules), "rules in [report]"),
+        "tolerances": (bool(manifest.report_section.tolerances), "tolerances in [report]"),
         "workload": (
             bool((WORKLOADS | BENCHMARKS) & {role for run in runs for role in run.files}),
             "files of a load generator or benchmark",
@@ -134,7 +134,7 @@ def check(name: str, wanted: Needs, manifest: Manifest, runs: Sequence[Run], eve
 
     Raises EsxparseError: The study does not meet a requirement; the message suggests a template that fits.
     """
-    if what := lacks(wanted.needs, manifest, runs):
+    if what := unmet(wanted.needs, manifest, runs):
         labels = ", ".join(runs[0].labels) if runs else ""
         told = f"its labels are {labels}" if labels else "its runs have no labels"
         # Runs without files do not show which template fits.
@@ -151,11 +151,11 @@ def fitting(manifest: Manifest, runs: Sequence[Run], every: Mapping[str, Needs])
 
     `every`: the needs of all templates by name.
     """
-    if manifest.asked.shape:
-        return manifest.asked.shape
+    if manifest.report_section.shape:
+        return manifest.report_section.shape
     for name, one in sorted(every.items(), key=lambda item: (item[1].rank, item[0])):
-        if one.asks or lacks(one.needs, manifest, runs):
+        if one.asks or unmet(one.needs, manifest, runs):
             continue
-        if any(not lacks(more, manifest, runs) for more in one.fits):
+        if any(not unmet(more, manifest, runs) for more in one.fits):
             return name
     return USUAL

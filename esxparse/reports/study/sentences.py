@@ -50,7 +50,7 @@ def sentences(found: Found, rows: pl.DataFrame | pl.LazyFrame, text: str, lead: 
 
 def of_manifest(found: Found) -> list[str]:
     """Return the answers from the manifest's `[[report.answer]]`."""
-    asked = found.study.asked
+    asked = found.study.report_section
     derived = Derived(found.whole, asked.tables, found.study.path)
     made = []
     for place, one in enumerate(asked.answer, 1):

@@ -14,7 +14,7 @@ from esxparse.reports import blocks, page
 from esxparse.reports.blocks import NOTHING, Block, Column, Header, note, parted, points, stack
 from esxparse.reports.study import beside, inputs, words
 from esxparse.studies import baseline, plot
-from esxparse.studies.export import named
+from esxparse.studies.export import column_in_words
 from esxparse.whole import sha256
 
 if TYPE_CHECKING:
@@ -38,7 +38,9 @@ def title(found: Found) -> Header:
 def headline(found: Found, asked: str = "", usual: str = "") -> Block:
     """Return the study's question: `asked`, else its own, else `usual`, else its description or labels."""
     own = found.study
-    text = asked or own.asked.question or usual or own.description or f"What do {', '.join(own.labels)} change?"
+    text = (
+        asked or own.report_section.question or usual or own.description or f"What do {', '.join(own.labels)} change?"
+    )
     return blocks.headline(printable(text))
 
 
@@ -57,7 +59,7 @@ def answer(found: Found, sentences: Sequence[str] = (), *, each_value: bool = Tr
         text = f"{lacking} of {counted(found.runs.height, 'run')} with something missing: see"
         warned = [note(text, "warning", section="Data quality")]
     if found.unmeasured:
-        missed = ", ".join(found.named(name).name for name in found.unmeasured)
+        missed = ", ".join(found.name_and_unit(name).name for name in found.unmeasured)
         warned.append(note(f"No run has a number for: {missed}", "warning"))
     if refusal := inputs.refusal(found.inputs):
         warned.append(note(refusal, "warning"))
@@ -91,15 +93,15 @@ def table(found: Found, rows: pl.DataFrame | pl.LazyFrame, caption: str, heads: 
 def in_words(found: Found, rows: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
     """Return the rows with tolerances and rules in words: web_p95_ms as "Web p95 of at most 100 ms"."""
     frame = rows.lazy().collect()
-    asked = found.study.asked
+    asked = found.study.report_section
     if asked.tolerances and "tolerance" in frame.columns:
-        names = {name: found.named(name) for name in asked.tolerances}
+        names = {name: found.name_and_unit(name) for name in asked.tolerances}
         limits = {
             name: f"{names[name].name} of at most {one:g} {names[name].unit}" for name, one in asked.tolerances.items()
         }
         frame = frame.with_columns(pl.col("tolerance").replace(limits))
     if asked.rules and "failed_rules" in frame.columns:
-        rules = {name: found.named(name).name for name in (*asked.rules, *asked.tolerances)}
+        rules = {name: found.name_and_unit(name).name for name in (*asked.rules, *asked.tolerances)}
         failed = pl.col("failed_rules").str.split(", ").list.eval(pl.element().replace(rules))
         frame = frame.with_columns(failed.list.join(", "))
     return frame
@@ -137,7 +139,7 @@ def compared(found: Found) -> Block:
     if not found.compared:
         return NOTHING
     frame = pl.concat(
-        [one.with_columns(quantity=pl.lit(_named(found, name))) for name, one in found.compared.items()],
+        [one.with_columns(quantity=pl.lit(_heading(found, name))) for name, one in found.compared.items()],
         how="diagonal_relaxed",
     )
     labels = [Column(name, name, digits=None) for name in found.study.labels if frame[name].n_unique() > 1]
@@ -189,7 +191,10 @@ def measured(found: Found) -> Block:
     columns = [
         *(Column(name, name, digits=None) for name in labels),
         Column("runs", "Runs"),
-        *(Column(name, named(found.study, name).name, unit, _digits(frame[name])) for name, (_, unit) in fits.items()),
+        *(
+            Column(name, column_in_words(found.study, name).name, unit, _digits(frame[name]))
+            for name, (_, unit) in fits.items()
+        ),
     ]
     return blocks.table(frame, columns, "What was measured: means of the repetitions")
 
@@ -253,14 +258,14 @@ def files(found: Found) -> list[tuple[str, str]]:
     return [*made, *([("More files", str(len(there) - _FILES))] if len(there) > _FILES else [])]
 
 
-def _named(found: Found, value: str) -> str:
-    told = named(found.study, value)
+def _heading(found: Found, value: str) -> str:
+    told = column_in_words(found.study, value)
     return f"{told.name}, {told.unit}" if told.unit else told.name
 
 
 def _fitting(found: Found, value: str) -> tuple[float, str]:
     """Return a factor and the unit for the typical size of a value."""
-    return units.fitting(named(found.study, value).unit, found.runs[value].drop_nulls().abs().median() or 0.0)  # type: ignore[arg-type]
+    return units.fitting(column_in_words(found.study, value).unit, found.runs[value].drop_nulls().abs().median() or 0.0)  # type: ignore[arg-type]
 
 
 def _digits(numbers: pl.Series) -> int:

@@ -14,7 +14,7 @@ from esxparse.reports.study.figures import MANY, by_measure, change
 from esxparse.reports.study.sentences import of_manifest
 from esxparse.studies import baseline, plot
 from esxparse.studies.columns import COLUMNS
-from esxparse.studies.export import named
+from esxparse.studies.export import column_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +35,7 @@ def answer(found: Found, sentences: Sequence[str] = (), *, each_value: bool = Tr
     replace these. The values always follow if an input is missing or there is no other answer.
     """
     made = list(dict.fromkeys([*of_manifest(found), *sentences]))
-    follow = not found.study.asked.answer if each_value else not found.is_complete
+    follow = not found.study.report_section.answer if each_value else not found.is_complete
     return [*made, *(_values(found) if follow else [])] or _values(found)
 
 
@@ -45,7 +45,7 @@ def largest_loads(found: Found) -> list[str]:
     others = [name for name in found.study.labels if name != found.sweep]
     number = plot.number_words(found.sweep or "")
     for row in found.tolerated.iter_rows(named=True) if found.tolerated is not None else ():
-        unit = named(found.study, row["tolerance"]).unit
+        unit = column_in_words(found.study, row["tolerance"]).unit
         limit = f"{name_of(found, row['tolerance'])} of at most {row['limit']:g} {unit}".rstrip()
         load = "" if row["largest_load"] is None else rounded(row["largest_load"])
         status = row["status"]
@@ -89,7 +89,7 @@ def _values(found: Found) -> list[str]:
 
 def name_of(found: Found, value: str) -> str:
     """Return a column as words within a sentence: "IOPS", "latency mean", "CPU cost, used (cycles per I/O)"."""
-    told = named(found.study, value)
+    told = column_in_words(found.study, value)
     name, unit = told.name, told.unit
     text = name if name[:3].isupper() or name[1:2].isupper() else name[:1].lower() + name[1:]
     return f"{text} ({unit})" if "per" in unit else text
@@ -133,16 +133,16 @@ def comparisons(found: Found) -> str:
 
 
 def _compared(found: Found, who: str, base: str, value: str, part: pl.DataFrame) -> str:
-    name, better = name_of(found, value), named(found.study, value).better
+    name, better = name_of(found, value), column_in_words(found.study, value).better
     decided = part.filter(pl.col("verdict").is_in(["higher", "lower"]))
     if part.height == 1:
         row = part.row(0, named=True)
-        told = f"{name} is {_told(row, better)}" if decided.height else f"{name}: {row['undecided']}"
+        told = f"{name} is {_difference(row, better)}" if decided.height else f"{name}: {row['undecided']}"
         return f"{who} against {base}: {told}."
     open_ = _undecided(part)
     if decided.height == 1 and part["verdict"].null_count() == 0:
         row = decided.row(0, named=True)
-        return f"{who} against {base}: {name} is {_told(row, better)}, at {_at(part, row, who)}; {open_}."
+        return f"{who} against {base}: {name} is {_difference(row, better)}, at {_at(part, row, who)}; {open_}."
     sides = []
     for side in ("higher", "lower"):
         rows = decided.filter(verdict=side)
@@ -201,7 +201,7 @@ def _interval(row: Mapping[str, Any]) -> str:
     return f" [{low:.3g}, {high:.3g}]" if row["ratio"] >= MANY else f" [{_signed(low)}, {_signed(high)}]"
 
 
-def _told(row: Mapping[str, Any], wanted: str) -> str:
+def _difference(row: Mapping[str, Any], wanted: str) -> str:
     """Return a shown difference: its size, its interval, and whether it is better."""
     worth = "" if not wanted else ", which is better" if wanted == row["verdict"] else ", which is worse"
     if row["ratio"] is None:
@@ -238,7 +238,7 @@ def _mean(rows: pl.DataFrame) -> str:
 
 def _along(found: Found, value: str, sweep: str) -> list[str]:
     """Describe how proportionally a value grows with the sweep, summed up over the sweeps."""
-    if named(found.study, value).better != "higher":
+    if column_in_words(found.study, value).better != "higher":
         return [_measured(found, value)]
     others = [name for name in found.study.labels if name != sweep]
     grown = found.runs.filter(pl.col(value) > 0).group_by(*others, sweep, maintain_order=True).agg(pl.col(value).mean())
@@ -267,7 +267,7 @@ def _along(found: Found, value: str, sweep: str) -> list[str]:
 def _ends_of(found: Found, value: str, sweep: str, ends: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> str:
     """Describe the start and the end of a value over a sweep; for several sweeps, as ranges."""
     scaled = [[one[place][value] for one in ends] for place in (0, 1)]
-    factor, unit = units.fitting(named(found.study, value).unit, *scaled[0], *scaled[1])
+    factor, unit = units.fitting(column_in_words(found.study, value).unit, *scaled[0], *scaled[1])
 
     def told(numbers: list[float]) -> str:
         low, high = rounded(min(numbers) * factor), rounded(max(numbers) * factor)
@@ -285,7 +285,7 @@ def _ends_of(found: Found, value: str, sweep: str, ends: Sequence[tuple[Mapping[
 def _measured(found: Found, value: str) -> str:
     numbers = found.runs[value].drop_nulls()
     lowest, highest = float(numbers.min()), float(numbers.max())  # type: ignore[arg-type]
-    factor, unit = units.fitting(named(found.study, value).unit, lowest, highest)
+    factor, unit = units.fitting(column_in_words(found.study, value).unit, lowest, highest)
     low, high = rounded(lowest * factor), rounded(highest * factor)
     span = low if low == high else f"{low} to {high}"
     return f"{name_of(found, value)}: {span} {unit}".rstrip() + f" in {counted(numbers.len(), 'run')}."

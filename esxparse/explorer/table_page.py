@@ -16,7 +16,7 @@ from esxparse.sortable import shown_as, table
 _ROWS: Final = 8
 
 
-def shown(name: str, frame: pl.LazyFrame) -> pl.LazyFrame:
+def with_page(name: str, frame: pl.LazyFrame) -> pl.LazyFrame:
     """Return the table of that name, which a notebook shows as rows instead of a query plan."""
     return shown_as(frame, partial(page, name))
 

@@ -14,7 +14,7 @@ from msgspec import Meta
 from esxparse.diagnosis.experiments.study import Study
 from esxparse.errors import EsxparseError
 from esxparse.recording import Note
-from esxparse.toml.checked import Number, Read, shown
+from esxparse.toml.checked import Number, Read, written
 
 _FORM: Final = re.compile(r"[+,]{0,2}(?:\.\d)?[efg%]?")
 """Formats of a number in a sentence; a width would let a manifest fill the memory."""
@@ -25,13 +25,13 @@ _Shape = Annotated[str, Meta(pattern=r"^\w*\Z", description="the name of a templ
 def _sentence(value: Any, key: str) -> str:
     """Return a text whose columns in braces have plain formats."""
     if not isinstance(value, str):
-        raise EsxparseError(f"{key} is {shown(value)}; write text")
+        raise EsxparseError(f"{key} is {written(value)}; write text")
     try:
         holes = [*string.Formatter().parse(value)]
     except ValueError as error:
-        raise EsxparseError(f"{key} is {shown(value)}: {error}; write {{{{ and }}}} for literal braces") from None
+        raise EsxparseError(f"{key} is {written(value)}: {error}; write {{{{ and }}}} for literal braces") from None
     if not all(name is None or (name.isidentifier() and _FORM.fullmatch(form or "")) for _, name, form, _ in holes):
-        raise EsxparseError(f"{key} is {shown(value)}; write columns as {{iops}} or {{iops:,.0f}}")
+        raise EsxparseError(f"{key} is {written(value)}; write columns as {{iops}} or {{iops:,.0f}}")
     return value
 
 
@@ -47,7 +47,7 @@ class Answer(_Answer, total=False):
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReportSection:
     """The question, and the columns and tables that answer it; all optional."""
 
     question: str = ""
@@ -90,7 +90,7 @@ class Computed(Study, Protocol):
         """Notes on anomalies."""
 
     @property
-    def asked(self) -> Asked:
+    def report_section(self) -> ReportSection:
         """The question, and the columns and tables of its answer."""
 
     def label(self, name: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from esxparse.recording import counted, first_few, printable
 from esxparse.sortable import table
 from esxparse.studies import export
-from esxparse.studies.asked import Computed
+from esxparse.studies.report_section import Computed
 
 if TYPE_CHECKING:
     import polars as pl

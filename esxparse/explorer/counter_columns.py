@@ -39,7 +39,7 @@ def about(table: str, what: str, otherwise: str = "") -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class CounterColumn:
     """A column of numbers in a table of a recording, with its entry in a catalogue."""
 
     table: str
@@ -80,10 +80,10 @@ class Held:
         return self.derived.weight or None if self.derived else self.counter.weight_column if self.counter else None
 
 
-def held(rec: Recording) -> tuple[Held, ...]:
+def counter_columns(rec: Recording) -> tuple[CounterColumn, ...]:
     """Return every column of numbers, table by table, and then the derived columns that the recording can give."""
     raw = (
-        Held(table, column, found)
+        CounterColumn(table, column, found)
         for table in rec
         for column, kind in rec.tables[table].collect_schema().items()
         if kind.is_numeric()
@@ -91,7 +91,7 @@ def held(rec: Recording) -> tuple[Held, ...]:
         and ((found := lookup(table, column)) is not None or kind.is_float() or rec.format != "esxtop")
     )
     derived = (
-        Held(table, column, None, one)
+        CounterColumn(table, column, None, one)
         for table in rec.derived
         for lacks in (lacking(rec, table),)
         for column, one in declared()[table].items()
@@ -100,7 +100,7 @@ def held(rec: Recording) -> tuple[Held, ...]:
     return (*raw, *derived)
 
 
-def find(rec: Recording, name: str, table: str | None = None) -> Held:
+def find(rec: Recording, name: str, table: str | None = None) -> CounterColumn:
     """Return the counter of that name; if several tables have it, from the one that `ex.counter` prefers.
 
     A counter of groups finds the column of their VMs: `%RDY` is `ready_pct` of the derived table `vm`, per vCPU, unless
@@ -113,33 +113,33 @@ def find(rec: Recording, name: str, table: str | None = None) -> Held:
     said("the name of a counter", name)
     if table is not None and table not in (*rec, *rec.derived):
         rec[table]
-    there = [one for one in held(rec) if table in (None, one.table)]
+    there = [one for one in counter_columns(rec) if table in (None, one.table)]
     key = plain_name(name)
     found = [one for one in there if key in map(plain_name, one.names)]
     if not found:
         raise EsxparseError(_missing(rec, name, table, there))
     places = {one: at for at, one in enumerate((*map(table_name, objects()), *rec.derived))}
 
-    def precedence(one: Held) -> tuple[int, int]:
+    def precedence(one: CounterColumn) -> tuple[int, int]:
         return [*map(plain_name, _kinds(one)), key].index(key), places.get(one.table, len(places))
 
     first = min(found, key=precedence)
     return first if table else of_vms(first, there)
 
 
-def of_vms(found: Held, there: Iterable[Held]) -> Held:
+def of_vms(found: CounterColumn, there: Iterable[CounterColumn]) -> CounterColumn:
     """Return the column of VMs for a counter of groups, if the recording has it; else the counter itself."""
     return next((one for one in there if (one.table, found.table) == (_VM, _GROUPS) and _stands(one, found)), found)
 
 
-def _kinds(one: Held) -> tuple[str, ...]:
+def _kinds(one: CounterColumn) -> tuple[str, ...]:
     """Return the names by which it is found, the most important first."""
     if one.derived:
         return ("", "", one.column, one.derived.screen, one.derived.name)
     return (one.counter.screen, one.counter.batch, one.column) if one.counter else ("", "", one.column)
 
 
-def _stands(one: Held, group: Held) -> bool:
+def _stands(one: CounterColumn, group: CounterColumn) -> bool:
     """Return whether a column of VMs is that counter of their groups."""
     return one.derived is not None and one.derived.counters == ((group.column,),) and one.derived.screen == group.name
 
@@ -169,7 +169,7 @@ def _lacking(rec: Recording, table: str) -> dict[str, str]:
     return lacking(rec, table) if rec.format == "esxtop" and table in TABLES and table not in rec else {}
 
 
-def _missing(rec: Recording, name: str, table: str | None, there: Iterable[Held]) -> str:
+def _missing(rec: Recording, name: str, table: str | None, there: Iterable[CounterColumn]) -> str:
     lacks = {column: why for one in ((table,) if table else TABLES) for column, why in _lacking(rec, one).items()}
     if name in lacks:
         return f"{rec.source} cannot give {name}: {lacks[name]}"
@@ -180,7 +180,7 @@ def _missing(rec: Recording, name: str, table: str | None, there: Iterable[Held]
     )
 
 
-def words_for(one: Held) -> dict[str, int]:
+def words_for(one: CounterColumn) -> dict[str, int]:
     """Return the words by which people mean a counter, each with the counter's rank for the word."""
     name = f"{one.table}.{one.column}"
     lists = [each for each in _SEARCHES if one.derived and name in each["columns"]]
@@ -202,7 +202,7 @@ def search(rec: Recording, pattern: str = "") -> pl.DataFrame:
     wanted = expression(pattern)
     typed = pattern.strip().casefold()
     ranked: list[tuple[int, tuple[str, ...]]] = []
-    for one in held(rec):
+    for one in counter_columns(rec):
         row = ("counter", one.table, one.name, one.column, one.unit, one.meaning)
         usual = [at for word, at in words_for(one).items() if len(typed) >= _SHORTEST and word.startswith(typed)]
         if usual:
