@@ -168,12 +168,11 @@ def _text(frame: pl.DataFrame, name: str) -> pl.Expr:
     return pl.col(name).cast(pl.String) if name in frame.columns else pl.lit("")
 
 
-def _prepared(
-    objects: Objects, frames: Mapping[str, pl.DataFrame], groups: pl.DataFrame
-) -> dict[str, pl.DataFrame]:
+def _prepared(objects: Objects, frames: Mapping[str, pl.DataFrame], groups: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Return groups with their names and worlds, worlds with their group, ports with their switch."""
     topology = pl.DataFrame(
-        {SAMPLE: range(len(objects.topology)), _TOPOLOGY: objects.topology}, schema=dict.fromkeys((SAMPLE, _TOPOLOGY), pl.Int64)
+        {SAMPLE: range(len(objects.topology)), _TOPOLOGY: objects.topology},
+        schema=dict.fromkeys((SAMPLE, _TOPOLOGY), pl.Int64),
     )
     worlds = topology.join(objects.worlds(), on=_TOPOLOGY).join(
         groups.rename({"group_id": "own"}), left_on=[SAMPLE, "group_id"], right_on=[SAMPLE, "GroupID"]

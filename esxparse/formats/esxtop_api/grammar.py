@@ -87,7 +87,7 @@ class Objects:
     _torn: Counted = field(default_factory=Counted)
 
     def add(self, sample: int, reply: str, info: Info, line: int, *, own_lines: bool) -> None:
-        """Add the objects of a reply, the next sample; `own_lines`: each line of it is one of the file, after `line`."""
+        """Add the objects of a reply, the next sample; `own_lines`: its lines are lines of the file, from `line` on."""
         before, _, after = reply.partition(VALUES)
         topology = before.partition(TOPOLOGY)[2]
         self.topology.append(self._listed(topology))

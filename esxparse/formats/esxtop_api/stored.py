@@ -47,6 +47,8 @@ class Stored:
     replies: list[Reply] = field(default_factory=list)
     info: Info | None = None
     """The first reply of `CounterInfo` in the file."""
+    latest: Info | None = None
+    """The last one so far: each session has its own."""
     facts: dict[str, Any] = field(default_factory=dict)
     notes: Notes = field(default_factory=Notes)
 
@@ -74,37 +76,39 @@ def read(text: str, zone: str | None) -> Stored:
 def _collected(text: str) -> Stored:
     found = Stored()
     lines = text.split("\n")
-    info: Info | None = None
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             one = json.loads(line)
         except (ValueError, RecursionError):
-            last = number == len(lines)
-            what = "the last line is cut" if last else "a line that is not valid JSON"
+            what = "the last line is cut" if number == len(lines) else "a line that is not valid JSON"
             found.notes.warn(f"{what}: left out", number)
             continue
-        if not isinstance(one, dict):
+        if isinstance(one, dict):
+            _entry(found, one, number)
+        else:
             found.notes.warn("a line that is no JSON object: left out", number)
-        elif one.get("what") == COLLECTED:
-            _header(found, one, number)
-        elif "gap" in one:
-            found.notes.warn(
-                f"from {one.get('before')} to {one.get('after')} no samples were collected ({one['gap']})", number
-            )
-        elif one.get("operation") == "CounterInfo":
-            info = counter_info(str(one.get("reply"))) or info
-            found.info = found.info or info
-        elif one.get("operation") == "FetchStats":
-            time = _middle(one.get("before"), one.get("after"))
-            if time is None:
-                found.notes.warn("a reply of FetchStats without the time before and after it: left out", number)
-            else:
-                found.add(Reply(str(one.get("reply")), number, time, info))
-        elif one.get("operation") != "FreeStats":
-            found.notes.skip(line, number)
     return found
+
+
+def _entry(found: Stored, one: dict[str, Any], line: int) -> None:
+    if one.get("what") == COLLECTED:
+        _header(found, one, line)
+    elif "gap" in one:
+        spell = f"from {one.get('before')} to {one.get('after')}"
+        found.notes.warn(f"{spell} no samples were collected ({one['gap']})", line)
+    elif one.get("operation") == "CounterInfo":
+        found.latest = counter_info(str(one.get("reply"))) or found.latest
+        found.info = found.info or found.latest
+    elif one.get("operation") == "FetchStats":
+        time = _middle(one.get("before"), one.get("after"))
+        if time is None:
+            found.notes.warn("a reply of FetchStats without the time before and after it: left out", line)
+        else:
+            found.add(Reply(str(one.get("reply")), line, time, found.latest))
+    elif one.get("operation") != "FreeStats":
+        found.notes.warn(f"an unknown entry, left out: {excerpt(json.dumps(one))!r}", line)
 
 
 def _header(found: Stored, one: dict[str, Any], line: int) -> None:
