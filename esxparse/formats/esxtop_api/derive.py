@@ -102,7 +102,7 @@ class Derived:
 def derive(objects: Objects, frames: Mapping[str, pl.DataFrame], clock: Clock, notes: Notes) -> Derived:
     """Return the tables whose objects are in the replies; `frames` come from `objects`."""
     named = groups_of(frames.get("SchedGroup"))
-    prepared = {**frames, **_prepared(objects, frames, named)}
+    prepared = {**frames, **_prepared(objects, frames, named, notes)}
     groups = named.select(pl.format("{}:{}", "group_id", "group")).unique(maintain_order=True).to_series().to_list()
     tables: dict[str, pl.DataFrame] = {}
     columns: dict[str, Column] = {}
@@ -168,7 +168,9 @@ def _text(frame: pl.DataFrame, name: str) -> pl.Expr:
     return pl.col(name).cast(pl.String) if name in frame.columns else pl.lit("")
 
 
-def _prepared(objects: Objects, frames: Mapping[str, pl.DataFrame], groups: pl.DataFrame) -> dict[str, pl.DataFrame]:
+def _prepared(
+    objects: Objects, frames: Mapping[str, pl.DataFrame], groups: pl.DataFrame, notes: Notes
+) -> dict[str, pl.DataFrame]:
     """Return groups with their names and worlds, worlds with their group, ports with their switch."""
     topology = pl.DataFrame(
         {SAMPLE: range(len(objects.topology)), _TOPOLOGY: objects.topology},
@@ -187,6 +189,10 @@ def _prepared(objects: Objects, frames: Mapping[str, pl.DataFrame], groups: pl.D
     if (frame := frames.get("VCPU")) is not None and "VCPUID" in frame.columns:
         keys = [SAMPLE, "VCPUID"], [SAMPLE, "world_id"]
         found["VCPU"] = frame.join(worlds, left_on=keys[0], right_on=keys[1], how="left", maintain_order="left")
+        alone = found["VCPU"].filter(pl.col("group_id").is_null())
+        if alone.height:
+            what = f"{counted(alone.height, 'line')} of VCPU that the topology has in no group"
+            notes.warn(f"{what}: no name of a VM in vcpu", alone[LINE][0])
     if (frame := frames.get("NetPort")) is not None and "PortID" in frame.columns:
         ports = topology.join(objects.ports(), on=_TOPOLOGY).select(SAMPLE, "port_id", "switch")
         keys = [SAMPLE, "PortID"], [SAMPLE, "port_id"]

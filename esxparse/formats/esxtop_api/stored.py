@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from esxparse.errors import DamagedError
 from esxparse.formats.esxtop_api.grammar import TOPOLOGY, VALUES, Info, counter_info
-from esxparse.formats.kit.notes import Notes, excerpt
+from esxparse.formats.kit.notes import Counted, Notes, excerpt
 from esxparse.formats.opening import zone_of
 
 COLLECTED: Final = "esxtop over the vSphere API"
@@ -97,7 +97,7 @@ def _entry(found: Stored, one: dict[str, Any], line: int) -> None:
         _header(found, one, line)
     elif "gap" in one:
         spell = f"from {one.get('before')} to {one.get('after')}"
-        found.notes.warn(f"{spell} no samples were collected ({one['gap']})", line)
+        found.notes.warn(f"{spell} no samples were collected ({one['gap']}): rates of the next one span it", line)
     elif one.get("operation") == "CounterInfo":
         found.latest = counter_info(str(one.get("reply"))) or found.latest
         found.info = found.info or found.latest
@@ -204,14 +204,16 @@ def in_order(replies: Sequence[Reply], notes: Notes) -> list[Reply]:
 
 def _without_repeats(replies: Iterable[Reply], notes: Notes) -> list[Reply]:
     kept: list[Reply] = []
+    repeated = Counted()
     for one in replies:
         before = kept[-1] if kept else None
         if before is not None and before.text == one.text:
-            notes.warn("the same reply a second time: left out", one.line)
+            repeated.say("the same reply as the one before: left out", one.line)
         elif before is not None and one.time is not None and before.time == one.time:
-            notes.warn(f"a second sample at {one.time:%Y-%m-%d %H:%M:%S}: left out", one.line)
+            repeated.say("a second sample at the same time: left out", one.line)
         else:
             kept.append(one)
+    notes += repeated.notes("warning")
     return kept
 
 
