@@ -349,7 +349,7 @@ def refuse_quoted(rec: Recording, source: Source, opening: Opening, reader: Read
     reader = reader or reader_of(rec.format)
     recognised = reader.recognise(source.head)
     if opening.format is None or not recognised:
-        quoted.refuse(rec, source, reader.title, recognised=recognised)
+        quoted.refuse(rec, source, reader.title, reader.name, recognised=recognised)
 
 
 @contextmanager

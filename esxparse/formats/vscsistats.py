@@ -1,4 +1,4 @@
-"""vscsiStats histograms, ESX 3.5 to ESXi 8: `vscsiStats -p all -c` (CSV), the output of `-p` without `-c`, and API.
+"""vscsiStats histograms, ESX 3.5 to ESXi 8: `vscsiStats -p all -c` (CSV), `-p` without `-c`, the vSphere API.
 
 The API's reply (`FetchAllHistograms` of the service VscsiStats) has VM and disk by name, and no ids.
 

@@ -72,14 +72,16 @@ def _fields_in(folder: Path, names: list[str]) -> dict[str, Info]:
 def info_beside(source: Source) -> tuple[Info | None, str]:
     """Return the fields in the only reply of CounterInfo beside a file, and the name of that file.
 
-    A file whose name differs by `def` in place of `stat` comes first.
+    A file whose name has the same host comes first; one whose name has another host does not count.
     """
     path = Path(source.where)
     if not path.is_file():
         return None, ""
+    host = host_of(path.name)
     every = _fields_in(path.parent, _named(path.parent, b"|"))
-    own = {name: info for name, info in every.items() if (host := host_of(name)) and host == host_of(path.name)}
-    chosen = list((own or every).items())
+    own = {name: info for name, info in every.items() if host and host_of(name) == host}
+    nameless = {name: info for name, info in every.items() if None in {host, host_of(name)}}
+    chosen = list((own or nameless).items())
     if len(chosen) != 1:
         return None, ""
     ((name, info),) = chosen
