@@ -77,7 +77,9 @@ def read(source: Source) -> Recording:
     if not bins:
         msg = "holds no histogram with a bin in it: nothing was collected (vscsiStats -s), or the copy failed"
         raise DamagedError(msg)
-    disks = {(row["world_group_id"], row["handle_id"], row["vm"], row["disk"]) for row in summaries}
+    # A reply has names in place of ids.
+    ids, names = ("world_group_id", "handle_id"), ("vm", "disk")
+    disks = {tuple(row[name] for name in (names if row["handle_id"] is None else ids)) for row in summaries}
     tables = frames({"histograms": (bins, _SCHEMAS["histograms"]), "summaries": (summaries, _SCHEMAS["summaries"])})
     return Recording(FORMAT, source.name, tables, {"samples": max(seen.values()), "disks": len(disks)}, tuple(notes))
 

@@ -241,7 +241,7 @@ def _with_growth(
     for name in sorted(names):
         fell = frame.filter(pl.col(_growth(name)) < 0)
         if fell.height:
-            what = f"{one.object}.{name} fell {fell.height:,} times: restarted, moved or made again"
+            what = f"{one.object}.{name} fell {counted(fell.height, 'time')}: restarted, moved or made again"
             notes.warn(f"{what}. No rate of that interval in {one.name}", fell[LINE][0])
     frame = frame.with_columns(pl.when(pl.col(name) >= 0).then(pl.col(name)).alias(name) for name in grown)
     if one.elapsed in names:
