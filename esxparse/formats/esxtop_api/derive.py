@@ -71,8 +71,15 @@ class Mapped:
         """The fields that identify an object."""
         return (*self.id, *_INSTANCE.findall(self.instance), *self.valid, *self.named, self.elapsed)
 
-    def known(self, there: frozenset[str]) -> dict[str, Column]:
+    @property
+    def numbers(self) -> frozenset[str]:
+        """The fields that must be numbers."""
+        values = (name for column in self.columns.values() for name in column.fields)
+        return frozenset({*self.id, *self.valid, *values, self.elapsed, *({"IsVM"} & {*self.named})})
+
+    def known(self, schema: Mapping[str, pl.DataType]) -> dict[str, Column]:
         """Return the columns whose fields are there, guessed ones too."""
+        there = frozenset(name for name, kind in schema.items() if kind != pl.String)
         found = {name: one for name, one in self.columns.items() if there.issuperset(one.fields)}
         if self.named_time:
             mapped = {one for column in self.columns.values() for one in column.fields}
@@ -101,6 +108,7 @@ class Derived:
 
 def derive(objects: Objects, frames: Mapping[str, pl.DataFrame], clock: Clock, notes: Notes) -> Derived:
     """Return the tables whose objects are in the replies; `frames` come from `objects`."""
+    frames = _usable(frames, notes)
     named = groups_of(frames.get("SchedGroup"))
     prepared = {**frames, **_prepared(objects, frames, named, notes)}
     groups = named.select(pl.format("{}:{}", "group_id", "group")).unique(maintain_order=True).to_series().to_list()
@@ -110,7 +118,10 @@ def derive(objects: Objects, frames: Mapping[str, pl.DataFrame], clock: Clock, n
     for one in sorted(mapping(), key=lambda one: one.sums != ""):
         if (frame := prepared.get(one.object)) is None:
             continue
-        known = one.known(frozenset(frame.columns))
+        if missing := [name for name in one.id if name not in frame.columns]:
+            notes.warn(f"{one.object} has no field {missing[0]} with a number: no table {one.name}", frame[LINE][0])
+            continue
+        known = one.known(frame.schema)
         frame = _sound(one, frame, notes)
         made = _computed(one, known, _with_growth(one, known, frame, clock, notes))
         if one.sums and one.sums in tables:
@@ -128,6 +139,18 @@ def derive(objects: Objects, frames: Mapping[str, pl.DataFrame], clock: Clock, n
     in_order = {one.name: tables[one.name] for one in mapping() if one.name in tables}
     dated = {name: with_time(frame, clock) for name, frame in in_order.items()}
     return Derived(dated, columns, _vms(tables.get("vcpu"), named))
+
+
+def _usable(frames: Mapping[str, pl.DataFrame], notes: Notes) -> dict[str, pl.DataFrame]:
+    """Return the frames without texts in the place of numbers."""
+    found = dict(frames)
+    for one in mapping():
+        if (frame := found.get(one.object)) is not None:
+            texts = [name for name in frame.columns if name in one.numbers and frame.schema[name] == pl.String]
+            for name in texts:
+                notes.warn(f"{one.object}.{name} is text, not a number: only in raw_{one.object}", frame[LINE][0])
+            found[one.object] = frame.drop(texts)
+    return found
 
 
 def with_time(frame: pl.DataFrame, clock: Clock) -> pl.DataFrame:
