@@ -172,7 +172,9 @@ def groups_of(frame: pl.DataFrame | None) -> pl.DataFrame:
         group=_text(frame, "GroupName"),
         vm=_text(frame, "VMName"),
         number=_text(frame, "GroupName").str.extract(_SUBGROUP, 2),
-        is_vm=pl.col("IsVM") == 1 if "IsVM" in frame.columns else _text(frame, "GroupName").str.starts_with("vm."),
+        is_vm=(
+            pl.col("IsVM") == 1 if "IsVM" in frame.columns else _text(frame, "GroupName").str.starts_with("vm.")
+        ).fill_null(value=False),
     ).unique([SAMPLE, "GroupID"], keep="first", maintain_order=True)
     own = named.filter(pl.col("is_vm"), pl.col("number").is_not_null()).unique([SAMPLE, "number"], keep="first")
     own = own.select(SAMPLE, "number", group_id="GroupID", own="vm")
@@ -208,7 +210,12 @@ def _prepared(
         count = worlds.group_by(SAMPLE, "group_id").len("_worlds")
         of_groups = frame.join(groups, on=[SAMPLE, "GroupID"], how="left", maintain_order="left")
         of_groups = of_groups.filter(pl.col("group_id") == pl.col("GroupID"))
-        found["SchedGroup"] = of_groups.join(count, on=[SAMPLE, "group_id"], how="left", maintain_order="left")
+        of_groups = of_groups.join(count, on=[SAMPLE, "group_id"], how="left", maintain_order="left")
+        # Groups of groups, such as host/user, have no worlds: esxtop does not print them.
+        empty = of_groups["_worlds"].is_null() & ~of_groups["is_vm"] & (worlds.height > 0)
+        if empty.any():
+            notes.say(f"{counted(int(empty.sum()), 'row')} of groups without worlds, only in raw_SchedGroup")
+        found["SchedGroup"] = of_groups.filter(~empty)
     if (frame := frames.get("VCPU")) is not None and "VCPUID" in frame.columns:
         keys = [SAMPLE, "VCPUID"], [SAMPLE, "world_id"]
         found["VCPU"] = frame.join(worlds, left_on=keys[0], right_on=keys[1], how="left", maintain_order="left")

@@ -241,6 +241,15 @@ def test_repeated_lines_count_once_and_foreign_line_ends_change_nothing(host, co
         assert windows[table].collect().equals(collected[table].collect())
 
 
+def test_groups_of_groups_have_no_row_of_their_own(host, collected, tmp_path):
+    line = re.search(r"\|SchedGroup\|8\|helper\|.*\n", host.fetched[1])[0]
+    parent = line.replace("|8|helper|", "|4|host/user|")
+    rec = host.changed(1, line, line + parent).opened(tmp_path)
+    assert rec["group_cpu"].collect().equals(collected["group_cpu"].collect())
+    assert rec["raw_SchedGroup"].filter(GroupName="host/user").collect().height == 1
+    assert any("1 row of groups without worlds" in note.message for note in rec.notes)
+
+
 @pytest.mark.parametrize("name", ["ledger, db", "a (b): c", "데이터\u2028베이스", "vmx-vcpu-0:x"])
 def test_names_of_vms_may_hold_anything_but_a_bar(host, collected, tmp_path, name):
     renamed = replace(host, fetched=tuple(reply.replace("ledger-db", name) for reply in host.fetched[:3]))
