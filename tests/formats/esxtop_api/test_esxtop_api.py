@@ -173,7 +173,11 @@ def test_a_diagnosis_finds_the_same_where_both_can_judge(tmp_path, name, trouble
     assert [one[0] for one in mine] == [trouble]
 
 
-def test_a_diagnosis_says_what_it_could_not_judge(collected):
+def test_a_diagnosis_says_what_it_could_not_judge_and_which_evidence_is_a_guess(collected):
+    (finding,) = ex.diagnose(collected)
+    (doubt,) = [one for one in finding.against if "in doubt" in one]
+    assert "vcpu.pct_costop" in doubt
+    assert doubt.endswith("by a formula that no source states")
     missing = "\n".join(one["reason"] for one in ex.diagnose(collected).not_judged)
     assert {"%RDY", "GAVG/cmd", "%DRPRX", "%C0"} <= set(re.findall(r"%?[A-Z]\w*(?:/\w+)?", missing))
 
