@@ -13,6 +13,7 @@ from polars.testing import assert_frame_equal
 
 import esxparse as ex
 import esxparse_simulator as simulate
+from esxparse.reports import pick
 from esxparse_simulator.host import Phase
 
 SAMPLES = 30
@@ -180,6 +181,11 @@ def test_a_diagnosis_says_what_it_could_not_judge_and_which_evidence_is_a_guess(
     assert doubt.endswith("by a formula that no source states")
     missing = "\n".join(one["reason"] for one in ex.diagnose(collected).not_judged)
     assert {"%RDY", "GAVG/cmd", "%DRPRX", "%C0"} <= set(re.findall(r"%?[A-Z]\w*(?:/\w+)?", missing))
+
+
+def test_the_first_sample_without_rates_is_no_fault_and_the_report_is_that_of_a_host(collected):
+    assert {one.status for one in ex.check(collected)} == {"pass"}
+    assert pick.picked([collected.source]) == "host_health"
 
 
 def later(rec):
