@@ -184,7 +184,7 @@ def test_a_diagnosis_says_what_it_could_not_judge_and_which_evidence_is_a_guess(
 
 
 def test_the_first_sample_without_rates_is_no_fault_and_the_report_is_that_of_a_host(collected):
-    assert {one.status for one in ex.check(collected)} == {"pass"}
+    assert {one.status for one in ex.check(collected)} <= {"pass", "not judged"}
     assert pick.picked([collected.source]) == "host_health"
 
 
