@@ -355,6 +355,8 @@ def test_values_without_their_fields_are_refused_until_a_file_names_them(texts):
         ex.open(values)
     rec = ex.open(values, counter_info=str(texts / "fields.txt"), date="2026-03-11")
     assert rec["vcpu"].collect()["pct_used"].drop_nulls().len() > 0
+    collected = ex.datasets_dir() / "formats" / "esxtop-api-host.jsonl"
+    assert "vcpu" in ex.open(values, counter_info=str(collected))
     with pytest.raises(ex.EsxparseError, match="is no reply of CounterInfo"):
         ex.open(values, counter_info=str(values))
     with pytest.raises(ex.EsxparseError, match="only names the fields"):
