@@ -89,7 +89,7 @@ def waits(samples: pl.DataFrame) -> tuple[pl.DataFrame, Notes]:
         is_host=pl.col("entity_id").fill_null("").str.starts_with(_HOST),
     )
     counted_vcpus = pl.when(~pl.col("is_host")).then("counted")
-    pct = pl.when(pl.col("interval_s") > 0).then(pl.col("value") / pl.col("interval_s") / _MS_PER_PCT)
+    pct = pl.when(pl.col("interval_s") > 0).then(pl.col("value") / (pl.col("interval_s") * _MS_PER_PCT))
     found = (
         times.join(_vcpus(times), on=_OBJECT, how="left", nulls_equal=True, maintain_order="left")
         .with_columns(vcpus=pl.coalesce(pl.when(pl.col("vcpus") > 0).then("vcpus"), counted_vcpus), pct=pct)
