@@ -34,7 +34,7 @@ _PORT: Final = 443
 _LAST_S: Final = 5.0
 """Seconds for each call that only cleans up."""
 _VERSION: Final = "vim.version.version9"
-"""vSphere 5.5: all later servers speak it, and it has everything that is read here."""
+"""vSphere 5.5, until the server has said its own: all later servers speak it."""
 _LONGEST_TEXT: Final = 300
 _Value = TypeVar("_Value")
 
@@ -117,6 +117,9 @@ class Session:
         with self._errors_of("logging in"):
             self.content.sessionManager.Login(self._account.username, self._account.password, None)
         self._logged_in = True
+        # Objects of a server's own release may have parts that older ones do not know.
+        if spoken := _version_of(self.content.about.apiVersion):
+            self._stub.ComputeVersionInfo(spoken)
 
     def call(self, what: str, function: Callable[[Any], _Value], *, renew: bool = False) -> _Value:
         """Return what a function of the `content` returns; `what` is the operation, as errors begin with it.
@@ -243,6 +246,14 @@ def session(
         yield made
     finally:
         made.close()
+
+
+def _version_of(release: str) -> str | None:
+    """Return pyvmomi's name of a release of the API (`8.0.3.0`); None if it does not know the release."""
+    from pyVmomi import VmomiSupport  # noqa: PLC0415  an extra
+
+    known: str | None = VmomiSupport.versionMap.get(f"vim25/{release}")
+    return known
 
 
 def _pyvmomi() -> tuple[Any, Any]:

@@ -14,7 +14,7 @@ Source: vSphere API, PerformanceManager ("2067 means 20.67% for percent units") 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,14 @@ import polars as pl
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes, reason
-from esxparse.formats.kit.tables import schemas
-from esxparse.formats.source import Source
-from esxparse.formats.vcenter import columns, govc, rates, series
+from esxparse.formats.kit.tables import Row, schemas
+from esxparse.formats.source import Source, resolve
+from esxparse.formats.vcenter import collection, columns, govc, history, rates, series
 from esxparse.recording import Recording
 
 FORMAT = "vcenter_api"
+
+_SCHEMAS = schemas(__file__)
 
 
 def read(source: Source) -> Recording:
@@ -56,3 +58,41 @@ def counters(found: Iterable[series.Series], notes: Notes) -> tuple[dict[str, pl
     meta = {"start": times.min(), "end": times.max(), "samples": times.n_unique()}
     meta |= {"interval": intervals.item()} if len(intervals) == 1 and not intervals.has_nulls() else {}
     return columns.tables({"samples": samples, "cpu_waits": waits}), meta
+
+
+def recognise_directory(path: Path) -> bool:
+    """Return whether a directory is of `esxparse collect vcenter`."""
+    return collection.is_collection(path)
+
+
+def read_directory(path: Path) -> Recording:
+    """Read a directory of `esxparse collect vcenter`: counters, tasks, events and the inventory."""
+    notes = Notes()
+    meta = collection.facts(path, notes)
+    inventory = collection.inventory(path, notes)
+    vcpus = {f"VirtualMachine-{row.get('vm_id')}": row.get("vcpus") for row in inventory.get("inventory_vm", [])}
+    tables, times = counters(_collected(path, vcpus, notes), notes)
+    rows: dict[str, list[Row]] = {"tasks": [], "events": []}
+    for file in history.history_files(path):
+        text = resolve(file).text()
+        tasks, events = history.of_objects(text.text, notes)
+        rows = {"tasks": rows["tasks"] + tasks, "events": rows["events"] + events}
+        notes += [replace(note, message=f"{file.name}: {note.message}") for note in text.notes]
+    more = collection.typed({**rows, **inventory}, _SCHEMAS)
+    return Recording(FORMAT, str(path), {**tables, **more}, {**meta, **times}, tuple(notes))
+
+
+def _collected(path: Path, vcpus: Mapping[str, int | None], notes: Notes) -> Iterator[series.Series]:
+    """Yield the series of the file of counters, with the vCPUs of VMs.
+
+    Raises:
+        DamagedError: The file is missing.
+    """
+    file = path / collection.COUNTERS
+    if not file.is_file():
+        raise DamagedError(f"{file} is missing: collect again")
+    text = resolve(file).text()
+    notes += text.notes
+    for one in govc.of_objects(text.text, notes):
+        known = vcpus.get(one.entity_id or "")
+        yield replace(one, vcpus=known) if isinstance(known, int) else one
