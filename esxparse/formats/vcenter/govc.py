@@ -23,6 +23,7 @@ _LINE: Final = re.compile(
 _WHOLE: Final = {"-", "*"}
 """Instances of a line that stand for the whole object."""
 _CUT: Final = "*"
+_NUMBERS: Final = {int, float, type(None)}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -91,7 +92,7 @@ def _values(found: Any) -> np.ndarray[Any, np.dtype[np.float64]] | None:
     """Return the values of a series, with -1, which is how the API writes a missing value, as not-a-number."""
     if not isinstance(found, list):
         return np.array([], dtype=np.float64) if found is None else None
-    if any(isinstance(one, (str, bool, dict, list)) for one in found):
+    if not set(map(type, found)) <= _NUMBERS:
         return None
     values = np.array(found, dtype=np.float64)
     values[values < 0] = np.nan

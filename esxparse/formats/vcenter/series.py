@@ -16,7 +16,7 @@ from esxparse.recording import counted, first_few
 from esxparse.schema import TIME
 
 _SHOWN: Final = 5
-_KEY: Final = ["entity", "entity_id", "counter", "instance", "interval_s", "time"]
+_SCHEMA: Final = {**SCHEMAS["samples"], "vcpus": pl.Int64()}
 _HUNDREDTHS: Final = 100.0
 
 
@@ -61,44 +61,47 @@ def samples(series: Iterable[Series], notes: Notes) -> pl.DataFrame:
         parts.append((one.times[:length], one.intervals[:length], values))
     if not any(len(times) for times, _, _ in parts):
         _note(notes, empty, "without a value")
-        return pl.DataFrame(schema={**SCHEMAS["samples"], "vcpus": pl.Int64()})
-    found = _frame(kept, parts)
-    missing = found["value"].null_count()
-    found = found.filter(pl.col("value").is_not_null())
-    different = found.unique([*_KEY, "value"]).height
-    rows = found.height
-    found = found.unique(_KEY, keep="first", maintain_order=True).sort(_KEY)
+        return pl.DataFrame(schema=_SCHEMA)
+    about, numbers = _ranked(kept)
+    times, intervals, values = (np.concatenate(column) for column in zip(*parts, strict=True))
+    rows = pl.DataFrame({
+        "series": np.repeat(numbers, [len(part[0]) for part in parts]),
+        "interval_s": pl.Series(intervals, nan_to_null=True),
+        "time": pl.Series(times, dtype=pl.Int64()).cast(TIME),
+        "value": pl.Series(values, nan_to_null=True),
+    })
+    key = ["series", "interval_s", "time"]
+    measured = rows.filter(pl.col("value").is_not_null()).sort(key, maintain_order=True)
+    single = measured.unique(key, keep="first", maintain_order=True)
+    missing, repeated = rows.height - measured.height, measured.height - single.height
+    different = measured.unique([*key, "value"]).height - single.height if repeated else 0
+    found = pl.concat([single.drop("series"), about[single["series"]]], how="horizontal")
     _note(notes, empty, "without a value")
     _note(notes, uneven, "with more or fewer values than times: paired up to the shorter length")
     if missing:
         notes.say(f"{counted(missing, 'value')} missing (-1 or empty)")
-    if different > found.height:
-        notes.warn(f"{counted(different - found.height, 'other value')} for a time that a series has already: left out")
-    elif rows > found.height:
-        notes.say(f"{counted(rows - found.height, 'value')} repeated for the same time")
+    if different:
+        notes.warn(f"{counted(different, 'other value')} for a time that a series has already: left out")
+    elif repeated:
+        notes.say(f"{counted(repeated, 'value')} repeated for the same time")
     if any(one.in_hundredths for one in kept):
         notes.say("percentages are hundredths, as the API gives them: divided by 100")
-    return found
+    return found.select(_SCHEMA.keys())
 
 
-def _frame(kept: Sequence[Series], parts: Sequence[tuple[Any, Any, Any]]) -> pl.DataFrame:
-    place = np.repeat(np.arange(len(kept)), [len(times) for times, _, _ in parts])
+def _ranked(kept: Sequence[Series]) -> tuple[pl.DataFrame, list[int]]:
+    """Return the distinct series in order, as rows of their columns, and the row of each series."""
+    keys = [(one.entity, one.entity_id, one.counter, one.instance) for one in kept]
+    order = sorted(set(keys), key=lambda key: [text or "" for text in key])
+    row_of = {key: row for row, key in enumerate(order)}
+    first = {key: one for key, one in zip(reversed(keys), reversed(kept), strict=True)}
+    columns = ("entity", "entity_id", "counter", "instance", "unit", "vcpus")
     about = pl.DataFrame(
-        [(one.entity, one.entity_id, one.counter, one.instance, one.unit, one.vcpus) for one in kept],
-        schema={name: SCHEMAS["samples"][name] for name in ("entity", "entity_id", "counter", "instance", "unit")}
-        | {"vcpus": pl.Int64()},
+        [[getattr(first[key], column) for column in columns] for key in order],
+        schema={column: _SCHEMA[column] for column in columns},
         orient="row",
     )
-    times, intervals, values = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return (
-        about[place]
-        .with_columns(
-            pl.Series("time", times, dtype=pl.Int64()).cast(TIME),
-            pl.Series("interval_s", intervals, dtype=pl.Float64(), nan_to_null=True),
-            pl.Series("value", values, dtype=pl.Float64(), nan_to_null=True),
-        )
-        .select(*SCHEMAS["samples"], "vcpus")
-    )
+    return about, [row_of[key] for key in keys]
 
 
 def _note(notes: Notes, counts: Counter[str], what: str) -> None:
