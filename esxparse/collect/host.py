@@ -287,8 +287,7 @@ def host(
     def tell(text: str) -> None:
         say(text if text.startswith(login.host) else f"{login.host}: {text}")
 
-    with claimed(Path(output).expanduser(), _name(login.host)) as (folder, notes):
-        capture = folder.capture
+    with claimed(Path(output).expanduser(), _name(login.host)) as (folder, capture, notes):
         known = facts.ask(login, patience, stop)
         if known is None:
             raise EsxparseError(f"{login.host}: stopped before the first sample: nothing is written")

@@ -13,7 +13,7 @@ from typing import Any, Final
 from esxparse import toml
 from esxparse.collect.failures import ForbiddenError, MissingError, NoAnswerError
 from esxparse.collect.vcenter_inventory import Thing
-from esxparse.collect.vsphere_session import Session
+from esxparse.collect.vsphere_session import Session, types
 from esxparse.errors import EsxparseError
 
 _COUNTERS: Final[Mapping[str, Sequence[str]]] = toml.beside(__file__, "vcenter.toml")["counters"]
@@ -123,7 +123,7 @@ class Reading:
 
     def _query(self, batch: Sequence[_Wanted], interval: int) -> Iterator[dict[str, Any]]:
         """Yield the answers to a batch; if the server refuses it, of its halves."""
-        from pyVmomi import vim  # noqa: PLC0415  an extra
+        vim, _ = types()
 
         begin = max(self.begin, self.end - KEPT) if interval == REAL_TIME_S else self.begin
         query = vim.PerformanceManager.QuerySpec

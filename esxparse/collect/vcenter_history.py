@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from esxparse.collect.lines import iso
 from esxparse.collect.vcenter_inventory import identity
-from esxparse.collect.vsphere_session import Session
+from esxparse.collect.vsphere_session import Session, types
 
 _PAGE: Final = 500
 _MOST: Final = 100_000
@@ -41,7 +41,7 @@ def _labels(content: Any) -> dict[str, str]:
 
 
 def _tasks(content: Any, begin: datetime, end: datetime) -> Iterator[Any]:
-    from pyVmomi import vim  # noqa: PLC0415  an extra
+    vim, _ = types()
 
     by_time = vim.TaskFilterSpec.ByTime(timeType="startedTime", beginTime=begin, endTime=end)
     collector = content.taskManager.CreateCollectorForTasks(vim.TaskFilterSpec(time=by_time))
@@ -92,7 +92,7 @@ def events(session: Session, begin: datetime, end: datetime) -> list[Document]:
 
 
 def _events(content: Any, begin: datetime, end: datetime) -> Iterator[Any]:
-    from pyVmomi import vim  # noqa: PLC0415  an extra
+    vim, _ = types()
 
     by_time = vim.event.EventFilterSpec.ByTime(beginTime=begin, endTime=end)
     collector = content.eventManager.CreateCollectorForEvents(vim.event.EventFilterSpec(time=by_time))

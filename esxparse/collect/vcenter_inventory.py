@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from esxparse import toml
 from esxparse.collect.lines import iso
-from esxparse.collect.vsphere_session import Session
+from esxparse.collect.vsphere_session import Session, types
 from esxparse.errors import EsxparseError, did_you_mean
 
 _PROPERTIES: Final[Mapping[str, Sequence[str]]] = toml.beside(__file__, "vcenter.toml")["properties"]
@@ -71,7 +71,7 @@ def read(session: Session) -> Inventory:
 
 
 def _things(content: Any) -> list[Thing]:
-    from pyVmomi import vim, vmodl  # noqa: PLC0415  an extra
+    vim, vmodl = types()
 
     collector = vmodl.query.PropertyCollector
     kinds = [getattr(vim, kind) for kind in _PROPERTIES]

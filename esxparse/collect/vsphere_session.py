@@ -91,12 +91,14 @@ class Session:
     def __init__(
         self, place: Server, account: Account, tls: ssl.SSLContext, pinned: str | None, limits: Limits
     ) -> None:
-        self._vim, adapter = _pyvmomi()
+        self._vim, _ = types()
+        from pyVmomi.SoapAdapter import SoapStubAdapter  # noqa: PLC0415  an extra
+
         self.server = place
         self.limits = limits
         self._account = account
         self._pinned = pinned
-        self._stub = adapter(
+        self._stub: Any = SoapStubAdapter(
             place.name, place.port, version=_VERSION, sslContext=tls, acceptCompressedResponses=False, poolSize=1
         )
         self._stub.scheme = Connection
@@ -231,7 +233,7 @@ def session(
         raise EsxparseError(f"timeout {timeout:g}: must be more than 0 s")
     pinned = None if thumbprint is None else pin(thumbprint)
     tls = context(ca, verify=not insecure and pinned is None)
-    _pyvmomi()
+    types()
     known = account or credentials.account(
         place.name, username, variable=credentials.VSPHERE_PASSWORD, file=password_file
     )
@@ -256,10 +258,14 @@ def _version_of(release: str) -> str | None:
     return known
 
 
-def _pyvmomi() -> tuple[Any, Any]:
+def types() -> tuple[Any, Any]:
+    """Return pyvmomi's `vim` and `vmodl`.
+
+    Raises:
+        EsxparseError: It is not installed.
+    """
     try:
-        from pyVmomi import vim  # noqa: PLC0415  an extra
-        from pyVmomi.SoapAdapter import SoapStubAdapter  # noqa: PLC0415
+        from pyVmomi import vim, vmodl  # noqa: PLC0415  an extra
     except ImportError:
         raise EsxparseError('the vSphere API needs pyvmomi: pip install "esxparse[vsphere]"') from None
-    return vim, SoapStubAdapter
+    return vim, vmodl

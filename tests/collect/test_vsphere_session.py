@@ -77,8 +77,8 @@ def test_failures_are_one_line_without_the_password(vc, tmp_path):
             (vc.server, {"username": None}, EsxparseError, "there is no user name: give --username"),
             (vc.server, {"thumbprint": None, "ca": tmp_path / "no.pem"}, EsxparseError, "does not exist"),
         ]
-        for place, options, kind, text in cases:
-            options = vc.login | {"timeout": 1.0} | options
+        for place, changes, kind, text in cases:
+            options = vc.login | {"timeout": 1.0} | changes
             with pytest.raises(EsxparseError, match=text) as refused, vsphere_session.session(place, **options):
                 pass
             assert type(refused.value) is kind

@@ -40,6 +40,7 @@ func main() {
 	vms := flag.Int("vms", 2, "VMs of each cluster and of each host outside clusters")
 	user := flag.String("user", "administrator@vsphere.local", "user name")
 	password := flag.String("password", "", "password; any if it is empty")
+	ahead := flag.Duration("ahead", 0, "how far the clocks of hosts are ahead")
 	flag.Parse()
 	log.SetOutput(os.Stderr)
 
@@ -53,7 +54,7 @@ func main() {
 	check(model.Create())
 	defer model.Remove()
 
-	services := &Services{folder: *replies, esx: *esx, vscsi: map[string]bool{}, fetched: map[string]int{}}
+	services := &Services{folder: *replies, esx: *esx, ahead: *ahead, vscsi: map[string]bool{}, fetched: map[string]int{}}
 	services.register(model)
 
 	model.Service.TLS = new(tls.Config)

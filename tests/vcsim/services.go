@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/vmware/govmomi/simulator"
@@ -21,6 +22,7 @@ const location = "vmware.host."
 type Services struct {
 	folder  string
 	esx     bool
+	ahead   time.Duration
 	mutex   sync.Mutex
 	fetched map[string]int
 	vscsi   map[string]bool
@@ -41,7 +43,21 @@ type SimpleCommand struct {
 	host     string
 }
 
+// Clock is the clock of every host: the simulator gives all of them the same reference.
+type Clock struct {
+	mo.HostDateTimeSystem
+	ahead time.Duration
+}
+
+// QueryDateTime gives the time of the host.
+func (c *Clock) QueryDateTime(_ *simulator.Context, _ *types.QueryDateTime) soap.HasFault {
+	return &methods.QueryDateTimeBody{Res: &types.QueryDateTimeResponse{Returnval: time.Now().Add(c.ahead)}}
+}
+
 func (s *Services) register(model *simulator.Model) {
+	clock := &Clock{ahead: s.ahead}
+	clock.Self = types.ManagedObjectReference{Type: "HostDateTimeSystem", Value: "dateTimeSystem"}
+	model.Map().Put(clock)
 	manager := &ServiceManager{services: s, registry: model.Map()}
 	manager.Self = *model.ServiceContent.ServiceManager
 	model.Map().Put(manager)

@@ -1,0 +1,185 @@
+"""The two replies of a host's Esxtop service, taken apart: `CounterInfo` and `FetchStats`.
+
+`CounterInfo` has a line for each type of object, `|Type|Name,U32|Name,STR|...|`: the fields in the order of the values.
+`FetchStats` has `==NUM-OF-OBJ==`, lines of the topology (`|Type|Property,value|...|`, parents before their children),
+`==COUNTER-VALUE==`, and lines of values (`|Type|value|...|`). Nothing escapes a `|` in a name: a line with more or
+fewer values than fields is left out.
+
+Source: VMware's sample simplecommand-esxtop.py, and lines of ESXi 6.x in comments of NUMAlocality-esxtop.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import polars as pl
+
+from esxparse.formats.kit.notes import Counted, Notes, excerpt
+
+Fields = tuple[tuple[str, str], ...]
+"""Name and type of each field of an object, in the order of the values."""
+Info = Mapping[str, Fields]
+"""The fields of each type of object."""
+
+TOPOLOGY: Final = "==NUM-OF-OBJ=="
+VALUES: Final = "==COUNTER-VALUE=="
+SAMPLE: Final = "_sample"
+LINE: Final = "_line"
+TEXTS: Final = frozenset({"STR", "CSTR"})
+NUMBERS: Final = frozenset({"U8", "U16", "U32", "U64", "S8", "S16", "S32", "S64", "B"})
+
+INFO_LINE: Final = re.compile(r"\|(?P<type>\w+)\|(?P<fields>(?:\w+,\w+\|)+)")
+
+
+def counter_info(text: str) -> dict[str, Fields]:
+    r"""Return the fields of each type of object, from a reply of `CounterInfo`; other lines do not count.
+
+    >>> counter_info("|PCPU|NumOfLCPUs,U32|NumOfCores,U32|\n")
+    {'PCPU': (('NumOfLCPUs', 'U32'), ('NumOfCores', 'U32'))}
+    """
+    found: dict[str, Fields] = {}
+    for line in text.split("\n"):
+        if match := INFO_LINE.fullmatch(line.strip()):
+            named: dict[str, str] = {}
+            for one in match["fields"].removesuffix("|").split("|"):
+                name, _, kind = one.partition(",")
+                named[_unused(name, named)] = kind
+            found[match["type"]] = tuple(named.items())
+    return found
+
+
+def _unused(name: str, taken: Mapping[str, str]) -> str:
+    """Return the name, with a number behind it if another field has it."""
+    number, unused = 1, name
+    while unused in taken:
+        number += 1
+        unused = f"{name}_{number}"
+    return unused
+
+
+@dataclass
+class _Rows:
+    """Lines of values of one type, before they become columns."""
+
+    texts: list[str] = field(default_factory=list)
+    samples: list[int] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Objects:
+    """The objects of all samples, collected reply by reply, and the groups and ports that the topology lists.
+
+    `worlds` has `_topology`, `world_id`, `group_id`; `ports` has `_topology`, `port_id`, `switch`. `topology` is the
+    number of the topology of each sample: it is usually the same one.
+    """
+
+    notes: Notes
+    _rows: dict[tuple[str, Fields], _Rows] = field(default_factory=dict)
+    _topologies: dict[str, int] = field(default_factory=dict)
+    _worlds: list[tuple[int, str, str]] = field(default_factory=list)
+    _ports: list[tuple[int, str, str]] = field(default_factory=list)
+    topology: list[int] = field(default_factory=list)
+    _odd: Counted = field(default_factory=Counted)
+    _torn: Counted = field(default_factory=Counted)
+
+    def add(self, sample: int, reply: str, info: Info, line: int, *, own_lines: bool) -> None:
+        """Add the objects of a reply, the next sample; `own_lines`: each line of it is one of the file, after `line`."""
+        before, _, after = reply.partition(VALUES)
+        topology = before.partition(TOPOLOGY)[2]
+        self.topology.append(self._listed(topology))
+        first = line + before.count("\n") if own_lines else line
+        for place, text in enumerate(after.split("\n")):
+            self._value(sample, text.rstrip("\r"), info, first + place if own_lines else line)
+
+    def _value(self, sample: int, text: str, info: Info, line: int) -> None:
+        if not text.startswith("|"):
+            if text.strip():
+                self._odd.skip("a line that is no counter value, left out", line)
+            return
+        name, _, values = text[1:].partition("|")
+        fields = info.get(name)
+        if fields is None:
+            self._torn.skip(f"values of {excerpt(name)}, which CounterInfo does not list: left out", line)
+        elif not values.endswith("|") or values.count("|") != len(fields):
+            count = values.count("|") if values.endswith("|") else values.count("|") + 1
+            message = (
+                f"a line of {name} has {count:,} values for {len(fields):,} fields "
+                "(cut, or a name with a | in it): left out"
+            )
+            self._torn.skip(message, line)
+        else:
+            rows = self._rows.setdefault((name, fields), _Rows())
+            rows.texts.append(values[:-1])
+            rows.samples.append(sample)
+            rows.lines.append(line)
+
+    def _listed(self, text: str) -> int:
+        """Return the number of a topology, and keep its worlds and ports if it is new."""
+        number = self._topologies.setdefault(text, len(self._topologies))
+        if number < len(self._topologies) - 1 or number in self.topology:
+            return number
+        group = ""
+        for name, values in _properties(text):
+            if name == "SchedGroup":
+                group = values.get("GroupID", "")
+            elif name == "CPUClient":
+                self._worlds.append((number, values.get("CPUClientID", ""), group))
+            elif name == "NetPort":
+                self._ports.append((number, values.get("PortID", ""), values.get("PortsetName", "")))
+        return number
+
+    def worlds(self) -> pl.DataFrame:
+        """Return the group of each world."""
+        names = ("_topology", "world_id", "group_id")
+        made = pl.DataFrame(self._worlds, schema=dict.fromkeys(names, pl.String), orient="row", strict=False)
+        return made.with_columns(pl.col(*names).cast(pl.Int64, strict=False)).unique(names[:2], maintain_order=True)
+
+    def ports(self) -> pl.DataFrame:
+        """Return the switch of each port."""
+        names = ("_topology", "port_id", "switch")
+        made = pl.DataFrame(self._ports, schema=dict.fromkeys(names, pl.String), orient="row", strict=False)
+        made = made.with_columns(pl.col(*names[:2]).cast(pl.Int64, strict=False))
+        return made.unique(names[:2], maintain_order=True)
+
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """Return the objects of each type: `_sample`, `_line` and the fields; and note what could not be used."""
+        self.notes += [*self._torn.notes("warning"), *self._odd.notes()]
+        found: dict[str, list[pl.DataFrame]] = {}
+        for (name, fields), rows in self._rows.items():
+            found.setdefault(name, []).append(self._frame(name, fields, rows))
+        return {name: pl.concat(parts, how="diagonal_relaxed", rechunk=True) for name, parts in found.items()}
+
+    def _frame(self, name: str, fields: Fields, rows: _Rows) -> pl.DataFrame:
+        cells = pl.Series(rows.texts, dtype=pl.String).str.split("|")
+        columns = [
+            self._column(name, cells.list.get(place).alias(field_name), kind, rows.lines)
+            for place, (field_name, kind) in enumerate(fields)
+        ]
+        keys = [pl.Series(SAMPLE, rows.samples, dtype=pl.Int64), pl.Series(LINE, rows.lines, dtype=pl.Int64)]
+        return pl.DataFrame([*keys, *columns])
+
+    def _column(self, name: str, texts: pl.Series, kind: str, lines: list[int]) -> pl.Series:
+        if kind in TEXTS:
+            return texts
+        numbers = texts.cast(pl.Int64, strict=False)
+        odd = (numbers.is_null() & (texts != "")).arg_true()
+        if not len(odd):
+            return numbers
+        if kind not in NUMBERS:
+            # A type that no source describes: numbers if all of it are, else texts.
+            return texts
+        count, first = len(odd), int(odd[0])
+        what = f"{name}.{texts.name} is no whole number of 64 bits in {count:,} of {len(texts):,} values, such as "
+        self.notes.warn(f"{what}{excerpt(texts[first])!r}: left out", lines[first])
+        return numbers
+
+
+def _properties(text: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield type and properties of each line of a topology; values may hold commas."""
+    for line in text.split("\n"):
+        name, *pairs = line.strip().removeprefix("|").removesuffix("|").split("|")
+        yield name, {key: value for key, _, value in (pair.partition(",") for pair in pairs)}
