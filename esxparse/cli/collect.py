@@ -32,10 +32,9 @@ management service collects all counters of all VMs. So captures end after 10 mi
 most. With --vscsistats the host counts the I/O of every VM meanwhile. The capture can be opened while it is written.
 Nothing of this was tried on a real host yet."""
 
-_VCENTER = """Collects what a vCenter knows: counters, tasks, events and the inventory with snapshots, for the time
-that ends now. Hosts and VMs have a value for every 20 s of the last hour; for a longer time, and for datastores and
-clusters, the values that the vCenter stores. A read-only account is enough. Its password is taken as by collect vsphere.
-The directory appears once it is complete, and opens like any other recording: esxparse info DIR."""
+_VCENTER = """Collects what a vCenter knows: counters, tasks, events and the inventory with snapshots, up to now. Hosts
+and VMs have a value for every 20 s of the last hour. A longer time, datastores and clusters have the values that the
+vCenter stores. A read-only account is enough. Its password is taken as by collect vsphere. The directory appears once it is complete, and opens like any other recording: esxparse info DIR."""
 
 _OF_BOTH = ("interval", "duration", "username", "ca", "insecure", "auth")
 _OF_HOST = (*_OF_BOTH, "port", "identity", "ssh_config", "redfish", "power_interval")
@@ -214,12 +213,14 @@ def run_vcenter(options: argparse.Namespace) -> int:
     for thing, why in gathered.failed:
         _say(f"not collected: {thing} ({why})")
     if not options.quiet:
-        numbers = ", ".join((
-            counted(gathered.objects, "object"),
-            f"{gathered.series:,} series",
-            counted(gathered.tasks, "task"),
-            counted(gathered.events, "event"),
-        ))
+        numbers = ", ".join(
+            (
+                counted(gathered.objects, "object"),
+                f"{gathered.series:,} series",
+                counted(gathered.tasks, "task"),
+                counted(gathered.events, "event"),
+            )
+        )
         print(f"{printable(str(gathered.folder))}: {numbers}, in {gathered.seconds:.1f} s", file=sys.stderr)
     return 1 if gathered.failed else 0
 

@@ -77,8 +77,8 @@ def vcenter(
 ) -> Gathered:
     """Collect counters, tasks, events and the inventory of a vCenter.
 
-    Hosts and VMs have real-time values (20 s) for the last hour; for a longer span, and for datastores and clusters, the
-    values that the vCenter stores, at the shortest interval that it keeps for so long.
+    Hosts and VMs have real-time values (20 s) for the last hour. Longer spans, datastores and clusters have the values
+    that the vCenter stores, at the shortest interval that it keeps for so long.
 
     Args:
         server: The vCenter: `vc.example.com` or `vc.example.com:8443`.
@@ -108,14 +108,23 @@ def vcenter(
     folder = Path(output).expanduser()
     _require_free(folder)
     begun = time.monotonic()
-    login = {"username": username, "password_file": password_file, "ca": ca, "thumbprint": thumbprint}
-    with session(server, **login, insecure=insecure, timeout=timeout, stop=stop) as one:
+    with session(
+        server,
+        username=username,
+        password_file=password_file,
+        ca=ca,
+        thumbprint=thumbprint,
+        insecure=insecure,
+        timeout=timeout,
+        stop=stop,
+    ) as one:
         now = one.call("asking for the time", lambda content: content.sessionManager.currentSession.lastActiveTime)
         inventory = vcenter_inventory.read(one)
         scope = vcenter_inventory.chosen(inventory, cluster, host, vm)
-        is_part = (cluster, host, vm) != (None, None, None)
         say(_summary(scope))
-        gathering = _Gathering(one, now.astimezone(UTC) - span, now.astimezone(UTC), is_part, scope, inventory, say)
+        gathering = _Gathering(
+            one, now.astimezone(UTC) - span, now.astimezone(UTC), scope, inventory, say, hosts_matter=vm is None
+        )
         with _writing(folder) as part:
             made = gathering.write(part, folder, every_counter=every_counter)
             _put(part, folder)
@@ -163,11 +172,11 @@ class _Gathering:
     session: Session
     begin: datetime
     end: datetime
-    is_part: bool
-    """Whether it is about a part of the vCenter."""
     scope: Inventory
     whole: Inventory
     say: Callable[[str], None]
+    hosts_matter: bool
+    """Whether events of the hosts count, whatever VM they are about."""
 
     def __post_init__(self) -> None:
         self.failed: list[tuple[str, str]] = []
@@ -214,10 +223,11 @@ class _Gathering:
         except (ForbiddenError, MissingError) as error:
             self.failed.append((what, str(error)))
             return []
-        if not self.is_part:
+        if self.scope is self.whole:
             return found
         ids = {one.id for one in self.scope.things}
-        hosts = {one.name for one in self.scope.hosts}
+        # VMs may have left these hosts since; beside a single VM, its host's other VMs do not matter.
+        hosts = {one.name for one in self.scope.hosts} if self.hosts_matter else set()
         return [one for one in found if one.get("entity", {}).get("value") in ids or one.get("host") in hosts]
 
     def _log(self, *, every_counter: bool) -> list[dict[str, Any]]:

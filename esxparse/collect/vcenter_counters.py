@@ -15,6 +15,7 @@ from esxparse.collect.failures import ForbiddenError, MissingError, NoAnswerErro
 from esxparse.collect.vcenter_inventory import Thing
 from esxparse.collect.vsphere_session import Session, types
 from esxparse.errors import EsxparseError
+from esxparse.recording import counted
 
 _COUNTERS: Final[Mapping[str, Sequence[str]]] = toml.beside(__file__, "vcenter.toml")["counters"]
 REAL_TIME_S: Final = 20
@@ -70,7 +71,7 @@ class Reading:
             if not is_real_time or self.end - self.begin > KEPT:
                 by_interval[stored].append(one)
         for interval, several in by_interval.items():
-            say(f"reading the counters of {len(several):,} objects, every {interval} s")
+            say(f"reading the counters of {counted(len(several), 'object')}, every {interval} s")
             wanted = [found for one in several if (found := self._available(one, interval)).metrics]
             series = _MOST_SERIES if interval == REAL_TIME_S else limit
             for batch in _batches(wanted, series, _MOST_OBJECTS):
@@ -119,7 +120,9 @@ class Reading:
         Raises EsxparseError: It is.
         """
         if isinstance(error, NoAnswerError):
-            self.session.call("asking for the session", lambda content: content.sessionManager.currentSession, renew=True)
+            self.session.call(
+                "asking for the session", lambda content: content.sessionManager.currentSession, renew=True
+            )
 
     def _query(self, batch: Sequence[_Wanted], interval: int) -> Iterator[dict[str, Any]]:
         """Yield the answers to a batch; if the server refuses it, of its halves."""
@@ -166,12 +169,14 @@ class Reading:
         for one in answer.value:
             name, unit = self.names.get(one.id.counterId, (f"counter {one.id.counterId}", None))
             values = [int(cell) if cell.lstrip("-").isdecimal() else None for cell in (one.value or "").split(",")]
-            series.append({
-                "name": name,
-                **({"unit": unit} if unit else {}),
-                "instance": one.id.instance or "",
-                "value": values if one.value else [],
-            })
+            series.append(
+                {
+                    "name": name,
+                    **({"unit": unit} if unit else {}),
+                    "instance": one.id.instance or "",
+                    "value": values if one.value else [],
+                }
+            )
         entity = {"type": thing.kind, "value": thing.id, "name": thing.name}
         return {"entity": entity, "sampleInfo": infos, "value": series}
 

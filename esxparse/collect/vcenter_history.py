@@ -14,7 +14,11 @@ from esxparse.collect.vsphere_session import Session, types
 _PAGE: Final = 500
 _MOST: Final = 100_000
 """Most tasks, and most events: an hour of a large vCenter has some thousands."""
-_OTHER_REASONS: Final = {"TaskReasonSchedule": "scheduled task", "TaskReasonAlarm": "alarm", "TaskReasonSystem": "system"}
+_OTHER_REASONS: Final = {
+    "TaskReasonSchedule": "scheduled task",
+    "TaskReasonAlarm": "alarm",
+    "TaskReasonSystem": "system",
+}
 
 _ABOUT: Final = (("vm", "vm"), ("host", "host"), ("ds", "datastore"), ("computeResource", "computeResource"))
 """Arguments of an event, and the attribute of each that refers to its object."""

@@ -11,6 +11,7 @@ from esxparse import toml
 from esxparse.collect.lines import iso
 from esxparse.collect.vsphere_session import Session, types
 from esxparse.errors import EsxparseError, did_you_mean
+from esxparse.recording import counted
 
 _PROPERTIES: Final[Mapping[str, Sequence[str]]] = toml.beside(__file__, "vcenter.toml")["properties"]
 _PAGE: Final = 500
@@ -108,10 +109,10 @@ def chosen(inventory: Inventory, cluster: str | None, host: str | None, vm: str 
         return _with_hosts(inventory, [], _named(inventory.hosts, host, "host"))
     if vm is not None:
         vms = _named(inventory.vms, vm, "VM")
-        ids = {_of(one.get("runtime.host")) for one in vms}
+        of_vms = {_of(one.get("runtime.host")) for one in vms}
         stores = {identity(ref)[1] for one in vms for ref in one.get("datastore") or ()}
         datastores = [one for one in inventory.datastores if one.id in stores]
-        return Inventory([], [one for one in inventory.hosts if one.id in ids], vms, datastores)
+        return Inventory([], [one for one in inventory.hosts if one.id in of_vms], vms, datastores)
     return inventory
 
 
@@ -128,7 +129,7 @@ def _named(things: Sequence[Thing], name: str, kind: str) -> list[Thing]:
     names = {one.name for one in things}
     if not names:
         raise EsxparseError(f"no {kind} {name!r}: the account sees no {kind} at all")
-    raise EsxparseError(f"no {kind} {name!r}; {did_you_mean(name, names)}there are {len(names):,}")
+    raise EsxparseError(f"no {kind} {name!r}; {did_you_mean(name, names)}there are {counted(len(names), kind)}")
 
 
 def _of(ref: Any) -> str | None:

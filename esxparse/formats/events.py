@@ -81,7 +81,9 @@ def read_events(
     """
     if collected := history_files(Path(path)):
         parts = [read_events(str(file), match=match, zone=zone, timeout=timeout) for file in collected]
-        return Events(path, tuple(one for part in parts for one in part.events), tuple(chain(*(part.notes for part in parts))))
+        return Events(
+            path, tuple(one for part in parts for one in part.events), tuple(chain(*(part.notes for part in parts)))
+        )
     source = resolve(path, timeout=timeout)
     text = source.text()
     lines = text.lines()

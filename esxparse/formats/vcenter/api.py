@@ -17,9 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes, reason
@@ -27,6 +25,9 @@ from esxparse.formats.kit.tables import Row, schemas
 from esxparse.formats.source import Source, resolve
 from esxparse.formats.vcenter import collection, columns, govc, history, rates, series
 from esxparse.recording import Recording
+
+if TYPE_CHECKING:
+    import polars as pl
 
 FORMAT = "vcenter_api"
 
@@ -51,7 +52,9 @@ def counters(found: Iterable[series.Series], notes: Notes) -> tuple[dict[str, pl
     """
     samples = series.samples(found, notes)
     if not samples.height:
-        raise DamagedError(f"no counter in it has a value{reason(notes)}: run the command again, for a time with values")
+        raise DamagedError(
+            f"no counter in it has a value{reason(notes)}: run the command again, for a time with values"
+        )
     waits, more = rates.waits(samples)
     notes += more
     times, intervals = samples["time"], samples["interval_s"].unique()

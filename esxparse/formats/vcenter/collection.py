@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import polars as pl
 
-from esxparse.errors import DamagedError
 from esxparse.formats.collected import NAME as COLLECTED
 from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.objects import mapping, mappings
-from esxparse.formats.kit.tables import Row, frames, schemas
-from esxparse.formats.source import Source, resolve
+from esxparse.formats.kit.tables import Row, frames
+from esxparse.formats.source import resolve
 from esxparse.formats.vcenter.history import EVENTS, TASKS
 from esxparse.recording import printable
 from esxparse.schema import TIME, Schema
@@ -69,11 +69,16 @@ def inventory(folder: Path, notes: Notes) -> dict[str, list[Row]]:
 
 def typed(rows: Mapping[str, list[Row]], columns: Mapping[str, Schema]) -> dict[str, pl.LazyFrame]:
     """Return declared tables of rows of JSON, without values of another type."""
-    return frames({
-        name: ([{column: _value(row.get(column), kind) for column, kind in columns[name].items()} for row in found], columns[name])
-        for name, found in rows.items()
-        if name in columns
-    })
+    return frames(
+        {
+            name: (
+                [{column: _value(row.get(column), kind) for column, kind in columns[name].items()} for row in found],
+                columns[name],
+            )
+            for name, found in rows.items()
+            if name in columns
+        }
+    )
 
 
 def _value(value: Any, kind: pl.DataType) -> Any:
@@ -81,5 +86,8 @@ def _value(value: Any, kind: pl.DataType) -> Any:
         with suppress(TypeError, ValueError):
             return value if isinstance(value, datetime) else datetime.fromisoformat(value)
         return None
-    wanted = {pl.String(): str, pl.Boolean(): bool, pl.Int64(): int, pl.Float64(): (int, float)}[kind]
-    return value if isinstance(value, wanted) and (kind == pl.Boolean() or not isinstance(value, bool)) else None
+    if kind == pl.Int64():
+        return whole(value) if not isinstance(value, str) else None
+    if kind == pl.Float64():
+        return number(value) if not isinstance(value, str) else None
+    return value if isinstance(value, bool if kind == pl.Boolean() else str) else None

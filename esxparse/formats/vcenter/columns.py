@@ -6,9 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from esxparse.formats.esxtop import times as esxtop_times
 from esxparse.formats.esxtop.times import as_esxtop_writes, parse
@@ -23,6 +21,9 @@ from esxparse.formats.opening import DateOrder, Decimal
 from esxparse.formats.power.readings import in_zone, stamp
 from esxparse.formats.vcenter.labels import IDENTIFIER, ROLES, labelled, plain_unit, unit_of
 from esxparse.recording import Note, counted
+
+if TYPE_CHECKING:
+    import polars as pl
 
 SCHEMAS = schemas(__file__)
 PREAMBLE = 40
@@ -187,9 +188,7 @@ def _plain(text: str) -> str:
     return re.sub(r" ?(?:GMT|UTC)([+-]\d{4})(?: \([^)]*\))?$", r" \1", text)
 
 
-def read_rows(
-    lines: Sequence[str], table: Titles, dates: Dates, decimal: Decimal | None
-) -> tuple[list[Row], Notes]:
+def read_rows(lines: Sequence[str], table: Titles, dates: Dates, decimal: Decimal | None) -> tuple[list[Row], Notes]:
     """Return the values of an export, and notes on cells without a value."""
     notes = Notes(_about(table))
     odd = Counted()

@@ -93,7 +93,9 @@ def waits(samples: pl.DataFrame) -> tuple[pl.DataFrame, Notes]:
     found = (
         times.join(_vcpus(times), on=_OBJECT, how="left", nulls_equal=True, maintain_order="left")
         .with_columns(vcpus=pl.coalesce(pl.when(pl.col("vcpus") > 0).then("vcpus"), counted_vcpus), pct=pct)
-        .with_columns(ms="value", pct_per_vcpu=pl.when("of_vcpu").then("pct").otherwise(pl.col("pct") / pl.col("vcpus")))
+        .with_columns(
+            ms="value", pct_per_vcpu=pl.when("of_vcpu").then("pct").otherwise(pl.col("pct") / pl.col("vcpus"))
+        )
     )
     unknown = found.filter(~pl.col("of_vcpu") & ~pl.col("is_host") & pl.col("vcpus").is_null())
     named = unknown.select(pl.coalesce("entity", "entity_id", pl.lit("an object without a name"))).to_series()
@@ -106,12 +108,14 @@ def waits(samples: pl.DataFrame) -> tuple[pl.DataFrame, Notes]:
 
 
 def _vcpus(times: pl.DataFrame) -> pl.DataFrame:
-    """Return `counted`, the number of vCPUs of each object with all its instances: they add up to the object's total."""
+    """Return `counted`, the vCPUs of each object with all its instances: they add up to the object's total."""
     key = [*_OBJECT, "time", "counter", "interval_s"]
     parts = times.filter("of_vcpu").group_by(key).agg(sum=pl.col("value").sum(), parts=pl.col("instance").n_unique())
     totals = times.filter(pl.col("instance") == "").group_by(key).agg(total=pl.col("value").last())
     # Each is rounded to whole milliseconds, or to less in charts.
     fits = (pl.col("total") > 0) & ((pl.col("sum") - pl.col("total")).abs() <= pl.col("parts"))
     each = totals.join(parts, on=key, nulls_equal=True).filter(fits)
-    counts = each.group_by(_OBJECT).agg(counted=pl.col("parts").max().cast(pl.Int64), several=pl.col("parts").n_unique())
+    counts = each.group_by(_OBJECT).agg(
+        counted=pl.col("parts").max().cast(pl.Int64), several=pl.col("parts").n_unique()
+    )
     return counts.filter(pl.col("several") == 1).drop("several")

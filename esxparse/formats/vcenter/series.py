@@ -64,12 +64,14 @@ def samples(series: Iterable[Series], notes: Notes) -> pl.DataFrame:
         return pl.DataFrame(schema=_SCHEMA)
     about, numbers = _ranked(kept)
     times, intervals, values = (np.concatenate(column) for column in zip(*parts, strict=True))
-    rows = pl.DataFrame({
-        "series": np.repeat(numbers, [len(part[0]) for part in parts]),
-        "interval_s": pl.Series(intervals, nan_to_null=True),
-        "time": pl.Series(times, dtype=pl.Int64()).cast(TIME),
-        "value": pl.Series(values, nan_to_null=True),
-    })
+    rows = pl.DataFrame(
+        {
+            "series": np.repeat(numbers, [len(part[0]) for part in parts]),
+            "interval_s": pl.Series(intervals, nan_to_null=True),
+            "time": pl.Series(times, dtype=pl.Int64()).cast(TIME),
+            "value": pl.Series(values, nan_to_null=True),
+        }
+    )
     key = ["series", "interval_s", "time"]
     measured = rows.filter(pl.col("value").is_not_null()).sort(key, maintain_order=True)
     single = measured.unique(key, keep="first", maintain_order=True)
@@ -94,7 +96,7 @@ def _ranked(kept: Sequence[Series]) -> tuple[pl.DataFrame, list[int]]:
     keys = [(one.entity, one.entity_id, one.counter, one.instance) for one in kept]
     order = sorted(set(keys), key=lambda key: [text or "" for text in key])
     row_of = {key: row for row, key in enumerate(order)}
-    first = {key: one for key, one in zip(reversed(keys), reversed(kept), strict=True)}
+    first = dict(zip(reversed(keys), reversed(kept), strict=True))
     columns = ("entity", "entity_id", "counter", "instance", "unit", "vcpus")
     about = pl.DataFrame(
         [[getattr(first[key], column) for column in columns] for key in order],
