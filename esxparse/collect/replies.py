@@ -47,23 +47,30 @@ class Replies:
 
     def info(self, before: datetime, reply: str) -> None:
         """Keep a reply of `CounterInfo`; it is written with the next sample, which it explains."""
-        self._waiting.append(_line("CounterInfo", before, reply))
+        header = [line for line in self._waiting if "what" in line]
+        self._waiting = [*header, _line("CounterInfo", before, reply)]
 
-    def sample(self, before: datetime, reply: str) -> None:
-        """Write a reply of `FetchStats`, with everything that waits for it."""
-        line = _line("FetchStats", before, reply)
-        self._write([*self._waiting, line])
+    def sample(self, before: datetime, reply: str, gap: str | None = None) -> None:
+        """Write a reply of `FetchStats` with what waits for it; `gap` is why there are no samples right before it."""
+        lines = [*self._waiting, _line("FetchStats", before, reply)]
+        if gap:
+            lines.insert(0, self._gap(gap, lines[0]["before"]))
+        self._write(lines)
         self._waiting = []
         self.samples += 1
         self.last = now()
 
-    def gap(self, why: str) -> float:
-        """Write that samples are missing since the last one; return for how many seconds."""
-        after = now()
-        before = self.last or after
-        self._write([{"gap": why, "before": _stamp(before), "after": _stamp(after)}])
+    def end(self, gap: str) -> None:
+        """Write that samples were missing at the end, and why."""
+        self._write([self._gap(gap, _stamp(now()))])
+
+    def missing_s(self) -> float:
+        """Return the seconds since the last sample."""
+        return (now() - self.last).total_seconds() if self.last else 0.0
+
+    def _gap(self, why: str, after: str) -> dict[str, Any]:
         self.gaps += 1
-        return (after - before).total_seconds()
+        return {"gap": why, "before": _stamp(self.last or now()), "after": after}
 
     def freed(self, before: datetime, reply: str) -> None:
         """Write the reply of `FreeStats`."""

@@ -40,6 +40,7 @@ _LEAST_S: Final = 2.0
 _MOST_S: Final = 3600.0
 _WHY_MOST: Final = "each sample is work for the host's management service; a vCenter's statistics are for longer"
 _LONGEST_PAUSE_S: Final = 60.0
+_LATE_S: Final = 0.001
 _SERVICE: Final = "Esxtop"
 _HISTOGRAM_SERVICE: Final = "VscsiStats"
 _VALUES: Final = "==COUNTER-VALUE=="
@@ -66,7 +67,7 @@ class _Run:
     host: EsxHost
     file: Replies
     step: float
-    until: float
+    length: float
     retry: float
     stop: threading.Event
     say: Callable[[str], None]
@@ -76,10 +77,10 @@ class _Run:
 
 
 def _services(run: _Run) -> dict[str, Any]:
-    """Look up the host's services: they are other objects in each session."""
+    """Look up the host's services, which are other objects in each session; log in again if it was ended."""
     location = None if run.host.direct else [f"vmware.host.{run.host.name}"]
     found = run.session.call(
-        "QueryServiceList", lambda content: content.serviceManager.QueryServiceList(location=location)
+        "QueryServiceList", lambda content: content.serviceManager.QueryServiceList(location=location), renew=True
     )
     return {one.serviceName: one.service for one in found or []}
 
@@ -108,11 +109,11 @@ def _sample(run: _Run) -> None:
     reply = _execute(run, run.service, "FetchStats")
     if _VALUES not in reply:
         raise NoAnswerError(f"FetchStats: the answer has no counters: {_start(reply)}")
+    missing = run.file.missing_s()
+    run.file.sample(before, reply, run.lost)
     if run.lost:
-        length = run.file.gap(run.lost)
-        run.say(f"samples come again, after {length:.0f} s without")
+        run.say(f"samples come again, after {missing:.0f} s without")
         run.lost = None
-    run.file.sample(before, reply)
     if run.file.samples == 1:
         took = (replies.now() - before).total_seconds()
         run.say(f"writing {run.file.path}; a sample has {len(reply) / 1e3:.0f} kB and takes {took:.2f} s")
@@ -120,12 +121,6 @@ def _sample(run: _Run) -> None:
 
 def _start(reply: str) -> str:
     return repr(printable(reply[:60])) if reply else "it is empty"
-
-
-def _again(run: _Run) -> None:
-    """Log in again, and look up the service again."""
-    run.session.log_in()
-    _begin(run)
 
 
 def _next(run: _Run, begun: float, asked: float) -> float:
@@ -142,15 +137,16 @@ def _capture(run: _Run) -> None:
         EsxparseError: Trying again is no use, or no sample has come yet.
     """
     begun = time.monotonic()
+    until = begun + run.length
     tries = 0
     while not run.stop.is_set():
         asked = time.monotonic()
         try:
             if run.lost:
-                _again(run)
+                _begin(run)
             _sample(run)
             tries = 0
-            pause = _next(run, begun, asked) - time.monotonic()
+            due = _next(run, begun, asked)
         except StoppedError:
             return
         except NoAnswerError as error:
@@ -162,12 +158,12 @@ def _capture(run: _Run) -> None:
             at_once = isinstance(error, ExpiredError) and run.lost is None
             run.lost = run.lost or str(error)
             pause = 0.0 if at_once else min(run.retry * 2 ** min(tries, 16), _LONGEST_PAUSE_S)
+            due = time.monotonic() + pause
             tries += 1
-        if time.monotonic() + pause > run.until:
-            # As long as the samples that were requested: the last one is for the interval before it.
-            run.stop.wait(max(0.0, run.until - time.monotonic()))
+        # The last sample is that of the end itself: a sample is about the interval before it.
+        run.stop.wait(max(0.0, min(due, until + _LATE_S) - time.monotonic()))
+        if due > until + _LATE_S:
             return
-        run.stop.wait(max(0.0, pause))
 
 
 def _attempt(run: _Run, what: str, work: Callable[[], None]) -> None:
@@ -215,7 +211,6 @@ def _freed(run: _Run) -> Iterator[None]:
     def free() -> None:
         run.session.hurry()
         if run.lost:
-            run.session.log_in()
             run.service = _services(run).get(_SERVICE)
         before = replies.now()
         reply = _execute(run, run.service, "FreeStats")
@@ -325,7 +320,7 @@ def vsphere(
             def tell(text: str) -> None:
                 say(f"{known.name}: {text}")
 
-            run = _Run(session, known, written, step, time.monotonic() + length, retry, stop, tell)
+            run = _Run(session, known, written, step, length, retry, stop, tell)
             try:
                 _collect(run, folder, vscsistats, reset)
             except EsxparseError as error:
@@ -348,5 +343,5 @@ def _collect(run: _Run, folder: Path, vscsistats: bool, reset: bool) -> None:
             _capture(run)
         finally:
             if run.lost and run.file.samples:
-                length = run.file.gap(run.lost)
-                run.say(f"no answer at the end: {length:.0f} s without samples ({run.lost})")
+                run.say(f"no answer at the end: {run.file.missing_s():.0f} s without samples ({run.lost})")
+                run.file.end(run.lost)

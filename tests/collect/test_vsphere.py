@@ -1,0 +1,179 @@
+"""Captures through the vSphere API, against govmomi's simulator, with the replies of a simulated host."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import esxparse as ex
+import esxparse_simulator as simulate
+from esxparse.cli import main
+from esxparse.collect import Fetched, vsphere
+from esxparse.collect.credentials import VSPHERE_PASSWORD
+from esxparse.errors import EsxparseError
+from esxparse_simulator.model.engine import capture
+from esxparse_simulator.writers.esxtop_api import replies, write_replies
+
+HOST = "DC0_C0_H1"
+HISTOGRAMS = (ex.datasets_dir() / "formats").glob("vscsistats*.xml")
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory):
+    """A directory with the replies of a host."""
+    folder = tmp_path_factory.mktemp("replies")
+    write_replies(folder, *replies(capture(simulate.busy_host(), samples=40)))
+    (folder / "fetchallhistograms.txt").write_text("<vscsiStats>\n</vscsiStats>\n")
+    return folder
+
+
+@pytest.fixture
+def vc(vcsim, answers, monkeypatch):
+    one = vcsim(replies=answers, ahead="90s")
+    monkeypatch.setenv(VSPHERE_PASSWORD, one.password)
+    monkeypatch.setenv("NETRC", str(one.folder / "netrc"))
+    # The host here needs no mercy.
+    monkeypatch.setattr(sys.modules["esxparse.collect.vsphere"], "_LEAST_S", 0.01)
+    return one
+
+
+def collect(vc, folder, **options):
+    usual = {"host": HOST, "interval": 0.1, "duration": 1.0, "retry": 0.05, "timeout": 2.0}
+    return vsphere(vc.server, folder, **(vc.login | usual | options))
+
+
+def lines(folder):
+    return [json.loads(line) for line in gzip.open(folder / "esxtop-api.jsonl.gz", "rt")]
+
+
+def operations(folder):
+    return [one.get("operation", "gap") for one in lines(folder)[1:]]
+
+
+def test_raw_replies_are_a_capture(vc, answers, tmp_path):
+    told = []
+    result = collect(vc, tmp_path / "esx", host="dc0_c0_h1", say=told.append)
+    assert result.files == (tmp_path / "esx" / "esxtop-api.jsonl.gz",)
+    assert result == Fetched(result.files, result.samples, 0, result.seconds)
+    assert 5 <= result.samples <= 11
+    about, info, *samples, freed = lines(tmp_path / "esx")
+    assert (about["host"], about["server"], about["interval"]) == (HOST, vc.server, 0.1)
+    assert about["release"] == "8.0.2"
+    assert about["skew"] == pytest.approx(90, abs=1)
+    assert info["reply"] == (answers / "counterinfo.txt").read_text()
+    for number, sample in enumerate(samples, 1):
+        assert sample["reply"] == (answers / f"fetchstats-{number:04}.txt").read_text()
+        assert sample["before"] < sample["after"]
+    assert freed["operation"] == "FreeStats"
+    assert vc.calls()["FetchStats"] == len(samples) == result.samples
+    assert vc.calls()["Login"] == vc.calls()["Logout"] == 1
+    assert told == [told[0]]
+    assert f"a sample has {len(samples[0]['reply']) / 1e3:.0f} kB" in told[0]
+    rec = ex.open(tmp_path / "esx" / "esxtop-api.jsonl.gz")
+    assert rec.meta["host"] == HOST
+    assert rec.meta["samples"] == result.samples
+    with pytest.raises(EsxparseError, match="has a capture already"):
+        collect(vc, tmp_path / "esx")
+
+
+def test_an_esxi_host_is_asked_without_a_location(vcsim, answers, tmp_path, monkeypatch):
+    esxi = vcsim(replies=answers, esx=True)
+    monkeypatch.setenv(VSPHERE_PASSWORD, esxi.password)
+    result = vsphere(esxi.server, tmp_path / "esx", interval=2, duration=4, **esxi.login)
+    # One at the start, and one after each interval.
+    assert result.samples == 3
+    assert lines(tmp_path / "esx")[0]["host"] == "localhost.localdomain"
+
+
+@pytest.mark.parametrize("kind", ["cut", "half", "expire", "busy", "page"])
+def test_what_is_lost_is_a_gap_and_nothing_else(vc, tmp_path, kind):
+    vc.trouble(kind, after=2, times=2)
+    told = []
+    result = collect(vc, tmp_path / "esx", say=told.append)
+    begun, *rest = operations(tmp_path / "esx")
+    assert begun == "CounterInfo"
+    assert rest[:5] == ["FetchStats", "FetchStats", "gap", "CounterInfo", "FetchStats"]
+    assert rest.count("gap") == result.gaps == 1
+    assert vc.calls()["FetchStats"] == result.samples + 2
+    assert vc.calls()["FreeStats"] == 1
+    # A session that is still good is used again.
+    assert vc.calls()["Login"] == (3 if kind == "expire" else 1)
+    assert sum("trying again" in one for one in told) == result.gaps
+    times = [(one["before"], one["after"]) for one in lines(tmp_path / "esx")[1:]]
+    assert all(before <= after for before, after in times)
+    assert all(one[1] <= later[0] for one, later in zip(times, times[1:], strict=False))
+    rec = ex.open(tmp_path / "esx" / "esxtop-api.jsonl.gz")
+    assert rec.meta["samples"] == result.samples
+    assert any("gap" in note.message or "no sample" in note.message for note in rec.notes)
+
+
+def test_a_server_that_is_gone_for_a_while(vc, tmp_path):
+    def restart():
+        time.sleep(0.4)
+        vc.stop()
+        time.sleep(0.5)
+        vc.start(vc.server)
+
+    threading.Thread(target=restart).start()
+    result = collect(vc, tmp_path / "esx", duration=4)
+    assert result.gaps == 1
+    assert result.lost is None
+    assert operations(tmp_path / "esx").count("CounterInfo") == 2
+    assert vc.calls()["FreeStats"] == vc.calls()["Logout"] == 1
+
+
+def test_a_server_that_does_not_come_back(vc, tmp_path):
+    threading.Timer(0.5, vc.stop).start()
+    result = collect(vc, tmp_path / "esx", duration=1.5)
+    assert result.lost in {"FetchStats: connection refused", "FetchStats: the connection was cut"}
+    assert "(FreeStats): QueryServiceList: connection refused" in result.failed[0]
+    *_, last = lines(tmp_path / "esx")
+    assert last["gap"] == result.lost
+    assert ex.open(tmp_path / "esx" / "esxtop-api.jsonl.gz").meta["samples"] == result.samples
+
+
+def test_nothing_stays_if_no_sample_came(vc, tmp_path):
+    for options, error in [
+        ({"host": "esx-07"}, "no host esx-07 that this account can see: there are DC0_C0_H0, DC0_C0_H1"),
+        ({"host": None}, "4 hosts: choose one with --host"),
+        ({"thumbprint": "0" * 64}, "another thumbprint"),
+        ({"username": "nobody"}, "the login is rejected"),
+        ({"duration": "2h"}, "60 min at most: each sample is work for the host"),
+        ({"interval": 0.001}, "0.01 s at least"),
+        ({"duration": 0.05}, "shorter than the interval"),
+        ({"reset": True}, "only vscsiStats has histograms"),
+    ]:
+        with pytest.raises(EsxparseError, match=error):
+            collect(vc, tmp_path / "esx", **options)
+    for operation in ("QueryServiceList", "CounterInfo", "FetchStats"):
+        vc.trouble("page", operation)
+        with pytest.raises(EsxparseError, match=f"{operation}: the answer is not of the vSphere API"):
+            collect(vc, tmp_path / "esx")
+    assert not (tmp_path / "esx").exists()
+    assert vc.calls()["FreeStats"] == 2
+    assert vc.calls()["Login"] == vc.calls()["Logout"] + 1
+
+
+def test_vscsistats_are_fetched_at_the_end_and_always_stopped(vc, tmp_path):
+    result = collect(vc, tmp_path / "esx", vscsistats=True, reset=True)
+    assert [one.name for one in result.files] == ["esxtop-api.jsonl.gz", "vscsistats.xml"]
+    calls = vc.calls()
+    names = ("StartVscsiStats", "ResetVscsiStats", "FetchAllHistograms", "StopVscsiStats")
+    assert [calls[name] for name in names] == [1, 1, 1, 1]
+    vc.trouble("cut", "FetchAllHistograms")
+    result = collect(vc, tmp_path / "other", vscsistats=True)
+    assert result.failed == ("no histograms of vscsiStats: FetchAllHistograms: the connection was cut",)
+    assert not (tmp_path / "other" / "vscsistats.xml").exists()
+    vc.trouble("cut", "CounterInfo")
+    with pytest.raises(EsxparseError, match="connection was cut"):
+        collect(vc, tmp_path / "third", vscsistats=True)
+    assert vc.calls()["StopVscsiStats"] == 3
