@@ -34,7 +34,8 @@ Nothing of this was tried on a real host yet."""
 
 _VCENTER = """Collects what a vCenter knows: counters, tasks, events and the inventory with snapshots, up to now. Hosts
 and VMs have a value for every 20 s of the last hour. A longer time, datastores and clusters have the values that the
-vCenter stores. A read-only account is enough. Its password is taken as by collect vsphere. The directory appears once it is complete, and opens like any other recording: esxparse info DIR."""
+vCenter stores. A read-only account is enough; its password comes from where collect vsphere takes it. The directory
+appears once it is complete, and opens like any other recording: esxparse info DIR."""
 
 _OF_BOTH = ("interval", "duration", "username", "ca", "insecure", "auth")
 _OF_HOST = (*_OF_BOTH, "port", "identity", "ssh_config", "redfish", "power_interval")

@@ -133,7 +133,7 @@ def vcenter(
 
 def _summary(scope: Inventory) -> str:
     things = {"cluster": scope.clusters, "host": scope.hosts, "VM": scope.vms, "datastore": scope.datastores}
-    return ", ".join(counted(len(several), kind) for kind, several in things.items())
+    return ", ".join(counted(len(several), kind) for kind, several in things.items() if several)
 
 
 def _require_free(folder: Path) -> None:
