@@ -96,8 +96,8 @@ def read_events(
         found = [one for one in found if match is None or match.search(one.step) or match.search(one.target)]
     else:
         raise DamagedError(
-            f"{source.name} is neither a log of ESXi nor a table with titles such as step, start, end, nor output of govc: "
-            f"its first line is {excerpt(lines[0])!r}"
+            f"{source.name} is neither a log of ESXi nor a table with titles such as step, start, end, nor output of "
+            f"govc: its first line is {excerpt(lines[0])!r}"
         )
     return Events(source.name, tuple(replace(one, source=source.name) for one in found), (*text.notes, *notes))
 

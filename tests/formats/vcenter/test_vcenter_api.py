@@ -99,5 +99,5 @@ def test_a_damaged_file_of_a_collection_is_noted(collected, name, content, messa
 
 def test_a_collection_without_counters_is_refused(collected):
     (collected / "counters.jsonl.gz").unlink()
-    with pytest.raises(ex.EsxparseError, match="counters.jsonl.gz is missing: collect again"):
+    with pytest.raises(ex.EsxparseError, match=r"counters\.jsonl\.gz is missing: collect again"):
         ex.open(collected)
