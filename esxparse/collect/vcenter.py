@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from esxparse.collect import vcenter_counters, vcenter_history, vcenter_inventory
-from esxparse.collect.failures import ForbiddenError, MissingError
+from esxparse.collect.failures import ForbiddenError, MissingError, NoAnswerError
 from esxparse.collect.lines import iso, seconds, unwritable
 from esxparse.collect.vcenter_counters import Reading
 from esxparse.collect.vcenter_inventory import Inventory
@@ -220,7 +220,8 @@ class _Gathering:
     def _tried(self, what: str, read: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
         try:
             found = read()
-        except (ForbiddenError, MissingError) as error:
+        except (ForbiddenError, MissingError, NoAnswerError) as error:
+            vcenter_counters.require_answer(self.session, error)
             self.failed.append((what, str(error)))
             return []
         if self.scope is self.whole:

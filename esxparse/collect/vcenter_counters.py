@@ -111,18 +111,8 @@ class Reading:
 
         Raises EsxparseError: It does not.
         """
-        self._require_answer(error)
+        require_answer(self.session, error)
         self.failed.append((what, str(error)))
-
-    def _require_answer(self, error: EsxparseError) -> None:
-        """Ask for something that always works if an error may mean that the server is gone.
-
-        Raises EsxparseError: It is.
-        """
-        if isinstance(error, NoAnswerError):
-            self.session.call(
-                "asking for the session", lambda content: content.sessionManager.currentSession, renew=True
-            )
 
     def _query(self, batch: Sequence[_Wanted], interval: int) -> Iterator[dict[str, Any]]:
         """Yield the answers to a batch; if the server refuses it, of its halves."""
@@ -150,7 +140,7 @@ class Reading:
             if not halves:
                 self._fail(f"{len(batch[0].metrics):,} counters of {batch[0].thing.name} every {interval} s", error)
                 return
-            self._require_answer(error)
+            require_answer(self.session, error)
             for half in halves:
                 yield from self._query(half, interval)
             return
@@ -179,6 +169,15 @@ class Reading:
             )
         entity = {"type": thing.kind, "value": thing.id, "name": thing.name}
         return {"entity": entity, "sampleInfo": infos, "value": series}
+
+
+def require_answer(session: Session, error: EsxparseError) -> None:
+    """Ask for something that always works if an error may mean that the server is gone.
+
+    Raises EsxparseError: It is.
+    """
+    if isinstance(error, NoAnswerError):
+        session.call("asking for the session", lambda content: content.sessionManager.currentSession, renew=True)
 
 
 def _catalogue(content: Any) -> dict[int, tuple[str, str]]:

@@ -74,7 +74,12 @@ def read_directory(path: Path) -> Recording:
     meta = collection.facts(path, notes)
     inventory = collection.inventory(path, notes)
     vcpus = {f"VirtualMachine-{row.get('vm_id')}": row.get("vcpus") for row in inventory.get("inventory_vm", [])}
-    tables, times = counters(_collected(path, vcpus, notes), notes)
+    try:
+        tables, times = counters(_collected(path, vcpus, notes), notes)
+    except DamagedError as error:
+        # Tasks, events and the inventory are useful without counters.
+        notes.warn(str(error))
+        tables, times = {}, {}
     rows: dict[str, list[Row]] = {"tasks": [], "events": []}
     for file in history.history_files(path):
         text = resolve(file).text()
@@ -82,6 +87,8 @@ def read_directory(path: Path) -> Recording:
         rows = {"tasks": rows["tasks"] + tasks, "events": rows["events"] + events}
         notes += [replace(note, message=f"{file.name}: {note.message}") for note in text.notes]
     more = collection.typed({**rows, **inventory}, _SCHEMAS)
+    if not tables and not more:
+        raise DamagedError(f"nothing in it can be read{reason(notes)}: collect again")
     return Recording(FORMAT, str(path), {**tables, **more}, {**meta, **times}, tuple(notes))
 
 

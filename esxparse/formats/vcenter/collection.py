@@ -17,7 +17,7 @@ from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.objects import mapping, mappings
 from esxparse.formats.kit.tables import Row, frames
 from esxparse.formats.source import resolve
-from esxparse.formats.vcenter.history import EVENTS, TASKS
+from esxparse.formats.vcenter.history import EVENTS, TASKS, instant
 from esxparse.recording import printable
 from esxparse.schema import TIME, Schema
 
@@ -62,9 +62,11 @@ def inventory(folder: Path, notes: Notes) -> dict[str, list[Row]]:
     try:
         found = json.loads(resolve(file).text().text)
     except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
         notes.warn(f"{INVENTORY} is damaged: left out")
         return {}
-    return {name: mappings(rows) for name, rows in mapping(found).items() if name.startswith(_PREFIX)}
+    return {name: mappings(rows) for name, rows in found.items() if name.startswith(_PREFIX)}
 
 
 def typed(rows: Mapping[str, list[Row]], columns: Mapping[str, Schema]) -> dict[str, pl.LazyFrame]:
@@ -83,9 +85,7 @@ def typed(rows: Mapping[str, list[Row]], columns: Mapping[str, Schema]) -> dict[
 
 def _value(value: Any, kind: pl.DataType) -> Any:
     if kind == TIME:
-        with suppress(TypeError, ValueError):
-            return value if isinstance(value, datetime) else datetime.fromisoformat(value)
-        return None
+        return value if isinstance(value, datetime) else instant(value)
     if kind == pl.Int64():
         return whole(value) if not isinstance(value, str) else None
     if kind == pl.Float64():

@@ -13,6 +13,7 @@ from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Counted, Notes, excerpt, left_out
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.objects import each_object, mapping, mappings
+from esxparse.formats.vcenter.history import instant
 from esxparse.formats.vcenter.labels import IDENTIFIER, plain_unit, unit_of
 from esxparse.formats.vcenter.series import Series
 
@@ -80,11 +81,10 @@ def _text(value: Any) -> str | None:
 
 def _microseconds(value: Any) -> int | None:
     """Return a time of ISO 8601 as microseconds since 1970."""
-    try:
-        time = datetime.fromisoformat(value)
-    except (TypeError, ValueError):
+    time = instant(value)
+    if time is None:
         return None
-    since = (time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH
+    since = time - _EPOCH
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
@@ -94,7 +94,10 @@ def _values(found: Any) -> np.ndarray[Any, np.dtype[np.float64]] | None:
         return np.array([], dtype=np.float64) if found is None else None
     if not set(map(type, found)) <= _NUMBERS:
         return None
-    values = np.array(found, dtype=np.float64)
+    try:
+        values = np.array(found, dtype=np.float64)
+    except OverflowError:
+        return None
     values[values < 0] = np.nan
     return values
 

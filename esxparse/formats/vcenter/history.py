@@ -85,13 +85,13 @@ def _lowered(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _task(one: Mapping[str, Any]) -> Row:
-    started, queued = _time(one.get("starttime")), _time(one.get("queuetime"))
+    started, queued = instant(one.get("starttime")), instant(one.get("queuetime"))
     reason, error = _lowered(mapping(one.get("reason"))), _lowered(mapping(one.get("error")))
     return {
         "time": started or queued,
         "queued": queued,
         "started": started,
-        "completed": _time(one.get("completetime")),
+        "completed": instant(one.get("completetime")),
         "task": _text(one.get("name")) or _text(one.get("descriptionid")) or "task",
         "state": _text(one.get("state")),
         "error": _text(error.get("localizedmessage")),
@@ -103,7 +103,7 @@ def _task(one: Mapping[str, Any]) -> Row:
 
 def _event(one: Mapping[str, Any]) -> Row:
     return {
-        "time": _time(one.get("createdtime")),
+        "time": instant(one.get("createdtime")),
         "event": _text(one.get("type")),
         "category": _text(one.get("category")),
         "user": _text(one.get("username")),
@@ -128,12 +128,17 @@ def _text(value: Any) -> str | None:
     return " ".join(value.split()) or None if isinstance(value, str) else None
 
 
-def _time(value: Any) -> datetime | None:
+def instant(value: Any) -> datetime | None:
+    """Return a time of ISO 8601 in UTC; without a zone it is UTC. None for anything else.
+
+    >>> instant("2026-11-24T08:33:40+01:00").isoformat(), instant("9999-12-31T23:59:59-23:59"), instant(5)
+    ('2026-11-24T07:33:40+00:00', None, None)
+    """
     try:
         time = datetime.fromisoformat(value)
-    except (TypeError, ValueError):
+        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+    except (TypeError, ValueError, OverflowError):
         return None
-    return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _of_lines(lines: Sequence[str], zone: str | None, notes: Notes) -> list[Row]:

@@ -9,6 +9,7 @@ from typing import Any, Final, Unpack
 
 import polars as pl
 
+from esxparse.errors import EsxparseError
 from esxparse.formats.opening import Options
 from esxparse.recording import Recording
 from esxparse.reports import recordings as files
@@ -33,8 +34,13 @@ class Gathered:
 
 
 def gather(path: str | Path, **options: Unpack[Options]) -> Gathered:
-    """Open what `esxparse collect vcenter` or govc wrote."""
+    """Open what `esxparse collect vcenter` or govc wrote.
+
+    Raises EsxparseError: It cannot be read, or has no counters.
+    """
     (rec,) = files.opened_all([path], FORMATS, options)
+    if "samples" not in rec:
+        raise EsxparseError(f"{rec.source} has no counters: a report needs some")
     samples = _shortest(rec["samples"].collect())
     waits = _shortest(rec["cpu_waits"].collect()) if "cpu_waits" in rec else pl.DataFrame(schema=_waits_schema())
     return Gathered(rec, samples, _of_vms(waits))

@@ -97,7 +97,29 @@ def test_a_damaged_file_of_a_collection_is_noted(collected, name, content, messa
     assert rec["samples"].collect().height == 6
 
 
-def test_a_collection_without_counters_is_refused(collected):
+def test_a_collection_without_counters_still_has_its_history(collected):
     (collected / "counters.jsonl.gz").unlink()
-    with pytest.raises(ex.EsxparseError, match=r"counters\.jsonl\.gz is missing: collect again"):
+    rec = ex.open(collected)
+    assert set(rec) == {"tasks", "inventory_vm"}
+    assert "counters.jsonl.gz is missing: collect again" in rec.notes[-1].message
+    (collected / "tasks.json").unlink()
+    (collected / "inventory.json").write_text("[]")
+    with pytest.raises(ex.EsxparseError, match="nothing in it can be read"):
         ex.open(collected)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"value": [{"name": "cpu.usage.average", "unit": "percent", "instance": "", "value": [10**400]}]},
+        {"sampleInfo": [{"timestamp": "0001-01-01T00:00:00+23:59", "interval": 20}]},
+        {"value": {"name": "cpu.usage.average"}},
+    ],
+)
+def test_a_member_that_no_table_can_hold_is_left_out_with_a_warning(collected, edit):
+    lines = [member("vm-52", "web-01", [400, 1600, 800]), {**member("vm-53", "db-01", [100]), **edit}]
+    text = "".join(json.dumps(one) + "\n" for one in lines)
+    (collected / "counters.jsonl.gz").write_bytes(gzip.compress(text.encode()))
+    rec = ex.open(collected)
+    assert rec["samples"].collect()["entity"].unique().to_list() == ["web-01"]
+    assert any("left out" in note.message for note in rec.notes if note.severity == "warning")
