@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
+from xml.parsers import expat
 
 from esxparse.collect import credentials
 from esxparse.collect.bounded import CONNECT_S, Connection, Limits, context, pin, thumbprint
@@ -37,6 +38,7 @@ _LAST_S: Final = 5.0
 _VERSION: Final = "vim.version.version9"
 """vSphere 5.5: all later servers speak it, and it has everything that is read here."""
 _LONGEST_TEXT: Final = 300
+_PIECE: Final = 1 << 20
 _Value = TypeVar("_Value")
 
 
@@ -93,12 +95,13 @@ class Session:
         self, place: Server, account: Account, tls: ssl.SSLContext, pinned: str | None, limits: Limits
     ) -> None:
         self._vim, _ = types()
-        adapter: Any = importlib.import_module("pyVmomi.SoapAdapter").SoapStubAdapter
+        soap: Any = importlib.import_module("pyVmomi.SoapAdapter")
+        soap.ParserCreate = _parser
         self.server = place
         self.limits = limits
         self._account = account
         self._pinned = pinned
-        self._stub: Any = adapter(
+        self._stub: Any = soap.SoapStubAdapter(
             place.name, place.port, version=_VERSION, sslContext=tls, acceptCompressedResponses=False, poolSize=1
         )
         self._stub.scheme = Connection
@@ -245,6 +248,13 @@ def session(
         yield made
     finally:
         made.close()
+
+
+def _parser(*arguments: Any, **options: Any) -> expat.XMLParserType:
+    """Return a parser of XML that gives text in large pieces: pyvmomi copies all text before a piece once more."""
+    made = expat.ParserCreate(*arguments, **options)
+    made.buffer_size = _PIECE
+    return made
 
 
 def types() -> tuple[Any, Any]:
