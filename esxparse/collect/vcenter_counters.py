@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from esxparse import toml
-from esxparse.collect.failures import ForbiddenError, MissingError, NoAnswerError
+from esxparse.collect.failures import CutError, ForbiddenError, MissingError, NoAnswerError
 from esxparse.collect.vcenter_inventory import Thing
 from esxparse.collect.vsphere_session import Session, types
 from esxparse.errors import EsxparseError
@@ -29,6 +30,8 @@ _MOST_SERIES: Final = 5_000
 _STORED_SERIES: Final = 256
 _STORED_SERIES_BEFORE_6_5: Final = 64
 """The default of config.vpxd.stats.maxQueryMetrics: series of a query of stored values (VMware KB 2107096)."""
+_PAUSES_S: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
+_Value = TypeVar("_Value")
 _SETTING: Final = "config.vpxd.stats.maxQueryMetrics"
 
 
@@ -59,8 +62,8 @@ class Reading:
         Raises EsxparseError: The server does not answer any more.
         """
         session = self.session
-        self.names = session.call("reading the list of counters", _catalogue, renew=True)
-        intervals = session.call("reading the intervals", _intervals, renew=True)
+        self.names = patiently(session, "reading the list of counters", _catalogue)
+        intervals = patiently(session, "reading the intervals", _intervals)
         stored = _stored(intervals, self.end - self.begin)
         limit = self._limit()
         by_interval: dict[int, list[Thing]] = defaultdict(list)
@@ -90,10 +93,10 @@ class Reading:
     def _available(self, thing: Thing, interval: int) -> _Wanted:
         begin = max(self.begin, self.end - KEPT) if interval == REAL_TIME_S else self.begin
         try:
-            found = self.session.call(
+            found = patiently(
+                self.session,
                 "QueryAvailablePerfMetric",
                 lambda content: content.perfManager.QueryAvailablePerfMetric(thing.ref, begin, self.end, interval),
-                renew=True,
             )
         except (ForbiddenError, MissingError, NoAnswerError) as error:
             self._fail(f"counters of {thing.name}", error)
@@ -132,8 +135,8 @@ class Reading:
             for one in batch
         ]
         try:
-            answers = self.session.call(
-                "QueryPerf", lambda content: content.perfManager.QueryPerf(querySpec=specs), renew=True
+            answers = patiently(
+                self.session, "QueryPerf", lambda content: content.perfManager.QueryPerf(querySpec=specs)
             )
         except (ForbiddenError, MissingError, NoAnswerError) as error:
             halves = _halves(batch, by_series=interval != REAL_TIME_S)
@@ -171,13 +174,22 @@ class Reading:
         return {"entity": entity, "sampleInfo": infos, "value": series}
 
 
+def patiently(session: Session, what: str, function: Callable[[Any], _Value]) -> _Value:
+    """Call as `Session.call` does, again after longer and longer pauses while the connection or the answer is lost."""
+    for pause in _PAUSES_S:
+        with suppress(CutError):
+            return session.call(what, function, renew=True)
+        (session.limits.stop or threading.Event()).wait(pause)
+    return session.call(what, function, renew=True)
+
+
 def require_answer(session: Session, error: EsxparseError) -> None:
     """Ask for something that always works if an error may mean that the server is gone.
 
     Raises EsxparseError: It is.
     """
     if isinstance(error, NoAnswerError):
-        session.call("asking for the session", lambda content: content.sessionManager.currentSession, renew=True)
+        patiently(session, "asking for the session", lambda content: content.sessionManager.currentSession)
 
 
 def _catalogue(content: Any) -> dict[int, tuple[str, str]]:

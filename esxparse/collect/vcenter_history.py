@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from esxparse.collect.lines import iso
+from esxparse.collect.vcenter_counters import patiently
 from esxparse.collect.vcenter_inventory import identity
 from esxparse.collect.vsphere_session import Session, types
 
@@ -31,8 +32,8 @@ def tasks(session: Session, begin: datetime, end: datetime, names: Mapping[str, 
 
     `names` has the name of each object by its identifier.
     """
-    labels = session.call("reading the titles of tasks", _labels, renew=True)
-    found = session.call("reading tasks", lambda content: list(_tasks(content, begin, end)), renew=True)
+    labels = patiently(session, "reading the titles of tasks", _labels)
+    found = patiently(session, "reading tasks", lambda content: list(_tasks(content, begin, end)))
     return [_task(one, labels, names) for one in found if _is_inside(one.startTime or one.queueTime, begin, end)]
 
 
@@ -91,7 +92,7 @@ def _iso(time: datetime | None) -> str | None:
 
 def events(session: Session, begin: datetime, end: datetime) -> list[Document]:
     """Return the events of the span, as `govc events -json` has them, with user, object and host."""
-    found = session.call("reading events", lambda content: list(_events(content, begin, end)), renew=True)
+    found = patiently(session, "reading events", lambda content: list(_events(content, begin, end)))
     return [_event(one) for one in found if _is_inside(one.createdTime, begin, end)]
 
 

@@ -14,12 +14,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
+from xml.parsers import expat
 
 from esxparse.collect import credentials
 from esxparse.collect.bounded import CONNECT_S, Connection, Limits, context, pin, thumbprint
 from esxparse.collect.credentials import Account
 from esxparse.collect.failures import (
     REASONS,
+    CutError,
     ForbiddenError,
     MissingError,
     NoAnswerError,
@@ -37,6 +39,7 @@ _LAST_S: Final = 5.0
 _VERSION: Final = "vim.version.version9"
 """vSphere 5.5, until the server has said its own: all later servers speak it."""
 _LONGEST_TEXT: Final = 300
+_PIECE: Final = 1 << 20
 _Value = TypeVar("_Value")
 
 
@@ -93,12 +96,13 @@ class Session:
         self, place: Server, account: Account, tls: ssl.SSLContext, pinned: str | None, limits: Limits
     ) -> None:
         self._vim, _ = types()
-        adapter: Any = importlib.import_module("pyVmomi.SoapAdapter").SoapStubAdapter
+        soap: Any = importlib.import_module("pyVmomi.SoapAdapter")
+        soap.ParserCreate = _parser
         self.server = place
         self.limits = limits
         self._account = account
         self._pinned = pinned
-        self._stub: Any = adapter(
+        self._stub: Any = soap.SoapStubAdapter(
             place.name, place.port, version=_VERSION, sslContext=tls, acceptCompressedResponses=False, poolSize=1
         )
         self._stub.scheme = Connection
@@ -178,8 +182,9 @@ class Session:
             return NoAnswerError(f"{what}: {name}: {self._clean(getattr(error, 'msg', '') or 'no message')}")
         if untrusted(error):
             return UntrustedError(self._distrust())
-        found = reason(error, REASONS["vsphere"]["lost"], REASONS["network"])
-        return NoAnswerError(f"{what}: {found or f'{name}: {self._clean(str(error))}'}")
+        if found := reason(error, REASONS["vsphere"]["lost"], REASONS["network"]):
+            return CutError(f"{what}: {found}")
+        return NoAnswerError(f"{what}: {name}: {self._clean(str(error))}")
 
     def _distrust(self) -> str:
         advice = "its certificate cannot be verified: give its CA with --ca FILE"
@@ -256,6 +261,13 @@ def _version_of(release: str) -> str | None:
 
     known: str | None = VmomiSupport.versionMap.get(f"vim25/{release}")
     return known
+
+
+def _parser(*arguments: Any, **options: Any) -> expat.XMLParserType:
+    """Return a parser of XML that gives text in large pieces: pyvmomi copies all text before a piece once more."""
+    made = expat.ParserCreate(*arguments, **options)
+    made.buffer_size = _PIECE
+    return made
 
 
 def types() -> tuple[Any, Any]:

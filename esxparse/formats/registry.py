@@ -68,7 +68,7 @@ class _Reading(Protocol):
     def recognise_directory(self, path: Path) -> bool:
         """Return whether a directory is a recording of the format."""
 
-    def read_directory(self, path: Path) -> Recording:
+    def read_directory(self, path: Path, **options: Any) -> Recording:
         """Return the recording in a directory."""
 
 
@@ -265,9 +265,9 @@ def reader_of_directory(folder: Path, asked: str | None = None) -> Reader | None
 
 def _directory(folder: Path, opening: Opening, left_out: set[str] | None) -> Recording:
     if (reader := reader_of_directory(folder, opening.format)) is not None:
-        reader.chosen(opening, str(folder), left_out)
+        chosen = reader.chosen(opening, str(folder), left_out)
         with own_errors(str(folder), reader.title):
-            rec = reader.reading.read_directory(folder)
+            rec = reader.reading.read_directory(folder, **chosen)
         return replace(rec, tables=cut(rec.tables, opening.window))
     if not os.path.isdir(folder):  # noqa: PTH112  False for a name that is too long
         raise UnreadableError(f"{folder} does not exist")
@@ -349,7 +349,7 @@ def refuse_quoted(rec: Recording, source: Source, opening: Opening, reader: Read
     reader = reader or reader_of(rec.format)
     recognised = reader.recognise(source.head)
     if opening.format is None or not recognised:
-        quoted.refuse(rec, source, reader.title, recognised=recognised)
+        quoted.refuse(rec, source, reader.title, reader.name, recognised=recognised)
 
 
 @contextmanager

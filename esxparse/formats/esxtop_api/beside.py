@@ -26,10 +26,10 @@ _NAMES: Final = (
 
 @dataclass(frozen=True)
 class Texts:
-    """The replies in a directory: the fields, and name and text of each file with values, in their order."""
+    """The replies in a directory: the fields, and path and text of each file with values, in their order."""
 
     info: Info
-    replies: list[tuple[str, Text]]
+    replies: list[tuple[Path, Text]]
 
 
 def info_in(path: str) -> Info:
@@ -40,7 +40,9 @@ def info_in(path: str) -> Info:
     """
     found = counter_info(resolve(path).text().text.partition(TOPOLOGY)[0])
     if not found:
-        raise EsxparseError(f"counter_info {path} is no reply of CounterInfo: it has no line such as |PCPU|NumOfLCPUs,U32|")
+        raise EsxparseError(
+            f"counter_info {path} is no reply of CounterInfo: it has no line such as |PCPU|NumOfLCPUs,U32|"
+        )
     return found
 
 
@@ -70,14 +72,16 @@ def _fields_in(folder: Path, names: list[str]) -> dict[str, Info]:
 def info_beside(source: Source) -> tuple[Info | None, str]:
     """Return the fields in the only reply of CounterInfo beside a file, and the name of that file.
 
-    A file whose name differs by `def` in place of `stat` comes first.
+    A file whose name has the same host comes first; one whose name has another host does not count.
     """
     path = Path(source.where)
     if not path.is_file():
         return None, ""
+    host = host_of(path.name)
     every = _fields_in(path.parent, _named(path.parent, b"|"))
-    own = {name: info for name, info in every.items() if (host := host_of(name)) and host == host_of(path.name)}
-    chosen = list((own or every).items())
+    own = {name: info for name, info in every.items() if host and host_of(name) == host}
+    nameless = {name: info for name, info in every.items() if None in {host, host_of(name)}}
+    chosen = list((own or nameless).items())
     if len(chosen) != 1:
         return None, ""
     ((name, info),) = chosen
@@ -95,14 +99,14 @@ def texts_in(folder: Path) -> Texts | None:
     infos = list(_fields_in(folder, fields).values())
     if len(infos) != 1:
         return None
-    return Texts(infos[0], [(name, resolve(folder / name).text()) for name in values])
+    return Texts(infos[0], [(folder / name, resolve(folder / name).text()) for name in values])
 
 
-def host_of(where: str) -> str | None:
+def host_of(name: str) -> str | None:
     """Return the host that a script wrote into the name of its file.
 
-    >>> host_of("/data/esx-07stat.txt"), host_of("esxtop_esx-07_20261128_093000.csv"), host_of("fetchstats-0001.txt")
+    >>> host_of("esx-07stat.txt"), host_of("esxtop_esx-07_20261128_093000.csv"), host_of("fetchstats-0001.txt")
     ('esx-07', 'esx-07', None)
     """
-    found = next((match for one in _NAMES if (match := one.fullmatch(Path(where).name))), None)
+    found = next((match for one in _NAMES if (match := one.fullmatch(name))), None)
     return found["host"] if found else None

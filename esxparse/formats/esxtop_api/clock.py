@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from pathlib import Path
 from typing import Final
 
 import polars as pl
@@ -26,6 +27,28 @@ _SET_APART: Final = timedelta(seconds=1)
 
 
 @dataclass(frozen=True)
+class Undated:
+    """What dates replies without a time: the day of the first one, or else when their file was last written."""
+
+    day: date | None
+    file: Path
+
+    def begin(self, length: timedelta, notes: Notes) -> datetime:
+        """Return the time of the first of samples that span `length`, and note where it comes from."""
+        what = "no reply has a time, so samples"
+        if self.day is not None:
+            begin = datetime.combine(self.day, time(), UTC)
+            notes.say(f"{what} begin at {begin:%Y-%m-%d %H:%M:%S}, as the date was set")
+            return begin
+        if not self.file.is_file():
+            notes.warn(f"{what} begin in 1970. Set date to the day of the first one")
+            return datetime.fromtimestamp(0, UTC)
+        end = datetime.fromtimestamp(self.file.stat().st_mtime, UTC)
+        notes.warn(f"{what} end when the file was last written, {end:%Y-%m-%d %H:%M:%S}. Set date if it was copied")
+        return end - length
+
+
+@dataclass(frozen=True)
 class Clock:
     """`times`: of each sample, UTC. `seconds`: since the sample before; null if unknown, or the host was restarted."""
 
@@ -33,11 +56,11 @@ class Clock:
     seconds: pl.Series
 
 
-def clock_of(replies: Sequence[Reply], objects: dict[str, pl.DataFrame], day: date | None, notes: Notes) -> Clock:
-    """Return the clock of the samples; `day`: of the first sample, for replies without a time."""
+def clock_of(replies: Sequence[Reply], objects: dict[str, pl.DataFrame], undated: Undated, notes: Notes) -> Clock:
+    """Return the clock of the samples; `undated`: for replies without a time."""
     grown = _grown(objects, len(replies))
     known = [one.time for one in replies if one.time is not None]
-    times = known if len(known) == len(replies) else _placed(grown, day, notes)
+    times = known if len(known) == len(replies) else _placed(grown, undated, notes)
     steps = [None, *((after - before).total_seconds() for before, after in pairwise(known))] if known else []
     if restarts := [place for place, one in enumerate(grown) if one is not None and one <= 0]:
         line = replies[restarts[0]].line
@@ -62,21 +85,15 @@ def _grown(objects: dict[str, pl.DataFrame], samples: int) -> list[float | None]
     first = frame.filter(pl.col(number) == pl.col(number).min()).unique(SAMPLE, keep="first", maintain_order=True)
     counted = dict(first.select(SAMPLE, elapsed).iter_rows())
     ends = [counted.get(sample) for sample in range(samples)]
-    steps = (None if None in (a, b) else (b - a) / _US for a, b in pairwise(ends))
+    steps = (None if a is None or b is None else (b - a) / _US for a, b in pairwise(ends))
     return [None, *steps]
 
 
-def _placed(grown: Sequence[float | None], day: date | None, notes: Notes) -> list[datetime]:
+def _placed(grown: Sequence[float | None], undated: Undated, notes: Notes) -> list[datetime]:
     """Return times for samples without one, by the host's count of elapsed time."""
-    begin = datetime.combine(day or date(1970, 1, 1), time(), UTC)
-    notes.say(
-        f"no reply has a time: samples begin at {begin:%Y-%m-%d %H:%M:%S}"
-        + ("" if day else ". Set date to the day of the first one")
-    )
-    times = [begin]
-    for step in grown[1:]:
-        times.append(times[-1] + (timedelta(seconds=step) if step is not None and step > 0 else _SET_APART))
-    return times
+    steps = [timedelta(seconds=one) if one is not None and one > 0 else _SET_APART for one in grown[1:]]
+    begin = undated.begin(sum(steps, timedelta()), notes)
+    return [begin + span for span in accumulate(steps, initial=timedelta())]
 
 
 def _compare(

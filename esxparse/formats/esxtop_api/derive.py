@@ -102,7 +102,7 @@ class Derived:
 def derive(objects: Objects, frames: Mapping[str, pl.DataFrame], clock: Clock, notes: Notes) -> Derived:
     """Return the tables whose objects are in the replies; `frames` come from `objects`."""
     named = groups_of(frames.get("SchedGroup"))
-    prepared = {**frames, **_prepared(objects, frames, named)}
+    prepared = {**frames, **_prepared(objects, frames, named, notes)}
     groups = named.select(pl.format("{}:{}", "group_id", "group")).unique(maintain_order=True).to_series().to_list()
     tables: dict[str, pl.DataFrame] = {}
     columns: dict[str, Column] = {}
@@ -169,11 +169,12 @@ def _text(frame: pl.DataFrame, name: str) -> pl.Expr:
 
 
 def _prepared(
-    objects: Objects, frames: Mapping[str, pl.DataFrame], groups: pl.DataFrame
+    objects: Objects, frames: Mapping[str, pl.DataFrame], groups: pl.DataFrame, notes: Notes
 ) -> dict[str, pl.DataFrame]:
     """Return groups with their names and worlds, worlds with their group, ports with their switch."""
     topology = pl.DataFrame(
-        {SAMPLE: range(len(objects.topology)), _TOPOLOGY: objects.topology}, schema=dict.fromkeys((SAMPLE, _TOPOLOGY), pl.Int64)
+        {SAMPLE: range(len(objects.topology)), _TOPOLOGY: objects.topology},
+        schema=dict.fromkeys((SAMPLE, _TOPOLOGY), pl.Int64),
     )
     worlds = topology.join(objects.worlds(), on=_TOPOLOGY).join(
         groups.rename({"group_id": "own"}), left_on=[SAMPLE, "group_id"], right_on=[SAMPLE, "GroupID"]
@@ -188,6 +189,10 @@ def _prepared(
     if (frame := frames.get("VCPU")) is not None and "VCPUID" in frame.columns:
         keys = [SAMPLE, "VCPUID"], [SAMPLE, "world_id"]
         found["VCPU"] = frame.join(worlds, left_on=keys[0], right_on=keys[1], how="left", maintain_order="left")
+        alone = found["VCPU"].filter(pl.col("group_id").is_null())
+        if alone.height:
+            what = f"{counted(alone.height, 'line')} of VCPU that the topology has in no group"
+            notes.warn(f"{what}: no name of a VM in vcpu", alone[LINE][0])
     if (frame := frames.get("NetPort")) is not None and "PortID" in frame.columns:
         ports = topology.join(objects.ports(), on=_TOPOLOGY).select(SAMPLE, "port_id", "switch")
         keys = [SAMPLE, "PortID"], [SAMPLE, "port_id"]
@@ -236,7 +241,7 @@ def _with_growth(
     for name in sorted(names):
         fell = frame.filter(pl.col(_growth(name)) < 0)
         if fell.height:
-            what = f"{one.object}.{name} fell {fell.height:,} times: restarted, moved or made again"
+            what = f"{one.object}.{name} fell {counted(fell.height, 'time')}: restarted, moved or made again"
             notes.warn(f"{what}. No rate of that interval in {one.name}", fell[LINE][0])
     frame = frame.with_columns(pl.when(pl.col(name) >= 0).then(pl.col(name)).alias(name) for name in grown)
     if one.elapsed in names:

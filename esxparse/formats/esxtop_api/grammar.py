@@ -85,9 +85,12 @@ class Objects:
     topology: list[int] = field(default_factory=list)
     _odd: Counted = field(default_factory=Counted)
     _torn: Counted = field(default_factory=Counted)
+    own_lines: bool = False
+    """Whether a line of a reply is a line of the file, which counts as unused if it is left out."""
 
     def add(self, sample: int, reply: str, info: Info, line: int, *, own_lines: bool) -> None:
-        """Add the objects of a reply, the next sample; `own_lines`: each line of it is one of the file, after `line`."""
+        """Add the objects of a reply, the next sample; `own_lines`: its lines are lines of the file, from `line` on."""
+        self.own_lines = own_lines
         before, _, after = reply.partition(VALUES)
         topology = before.partition(TOPOLOGY)[2]
         self.topology.append(self._listed(topology))
@@ -98,24 +101,27 @@ class Objects:
     def _value(self, sample: int, text: str, info: Info, line: int) -> None:
         if not text.startswith("|"):
             if text.strip():
-                self._odd.skip("a line that is no counter value, left out", line)
+                self._leave_out(self._odd, "a line that is no counter value, left out", line)
             return
         name, _, values = text[1:].partition("|")
         fields = info.get(name)
         if fields is None:
-            self._torn.skip(f"values of {excerpt(name)}, which CounterInfo does not list: left out", line)
+            self._leave_out(self._torn, f"values of {excerpt(name)}, which CounterInfo does not list: left out", line)
         elif not values.endswith("|") or values.count("|") != len(fields):
             count = values.count("|") if values.endswith("|") else values.count("|") + 1
             message = (
                 f"a line of {name} has {count:,} values for {len(fields):,} fields "
                 "(cut, or a name with a | in it): left out"
             )
-            self._torn.skip(message, line)
+            self._leave_out(self._torn, message, line)
         else:
             rows = self._rows.setdefault((name, fields), _Rows())
             rows.texts.append(values[:-1])
             rows.samples.append(sample)
             rows.lines.append(line)
+
+    def _leave_out(self, notes: Counted, message: str, line: int) -> None:
+        (notes.skip if self.own_lines else notes.say)(message, line)
 
     def _listed(self, text: str) -> int:
         """Return the number of a topology, and keep its worlds and ports if it is new."""

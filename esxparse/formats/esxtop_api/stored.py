@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from esxparse.errors import DamagedError
 from esxparse.formats.esxtop_api.grammar import TOPOLOGY, VALUES, Info, counter_info
-from esxparse.formats.kit.notes import Notes, excerpt
+from esxparse.formats.kit.notes import Counted, Notes, excerpt
 from esxparse.formats.opening import zone_of
 
 COLLECTED: Final = "esxtop over the vSphere API"
@@ -47,6 +47,8 @@ class Stored:
     replies: list[Reply] = field(default_factory=list)
     info: Info | None = None
     """The first reply of `CounterInfo` in the file."""
+    latest: Info | None = None
+    """The last one so far: each session has its own."""
     facts: dict[str, Any] = field(default_factory=dict)
     notes: Notes = field(default_factory=Notes)
 
@@ -74,37 +76,39 @@ def read(text: str, zone: str | None) -> Stored:
 def _collected(text: str) -> Stored:
     found = Stored()
     lines = text.split("\n")
-    info: Info | None = None
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             one = json.loads(line)
         except (ValueError, RecursionError):
-            last = number == len(lines)
-            what = "the last line is cut" if last else "a line that is not valid JSON"
+            what = "the last line is cut" if number == len(lines) else "a line that is not valid JSON"
             found.notes.warn(f"{what}: left out", number)
             continue
-        if not isinstance(one, dict):
+        if isinstance(one, dict):
+            _entry(found, one, number)
+        else:
             found.notes.warn("a line that is no JSON object: left out", number)
-        elif one.get("what") == COLLECTED:
-            _header(found, one, number)
-        elif "gap" in one:
-            found.notes.warn(
-                f"from {one.get('before')} to {one.get('after')} no samples were collected ({one['gap']})", number
-            )
-        elif one.get("operation") == "CounterInfo":
-            info = counter_info(str(one.get("reply"))) or info
-            found.info = found.info or info
-        elif one.get("operation") == "FetchStats":
-            time = _middle(one.get("before"), one.get("after"))
-            if time is None:
-                found.notes.warn("a reply of FetchStats without the time before and after it: left out", number)
-            else:
-                found.add(Reply(str(one.get("reply")), number, time, info))
-        elif one.get("operation") != "FreeStats":
-            found.notes.skip(line, number)
     return found
+
+
+def _entry(found: Stored, one: dict[str, Any], line: int) -> None:
+    if one.get("what") == COLLECTED:
+        _header(found, one, line)
+    elif "gap" in one:
+        spell = f"from {one.get('before')} to {one.get('after')}"
+        found.notes.warn(f"{spell} no samples were collected ({one['gap']}): rates of the next one span it", line)
+    elif one.get("operation") == "CounterInfo":
+        found.latest = counter_info(str(one.get("reply"))) or found.latest
+        found.info = found.info or found.latest
+    elif one.get("operation") == "FetchStats":
+        time = _middle(one.get("before"), one.get("after"))
+        if time is None:
+            found.notes.warn("a reply of FetchStats without the time before and after it: left out", line)
+        else:
+            found.add(Reply(str(one.get("reply")), line, time, found.latest))
+    elif one.get("operation") != "FreeStats":
+        found.notes.warn(f"an unknown entry, left out: {excerpt(json.dumps(one))!r}", line)
 
 
 def _header(found: Stored, one: dict[str, Any], line: int) -> None:
@@ -200,14 +204,16 @@ def in_order(replies: Sequence[Reply], notes: Notes) -> list[Reply]:
 
 def _without_repeats(replies: Iterable[Reply], notes: Notes) -> list[Reply]:
     kept: list[Reply] = []
+    repeated = Counted()
     for one in replies:
         before = kept[-1] if kept else None
         if before is not None and before.text == one.text:
-            notes.warn("the same reply a second time: left out", one.line)
+            repeated.say("the same reply as the one before: left out", one.line)
         elif before is not None and one.time is not None and before.time == one.time:
-            notes.warn(f"a second sample at {one.time:%Y-%m-%d %H:%M:%S}: left out", one.line)
+            repeated.say("a second sample at the same time: left out", one.line)
         else:
             kept.append(one)
+    notes += repeated.notes("warning")
     return kept
 
 

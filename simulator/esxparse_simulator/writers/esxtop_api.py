@@ -65,9 +65,7 @@ def replies(host: Capture, samples: int | None = None) -> tuple[str, list[str]]:
     Counters go on from sample to sample: the difference of two replies is what happened in the interval before the
     later one.
     """
-    info = "".join(
-        f"|{name}|{''.join(f'{field}|' for field in fields.split())}\n" for name, fields in _FIELDS.items()
-    )
+    info = "".join(f"|{name}|{''.join(f'{field}|' for field in fields.split())}\n" for name, fields in _FIELDS.items())
     fetched = []
     for place, reply in enumerate(_fetched(host)):
         if place == samples:
@@ -203,8 +201,8 @@ def _values(
         yield from _group(now, layout, group)
     for group in groups:
         for *_, worlds in _subgroups(group):
-            for number, label, (place, *_) in worlds:
-                yield "VCPU", (number, label, *(counters[name][place] for name in ("used", "system", "costop")))
+            for number, label, of in worlds:
+                yield "VCPU", (number, label, *(counters[name][of[0]] for name in ("used", "system", "costop")))
     names = ("sent", "sent_bytes", "received", "received_bytes")
     uplinks = [nic.name for switch in layout.scenario.switches for nic in switch.uplinks]
     for place, _, number, client in ports:
