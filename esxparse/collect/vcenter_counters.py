@@ -189,7 +189,7 @@ def require_answer(session: Session, error: EsxparseError) -> None:
     Raises EsxparseError: It is.
     """
     if isinstance(error, NoAnswerError):
-        patiently(session, "asking for the session", lambda content: content.sessionManager.currentSession)
+        session.call("asking for the session", lambda content: content.sessionManager.currentSession, renew=True)
 
 
 def _catalogue(content: Any) -> dict[int, tuple[str, str]]:
