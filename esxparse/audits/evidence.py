@@ -11,7 +11,6 @@ import polars as pl
 from esxparse.errors import EsxparseError
 from esxparse.recording import Recording, counted
 
-
 _SETTINGS: Final = {
     "numvcpus": "vcpus",
     "memSize": "memory_mib",

@@ -115,8 +115,8 @@ def _hosts(series: Series) -> Rows:
         if kind == "HostSystem":
             memory = _stats(series, kind, name, "mem.usage.average", "Memory use", "%")
             watts = _stats(series, kind, name, "power.power.average", "Power", "W")
-            shown = _stats(series, kind, name, "cpu.usage.average", "CPU use", "%")
-            rows[(name,)] = {**shown, **{head: value for head, value in (memory | watts).items() if "mean" in head}}
+            use = _stats(series, kind, name, "cpu.usage.average", "CPU use", "%")
+            rows[(name,)] = {**use, **{head: value for head, value in (memory | watts).items() if "mean" in head}}
     order = sorted(rows, key=lambda key: -rows[key]["CPU use, mean %"])
     return Rows("Use of hosts, the busiest first", ("Host",), {key: rows[key] for key in order})
 

@@ -102,8 +102,8 @@ def waits(samples: pl.DataFrame) -> tuple[pl.DataFrame, Notes]:
     notes = Notes()
     if names := sorted(named.unique()):
         many = counted(len(names), "object")
-        shown = ", ".join(names[:_SHOWN])
-        notes.say(f"number of vCPUs not known of {many} ({shown}): pct is the sum over them, pct_per_vcpu is null")
+        first = ", ".join(names[:_SHOWN])
+        notes.say(f"number of vCPUs not known of {many} ({first}): pct is the sum over them, pct_per_vcpu is null")
     return found, notes
 
 

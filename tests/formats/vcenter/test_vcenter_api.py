@@ -62,7 +62,7 @@ def test_values_of_govc_are_percent_of_a_vcpu_in_order_of_time():
     assert (net.height, net["time"].max()) == (4, datetime(2026, 11, 24, 7, 35, 20, tzinfo=UTC))
 
 
-def test_a_collection_has_vcpus_of_its_inventory_and_says_what_it_lacks(collected):
+def test_a_collection_has_vcpus_of_its_inventory_and_notes_what_failed(collected):
     rec = ex.open(collected)
     assert rec.meta["server"] == "vc.lab"
     waits = rec["cpu_waits"].collect()
