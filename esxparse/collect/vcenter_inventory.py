@@ -245,6 +245,7 @@ def _datastore(one: Thing) -> Iterator[Row]:
     row = {
         "datastore": one.name,
         "datastore_id": one.id,
+        "instance": (one.get("summary.url") or "").rstrip("/").rpartition("/")[2] or None,
         "type": one.get("summary.type"),
         "capacity_gib": capacity / _GIB if capacity is not None else None,
         "free_gib": free / _GIB if free is not None else None,

@@ -101,6 +101,7 @@ def test_a_cluster_with_its_history_and_its_inventory(vc, tmp_path):
     assert snapshots["depth"].to_list() == [1, 2]
     assert vm["snapshots"] == 2
     assert vm["oldest_snapshot"] == snapshots["created"].min()
+    assert rec["inventory_datastore"].collect()["datastore"].to_list() == ["LocalDS_0"]
     hosts = rec["inventory_host"].collect()
     assert hosts["host"].to_list() == ["DC0_C0_H0", "DC0_C0_H1"]
     assert hosts.filter(pl.col("release").str.starts_with("VMware ESXi ")).height == 2
@@ -170,6 +171,8 @@ def test_a_longer_span_has_stored_values_beside_real_time_and_every_counter_keep
     rec = ex.open(tmp_path / "vm")
     counters = rec["samples"].collect().filter(entity="DC0_H0_VM0")
     assert set(counters["interval_s"]) == {20.0, 1800.0}
+    # The simulator lists a counter that its own catalogue does not have.
+    assert any(name.startswith("counter ") for name in counters["counter"])
     usual = collect.vcenter(vc.server, tmp_path / "usual", vm="DC0_H0_VM0", last="2d", **vc.login)
     assert gathered.series > 2 * usual.series
     log = [json.loads(line) for line in (tmp_path / "vm" / "collected.jsonl").read_text().splitlines()]

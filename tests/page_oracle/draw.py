@@ -127,6 +127,7 @@ def collection(path: Path, seed: str) -> Path:
             "cpu.usage.average": ("percent", "", 4000.0 * number),
             "mem.usage.average": ("percent", "", 5000.0),
             "power.power.average": ("watt", "", 250.0),
+            "datastore.totalWriteLatency.average": ("millisecond", "5f3a-01", 9.0 * number),
         }
         members.append(member("HostSystem", number, f"esx-0{number}", 20, series))
     datastore = {"datastore.totalReadLatency.average": ("millisecond", "", 6.0)}
@@ -149,7 +150,9 @@ def collection(path: Path, seed: str) -> Path:
     lines = {
         "events.json": events,
         "collected.jsonl": [first],
-        "inventory.json": [{"inventory_vm": rows}],
+        "inventory.json": [
+            {"inventory_vm": rows, "inventory_datastore": [{"datastore": "gold", "instance": "5f3a-01"}]}
+        ],
         "tasks.json": [{"tasks": tasks}],
     }
     path.mkdir()

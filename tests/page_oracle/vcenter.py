@@ -27,9 +27,10 @@ def expected(path: Path) -> Expected:
     series = dict(_series(path))
     rows = json.loads((path / "inventory.json").read_text(encoding="utf-8")) if path.is_dir() else {}
     vms = {row["vm"]: row for row in rows.get("inventory_vm", [])}
+    datastores = {row["instance"]: row["datastore"] for row in rows.get("inventory_datastore", [])}
     ready = {name: _per_vcpu(series, name, "ready", vms) for kind, name in _objects(series) if kind == "VirtualMachine"}
     found = Expected(tiles=_tiles(series, ready, vms))
-    found.tables = [_waits(series, ready, vms), _hosts(series), _latencies(series)]
+    found.tables = [_waits(series, ready, vms), _hosts(series), _latencies(series, datastores)]
     if vms:
         found.tables += [_limits(vms), _tasks(path), _events(path)]
     times = sorted({time for each in ready.values() for time in each})
@@ -121,14 +122,14 @@ def _hosts(series: Series) -> Rows:
     return Rows("Use of hosts, the busiest first", ("Host",), {key: rows[key] for key in order})
 
 
-def _latencies(series: Series) -> Rows:
+def _latencies(series: Series, datastores: dict) -> Rows:
     rows: dict = defaultdict(dict)
     for (_, name, counter, instance), values in series.items():
         group, _, kind = counter.partition(".")
         if kind in {"totalReadLatency.average", "totalWriteLatency.average"}:
             head = "Reads" if "Read" in kind else "Writes"
             means = {f"{head}, mean ms": mean(values.values()), f"{head}, highest ms": highest(values.values())}
-            rows[name, group, instance] |= means
+            rows[name, group, datastores.get(instance, instance)] |= means
     order = sorted(rows, key=lambda key: (-_worst(rows[key]), key[0], key[2]))
     heads = [f"{head}, {how} ms" for head in ("Reads", "Writes") for how in ("mean", "highest")]
     whole = {key: {head: rows[key].get(head) for head in heads} for key in order if _worst(rows[key])}

@@ -126,6 +126,11 @@ def latencies(found: Gathered) -> pl.DataFrame:
         for how in ("mean", "max")
     }
     each = rows.group_by("name", "group", "instance", maintain_order=True).agg(**measures)
+    if "inventory_datastore" in found.recording:
+        # Counters of hosts have the identifier of a datastore.
+        names = found.recording["inventory_datastore"].select("instance", "datastore").drop_nulls().unique("instance")
+        known = dict(names.collect().rows())
+        each = each.with_columns(pl.col("instance").replace(known))
     highest = pl.max_horizontal("read_max", "write_max")
     return each.filter(highest > 0).sort([highest, "name", "instance"], descending=[True, False, False])
 
