@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import resource
 import signal
 import subprocess
 import sys
 import threading
 import time
+from itertools import pairwise
 
 import pytest
 
@@ -24,7 +24,6 @@ from esxparse_simulator.model.engine import capture
 from esxparse_simulator.writers.esxtop_api import replies, write_replies
 
 HOST = "DC0_C0_H1"
-HISTOGRAMS = (ex.datasets_dir() / "formats").glob("vscsistats*.xml")
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +109,7 @@ def test_what_is_lost_is_a_gap_and_nothing_else(vc, tmp_path, kind):
     assert sum("trying again" in one for one in told) == result.gaps
     times = [(one["before"], one["after"]) for one in lines(tmp_path / "esx")[1:]]
     assert all(before <= after for before, after in times)
-    assert all(one[1] <= later[0] for one, later in zip(times, times[1:], strict=False))
+    assert all(one[1] <= later[0] for one, later in pairwise(times))
     rec = ex.open(tmp_path / "esx" / "esxtop-api.jsonl.gz")
     assert rec.meta["samples"] == result.samples
     assert any("gap" in note.message or "no sample" in note.message for note in rec.notes)
@@ -161,6 +160,84 @@ def test_nothing_stays_if_no_sample_came(vc, tmp_path):
     assert not (tmp_path / "esx").exists()
     assert vc.calls()["FreeStats"] == 2
     assert vc.calls()["Login"] == vc.calls()["Logout"] + 1
+
+
+def test_the_explorer_follows_a_running_capture(vc, tmp_path):
+    stop = threading.Event()
+    path = tmp_path / "esx" / "esxtop-api.jsonl.gz"
+    running = threading.Thread(target=collect, args=(vc, tmp_path / "esx"), kwargs={"duration": 30, "stop": stop})
+    running.start()
+    try:
+        wait_for(lambda: path.exists() and vc.calls().get("FetchStats", 0) > 3)
+        explorer = ex.follow(path)
+        before = explorer.recordings[0].meta["samples"]
+        vc.trouble("cut")
+        fetched = vc.calls()["FetchStats"]
+        wait_for(lambda: vc.calls()["FetchStats"] > fetched + 3)
+        assert explorer._grown()
+        assert explorer.recordings[0].meta["samples"] >= before + 2
+        assert any("the connection was cut" in note.message for note in explorer.recordings[0].notes)
+    finally:
+        stop.set()
+        running.join()
+    explorer._grown()
+    assert explorer.recordings[0].meta["samples"] == operations(tmp_path / "esx").count("FetchStats")
+
+
+def wait_for(condition):
+    until = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def start(vc, folder, *words):
+    """The command in a process of its own, whose Ctrl-C is what a terminal gives it."""
+    command = [sys.executable, "-m", "esxparse", "collect", "vsphere", "--server", vc.server, "--host", HOST]
+    login = ["--username", vc.user, "--thumbprint", vc.thumbprint]
+    return subprocess.Popen(
+        [*command, *login, "-o", str(folder), "--interval", "2s", *words],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  no threads yet
+    )
+
+
+@pytest.mark.search
+def test_ctrl_c_ends_a_capture_in_order(vc, tmp_path):
+    for name, kind in (("esx", "none"), ("slow", "slow")):
+        calls = vc.calls().get("FetchStats", 0)
+        vc.trouble(kind, after=1, milliseconds=20_000)
+        process = start(vc, tmp_path / name)
+        wait_for(lambda calls=calls: vc.calls().get("FetchStats", 0) >= calls + 2)
+        begun = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=15)
+        assert time.monotonic() - begun < 6
+        assert process.returncode == 0
+        assert vc.password not in errors
+        samples = 2 if kind == "none" else 1
+        assert operations(tmp_path / name) == ["CounterInfo", *["FetchStats"] * samples, "FreeStats"]
+    assert vc.calls()["FreeStats"] == vc.calls()["Logout"] == 2
+
+
+@pytest.mark.search
+def test_a_full_disk_ends_a_capture_and_leaves_whole_samples(vc, tmp_path, capfd):
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (14_000, limit[1]))
+    try:
+        login = ["--username", vc.user, "--thumbprint", vc.thumbprint, "--host", HOST]
+        assert main(
+            ["collect", "vsphere", "--server", vc.server, *login, "-o", str(tmp_path / "esx"), "--interval", "0.1s"]
+        )
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    errors = capfd.readouterr().err
+    assert "cannot be written" in errors
+    assert vc.password not in errors
+    assert 1 <= operations(tmp_path / "esx").count("FetchStats") < 10
+    assert vc.calls()["FreeStats"] == vc.calls()["Logout"] == 1
 
 
 def test_vscsistats_are_fetched_at_the_end_and_always_stopped(vc, tmp_path):
