@@ -28,7 +28,7 @@ def program():
     files = [*sorted(SOURCE.glob("*.go")), SOURCE / "go.mod", SOURCE / "go.sum"]
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
     folder = ROOT / ".tools" / "vcsim"
-    built = folder / digest
+    built = folder / f"{digest}{'.exe' if os.name == 'nt' else ''}"
     if not built.exists():
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / "lock"):
@@ -42,7 +42,7 @@ def program():
 
 def _build(path):
     go = needs.program("go") or needs.missing("go")
-    new = path.with_suffix(".new")
+    new = path.with_name(f"new-{path.name}")
     command = [go, "build", "-o", str(new), "."]
     environment = os.environ | {"PATH": needs.PATH}
     try:

@@ -22,8 +22,8 @@ from typing import Any, Final
 from esxparse.collect.failures import UntrustedError
 from esxparse.errors import EsxparseError
 
-LARGEST: Final = 256 << 20
-"""Most bytes of an answer."""
+LARGEST: Final = 64 << 20
+"""Most bytes of an answer. No public text has the size of a real one; a batch sample of a large host has 3 MB."""
 CONNECT_S: Final = 10.0
 _LOOK_S: Final = 0.1
 _GRACE_S: Final = 2.0
@@ -51,7 +51,7 @@ def pin(text: str) -> str:
     """
     digits = re.sub(r"^sha-?(1|256)[:= ]|[\s:]", "", text.strip().lower())
     if len(digits) not in _DIGESTS or not re.fullmatch("[0-9a-f]+", digits):
-        raise EsxparseError(f"thumbprint {text!r}: give the SHA-256 (64 hexadecimal digits) or SHA-1 (40) of it")
+        raise EsxparseError("a thumbprint has 64 hexadecimal digits (SHA-256) or 40 (SHA-1), with colons or without")
     return digits
 
 

@@ -15,7 +15,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -73,6 +73,7 @@ class _Run:
     say: Callable[[str], None]
     service: Any = None
     lost: str | None = None
+    slow: bool = False
     failed: list[str] = field(default_factory=list)
 
 
@@ -126,7 +127,11 @@ def _start(reply: str) -> str:
 def _next(run: _Run, begun: float, asked: float) -> float:
     """Return the time of the next sample: a whole number of intervals after the first; never more work than rest."""
     now = time.monotonic()
-    free = now + (now - asked)
+    took = now - asked
+    if 2 * took > run.step and not run.slow:
+        run.slow = True
+        run.say(f"the host needs {took:.1f} s for a sample: intervals are longer than {run.step:g} s, to let it rest")
+    free = now + took
     return begun + run.step * max(1, -(-(free - begun) // run.step))
 
 
@@ -215,7 +220,9 @@ def _freed(run: _Run) -> Iterator[None]:
         before = replies.now()
         reply = _execute(run, run.service, "FreeStats")
         if run.file.samples:
-            run.file.freed(before, reply)
+            # The host has done it; a full disk is reported by the sample that did not fit.
+            with suppress(EsxparseError):
+                run.file.freed(before, reply)
 
     try:
         yield

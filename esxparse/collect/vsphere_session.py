@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from http.client import HTTPException
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 from xml.parsers import expat
@@ -31,6 +32,7 @@ from esxparse.collect.failures import (
     untrusted,
 )
 from esxparse.errors import EsxparseError
+from esxparse.locations import public
 from esxparse.recording import printable
 
 _PORT: Final = 443
@@ -77,15 +79,16 @@ def server(text: str) -> Server:
     >>> str(server("[2001:db8::1]:8443"))
     '[2001:db8::1]:8443'
     """
+    url = text if "://" in text else f"https://{text}"
     try:
-        parts = urlsplit(text if "://" in text else f"https://{text}")
+        parts = urlsplit(url)
         name, port = parts.hostname, parts.port
     except ValueError:
         name, port, parts = None, None, urlsplit("")
     if parts.username is not None or parts.password is not None:
         raise EsxparseError("a password in an address is visible to everyone: give the account with --username")
     if not name or parts.scheme != "https" or parts.path not in {"", "/", "/sdk"} or parts.query:
-        raise EsxparseError(f"{text!r} is not a server: write it as vc.example.com or vc.example.com:8443")
+        raise EsxparseError(f"{public(url)} is not a server: write it as vc.example.com or vc.example.com:8443")
     return Server(name, port or _PORT)
 
 
@@ -184,7 +187,9 @@ class Session:
             return UntrustedError(self._distrust())
         if found := reason(error, REASONS["vsphere"]["lost"], REASONS["network"]):
             return CutError(f"{what}: {found}")
-        return NoAnswerError(f"{what}: {name}: {self._clean(str(error))}")
+        text = self._clean(str(error))
+        # HTTP errors are sentences; names of other errors say more than their texts.
+        return NoAnswerError(f"{what}: {text if isinstance(error, HTTPException) else f'{name}: {text}'}")
 
     def _distrust(self) -> str:
         advice = "its certificate cannot be verified: give its CA with --ca FILE"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from contextlib import nullcontext
 
 import pytest
 
@@ -78,12 +79,39 @@ def test_failures_are_one_line_without_the_password(vc, tmp_path):
             (vc.server, {"thumbprint": None, "ca": tmp_path / "no.pem"}, EsxparseError, "does not exist"),
         ]
         for place, changes, kind, text in cases:
-            options = vc.login | {"timeout": 1.0} | changes
+            options = vc.login | {"timeout": 0.4} | changes
             with pytest.raises(EsxparseError, match=text) as refused, vsphere_session.session(place, **options):
                 pass
             assert type(refused.value) is kind
             assert vc.password not in str(refused.value)
             assert "\n" not in str(refused.value)
+
+
+def test_the_password_comes_from_a_file_or_netrc(vc, tmp_path, monkeypatch):
+    monkeypatch.delenv(VSPHERE_PASSWORD)
+    secret = tmp_path / "password"
+    for content, refusal in [
+        (f"{vc.password}\n".encode(), None),
+        (vc.password.encode(), None),
+        (b"\n", "has no password"),
+        (b"one\ntwo\n", "has no password"),
+        (b"\xff\n", "has no password"),
+        (None, "cannot be read for the password"),
+    ]:
+        secret.unlink(missing_ok=True)
+        if content is not None:
+            secret.write_bytes(content)
+        outcome = pytest.raises(EsxparseError, match=refusal) if refusal else nullcontext()
+        with outcome, connect(vc, password_file=secret) as session:
+            assert session.content.about.apiType == "VirtualCenter"
+    (vc.folder / "netrc").write_text(f'machine 127.0.0.1 login {vc.user} password "{vc.password}"')
+    (vc.folder / "netrc").chmod(0o600)
+    with connect(vc, username=None):
+        pass
+    (vc.folder / "netrc").unlink()
+    advice = f"no password for {vc.user} at 127.0.0.1: set {VSPHERE_PASSWORD}"
+    with pytest.raises(EsxparseError, match=advice), connect(vc):
+        pass
 
 
 CUT = {
