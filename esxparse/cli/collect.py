@@ -32,9 +32,15 @@ management service collects all counters of all VMs. So captures end after 10 mi
 most. With --vscsistats the host counts the I/O of every VM meanwhile. The capture can be opened while it is written.
 Nothing of this was tried on a real host yet."""
 
+_VCENTER = """Collects what a vCenter knows: counters, tasks, events and the inventory with snapshots, up to now. Hosts
+and VMs have a value for every 20 s of the last hour. A longer time, datastores and clusters have the values that the
+vCenter stores. A read-only account is enough; its password comes from where collect vsphere takes it. The directory
+appears once it is complete, and opens like any other recording: esxparse info DIR."""
+
 _OF_BOTH = ("interval", "duration", "username", "ca", "insecure", "auth")
 _OF_HOST = (*_OF_BOTH, "port", "identity", "ssh_config", "redfish", "power_interval")
 _OF_VSPHERE = ("host", "interval", "duration", "vscsistats", "reset")
+_OF_VCENTER = ("cluster", "host", "vm", "last", "every_counter")
 _OF_POWER = (*_OF_BOTH, "append", "timeout")
 
 
@@ -45,6 +51,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     kinds = parser.add_subparsers(dest="kind", metavar="WHAT", required=True, help="what to collect")
     _add_host(kinds.add_parser("host", help="an ESXi host, by esxtop over ssh", description=_HOST))
     _add_vsphere(kinds.add_parser("vsphere", help="an ESXi host, by esxtop without ssh", description=_VSPHERE))
+    _add_vcenter(kinds.add_parser("vcenter", help="counters, tasks and events of a vCenter", description=_VCENTER))
     _add_power(kinds.add_parser("power", help="power readings of a BMC, over Redfish", description=_POWER))
 
 
@@ -78,6 +85,21 @@ def _add_vsphere(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--reset", action="store_true", help="set these histograms to zero at the start")
     parser.set_defaults(run=run_vsphere)
+
+
+def _add_vcenter(parser: argparse.ArgumentParser) -> None:
+    add_login(parser)
+    parser.add_argument("-o", "--output", metavar="DIR", required=True, help="new directory for the files")
+    part = parser.add_mutually_exclusive_group()
+    part.add_argument("--cluster", metavar="NAME", help="only this cluster, its hosts, their VMs and datastores")
+    part.add_argument("--host", metavar="NAME", help="only this host, its VMs and datastores")
+    part.add_argument("--vm", metavar="NAME", help="only this VM, its host and datastores")
+    parser.add_argument("--last", metavar="LENGTH", default="1h", help="how far back, such as 1h or 7d (default: 1h)")
+    parser.add_argument(
+        "--all", dest="every_counter", action="store_true", help="every counter of the server, not the usual ones"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no steps and no summary")
+    parser.set_defaults(run=run_vcenter)
 
 
 def _add_power(parser: argparse.ArgumentParser) -> None:
@@ -179,6 +201,29 @@ def run_vsphere(options: argparse.Namespace) -> int:
         gaps = f", {counted(fetched.gaps, 'gap')}" if fetched.gaps else ""
         print(f"{names}: {counted(fetched.samples, 'sample')}{gaps}", file=sys.stderr)
     return 1 if fetched.lost or fetched.failed else 0
+
+
+def run_vcenter(options: argparse.Namespace) -> int:
+    """Collect; report steps and failures on stderr, and print a summary."""
+    from esxparse import collect  # noqa: PLC0415  not for --help
+
+    say = (lambda _: None) if options.quiet else _say
+    with _stopping() as stop:
+        what = _given(options, _OF_VCENTER) | login_of(options)
+        gathered = collect.vcenter(options.server, options.output, **what, stop=stop, say=say)
+    for thing, why in gathered.failed:
+        _say(f"not collected: {thing} ({why})")
+    if not options.quiet:
+        numbers = ", ".join(
+            (
+                counted(gathered.objects, "object"),
+                f"{gathered.series:,} series",
+                counted(gathered.tasks, "task"),
+                counted(gathered.events, "event"),
+            )
+        )
+        print(f"{printable(str(gathered.folder))}: {numbers}, in {gathered.seconds:.1f} s", file=sys.stderr)
+    return 1 if gathered.failed else 0
 
 
 def run_power(options: argparse.Namespace) -> int:

@@ -15,6 +15,10 @@ class NoAnswerError(EsxparseError):
     """A failed request; the next may succeed."""
 
 
+class CutError(NoAnswerError):
+    """The connection or the answer was lost: the same request may succeed."""
+
+
 class RefusedError(EsxparseError):
     """The server rejects the account; retrying could lock it."""
 

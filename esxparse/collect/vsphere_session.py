@@ -23,6 +23,7 @@ from esxparse.collect.bounded import CONNECT_S, Connection, Limits, context, pin
 from esxparse.collect.credentials import Account
 from esxparse.collect.failures import (
     REASONS,
+    CutError,
     ForbiddenError,
     MissingError,
     NoAnswerError,
@@ -39,7 +40,7 @@ _PORT: Final = 443
 _LAST_S: Final = 5.0
 """Seconds for each call that only cleans up."""
 _VERSION: Final = "vim.version.version9"
-"""vSphere 5.5: all later servers speak it, and it has everything that is read here."""
+"""vSphere 5.5, until the server has said its own: all later servers speak it."""
 _LONGEST_TEXT: Final = 300
 _PIECE: Final = 1 << 20
 _Value = TypeVar("_Value")
@@ -126,6 +127,9 @@ class Session:
         with self._errors_of("logging in"):
             self.content.sessionManager.Login(self._account.username, self._account.password, None)
         self._logged_in = True
+        # Objects of a server's own release may have parts that older ones do not know.
+        if spoken := _version_of(self.content.about.apiVersion):
+            self._stub.ComputeVersionInfo(spoken)
 
     def call(self, what: str, function: Callable[[Any], _Value], *, renew: bool = False) -> _Value:
         """Return what a function of the `content` returns; `what` is the operation, as errors begin with it.
@@ -182,9 +186,11 @@ class Session:
             return NoAnswerError(f"{what}: {name}: {self._clean(getattr(error, 'msg', '') or 'no message')}")
         if untrusted(error):
             return UntrustedError(self._distrust())
-        found = reason(error, REASONS["vsphere"]["lost"], REASONS["network"])
+        if found := reason(error, REASONS["vsphere"]["lost"], REASONS["network"]):
+            return CutError(f"{what}: {found}")
         text = self._clean(str(error))
-        return NoAnswerError(f"{what}: {found or (text if isinstance(error, HTTPException) else f'{name}: {text}')}")
+        # HTTP errors are sentences; names of other errors say more than their texts.
+        return NoAnswerError(f"{what}: {text if isinstance(error, HTTPException) else f'{name}: {text}'}")
 
     def _distrust(self) -> str:
         advice = "its certificate cannot be verified: give its CA with --ca FILE"
@@ -255,6 +261,14 @@ def session(
         yield made
     finally:
         made.close()
+
+
+def _version_of(release: str) -> str | None:
+    """Return pyvmomi's name of a release of the API (`8.0.3.0`); None if it does not know the release."""
+    from pyVmomi import VmomiSupport  # noqa: PLC0415  an extra
+
+    known: str | None = VmomiSupport.versionMap.get(f"vim25/{release}")
+    return known
 
 
 def _parser(*arguments: Any, **options: Any) -> expat.XMLParserType:

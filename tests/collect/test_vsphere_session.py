@@ -12,7 +12,7 @@ import pytest
 from esxparse.collect import vsphere_session
 from esxparse.collect.bounded import StoppedError
 from esxparse.collect.credentials import VSPHERE_PASSWORD
-from esxparse.collect.failures import ForbiddenError, NoAnswerError, RefusedError, UntrustedError
+from esxparse.collect.failures import CutError, ForbiddenError, NoAnswerError, RefusedError, UntrustedError
 from esxparse.collect.vsphere_session import ExpiredError
 from esxparse.errors import EsxparseError
 
@@ -68,9 +68,9 @@ def test_failures_are_one_line_without_the_password(vc, tmp_path):
         closed = f"127.0.0.1:{unused.getsockname()[1]}"
         mute = f"127.0.0.1:{silent.getsockname()[1]}"
         cases = [
-            (closed, {}, NoAnswerError, "connecting: connection refused"),
-            ("nowhere.invalid", {}, NoAnswerError, "connecting: no such host"),
-            (mute, {}, NoAnswerError, "connecting: no answer in time"),
+            (closed, {}, CutError, "connecting: connection refused"),
+            ("nowhere.invalid", {}, CutError, "connecting: no such host"),
+            (mute, {}, CutError, "connecting: no answer in time"),
             (vc.server, {"username": "nobody"}, RefusedError, "the login is rejected: check the user name"),
             (vc.server, {"thumbprint": "12:34"}, EsxparseError, "64 hexadecimal digits"),
             (vc.server, {"ca": vc.certificate}, EsxparseError, "cannot be combined"),

@@ -133,6 +133,10 @@ func (t *Trouble) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer := httptest.NewRecorder()
 		t.inner.ServeHTTP(answer, r)
 		drip(w, answer.Body.Bytes())
+	case "restricted":
+		w.Header().Set("Content-Type", "text/xml")
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = io.WriteString(w, restricted)
 	case "slow":
 		time.Sleep(pause)
 		t.inner.ServeHTTP(w, r)
@@ -140,6 +144,15 @@ func (t *Trouble) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		t.inner.ServeHTTP(w, r)
 	}
 }
+
+// What a vCenter answers to a query of more series than config.vpxd.stats.maxQueryMetrics allows (govmomi issue 1456).
+const restricted = `<?xml version="1.0" encoding="UTF-8"?>
+<soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/"><soapenv:Body><soapenv:Fault>
+<faultcode>ServerFaultCode</faultcode><faultstring>This operation is restricted by the administrator -
+'vpxd.stats.maxQueryMetrics'. Contact your system administrator.</faultstring><detail>
+<RestrictedByAdministratorFault xmlns="urn:vim25" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"
+xsi:type="RestrictedByAdministrator"><details>vpxd.stats.maxQueryMetrics</details></RestrictedByAdministratorFault>
+</detail></soapenv:Fault></soapenv:Body></soapenv:Envelope>`
 
 func hangUp(w http.ResponseWriter, first []byte) {
 	connection, _, err := w.(http.Hijacker).Hijack()
