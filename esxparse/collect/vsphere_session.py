@@ -16,6 +16,7 @@ from http.client import HTTPException
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 from xml.parsers import expat
+from xml.sax.saxutils import escape
 
 from esxparse.collect import credentials
 from esxparse.collect.bounded import CONNECT_S, Connection, Limits, context, pin, thumbprint
@@ -179,7 +180,7 @@ class Session:
         name = type(error).__name__.rpartition(".")[2]
         if name in _FAULTS:
             kind, text = _FAULTS[name]
-            privilege = getattr(error, "privilegeId", None)
+            privilege = getattr(error, "privilegeId", None) if kind is ForbiddenError else None
             return kind(f"{what}: {text}{f' ({self._clean(privilege)})' if privilege else ''}")
         if hasattr(error, "faultMessage"):
             return NoAnswerError(f"{what}: {name}: {self._clean(getattr(error, 'msg', '') or 'no message')}")
@@ -202,7 +203,9 @@ class Session:
 
     def _clean(self, text: object) -> str:
         """Return a server's text for messages: on one line, short, and without the password if it is echoed."""
-        plain = str(text).replace(self._account.password, "***") if self._account.password else str(text)
+        plain = str(text)
+        for form in {self._account.password, escape(self._account.password)} - {""}:
+            plain = plain.replace(form, "***")
         return printable(" ".join(plain.split())[:_LONGEST_TEXT])
 
 

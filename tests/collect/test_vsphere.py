@@ -13,6 +13,7 @@ from datetime import datetime
 from itertools import pairwise
 
 import pytest
+from checkout import TESTS
 
 import esxparse as ex
 import esxparse_simulator as simulate
@@ -24,6 +25,7 @@ from esxparse_simulator.model.engine import capture
 from esxparse_simulator.writers.esxtop_api import replies, write_replies
 
 HOST = "DC0_C0_H1"
+HISTOGRAMS = TESTS / "golden" / "forms" / "vscsistats" / "reply-of-the-api.xml"
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +33,7 @@ def answers(tmp_path_factory):
     """A directory with the replies of a host."""
     folder = tmp_path_factory.mktemp("replies")
     write_replies(folder, *replies(capture(simulate.busy_host(), samples=40)))
-    (folder / "fetchallhistograms.txt").write_text("<vscsiStats>\n</vscsiStats>\n")
+    (folder / "fetchallhistograms.txt").write_bytes(HISTOGRAMS.read_bytes())
     return folder
 
 
@@ -258,6 +260,8 @@ def test_a_full_disk_ends_a_capture_and_leaves_whole_samples(vc, tmp_path, capfd
 def test_vscsistats_are_fetched_at_the_end_and_always_stopped(vc, tmp_path):
     result = collect(vc, tmp_path / "esx", vscsistats=True, reset=True)
     assert sorted(one.name for one in result.files) == ["esxtop-api.jsonl.gz", "vscsistats.xml"]
+    assert (tmp_path / "esx" / "vscsistats.xml").read_bytes() == HISTOGRAMS.read_bytes()
+    assert ex.open(tmp_path / "esx" / "vscsistats.xml").format == "vscsistats"
     calls = vc.calls()
     names = ("StartVscsiStats", "ResetVscsiStats", "FetchAllHistograms", "StopVscsiStats")
     assert [calls[name] for name in names] == [1, 1, 1, 1]

@@ -12,7 +12,7 @@ import pytest
 from esxparse.collect import vsphere_session
 from esxparse.collect.bounded import StoppedError
 from esxparse.collect.credentials import VSPHERE_PASSWORD
-from esxparse.collect.failures import CutError, NoAnswerError, RefusedError, UntrustedError
+from esxparse.collect.failures import CutError, ForbiddenError, NoAnswerError, RefusedError, UntrustedError
 from esxparse.collect.vsphere_session import ExpiredError
 from esxparse.errors import EsxparseError
 
@@ -144,6 +144,18 @@ def test_a_session_that_the_server_has_ended_is_renewed_on_demand(vc):
             session.call("QueryServiceList", services)
         assert session.call("QueryServiceList", services, renew=True) == ["Esxtop", "VscsiStats"]
     assert vc.calls()["Login"] == 2
+
+
+def test_faults_name_the_privilege_and_hide_an_echoed_password(vc):
+    with connect(vc) as session:
+        vc.trouble("denied", "QueryServiceList")
+        with pytest.raises(ForbiddenError, match=r"the account lacks a privilege \(Global.ServiceManagers\)"):
+            session.call("QueryServiceList", services)
+    vc.trouble("echo", "Login")
+    with pytest.raises(NoAnswerError, match=r"logging in: SystemError: cannot parse ") as refused, connect(vc):
+        pass
+    assert "***" in str(refused.value)
+    assert "s3cret" not in str(refused.value)
 
 
 @pytest.mark.search

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/xml"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -29,6 +30,8 @@ var (
 //	drip     an answer of which a byte comes every 50 ms
 //	page     a page of another server (status 200, HTML)
 //	busy     status 503
+//	denied   a fault: the account lacks the privilege Global.ServiceManagers
+//	echo     a fault that repeats the end of the request, with the password of a login
 type Trouble struct {
 	mutex     sync.Mutex
 	inner     http.Handler
@@ -120,6 +123,12 @@ func (t *Trouble) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "<!DOCTYPE html><html><body><p>Welcome to nginx!<br></body></html>")
 	case "busy":
 		w.WriteHeader(http.StatusServiceUnavailable)
+	case "denied":
+		fault(w, "Permission to perform this operation was denied.",
+			`<NoPermissionFault xmlns="urn:vim25" xsi:type="NoPermission"><object type="Folder">group-d1</object>`+
+				`<privilegeId>Global.ServiceManagers</privilegeId></NoPermissionFault>`)
+	case "echo":
+		fault(w, "cannot parse "+string(body[max(0, len(body)-250):]), `<RuntimeFaultFault xmlns="urn:vim25" xsi:type="SystemError"/>`)
 	case "drip":
 		answer := httptest.NewRecorder()
 		t.inner.ServeHTTP(answer, r)
@@ -152,6 +161,18 @@ func hangUp(w http.ResponseWriter, first []byte) {
 	}
 	_, _ = connection.Write(first)
 	_ = connection.Close()
+}
+
+func fault(w http.ResponseWriter, text string, detail string) {
+	var escaped bytes.Buffer
+	_ = xml.EscapeText(&escaped, []byte(text))
+	w.Header().Set("Content-Type", "text/xml")
+	w.WriteHeader(http.StatusInternalServerError)
+	_, _ = io.WriteString(w, `<?xml version="1.0" encoding="UTF-8"?><soapenv:Envelope `+
+		`xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/" `+
+		`xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><soapenv:Body><soapenv:Fault>`+
+		`<faultcode>ServerFaultCode</faultcode><faultstring>`+escaped.String()+`</faultstring><detail>`+detail+
+		`</detail></soapenv:Fault></soapenv:Body></soapenv:Envelope>`)
 }
 
 func endless(w http.ResponseWriter) {

@@ -64,6 +64,7 @@ def read(
     text = source.text()
     found = stored.read(text.text, zone)
     found.notes = Notes([*text.notes, *found.notes])
+    del text
     info = found.info
     if counter_info:
         info = beside.info_in(counter_info)
@@ -102,6 +103,9 @@ def _recording(
     objects = Objects(notes)
     for sample, one in enumerate(replies):
         objects.add(sample, one.text, one.info or {}, one.line, own_lines=one.own_lines)
+    # The texts may be most of the memory.
+    found.replies.clear()
+    replies = [replace(one, text="", info=None) for one in replies]
     frames = objects.frames()
     if not frames:
         raise DamagedError("its replies have no values that fit their CounterInfo: is it of another release?")

@@ -80,7 +80,7 @@ def _grown(objects: dict[str, pl.DataFrame], samples: int) -> list[float | None]
     """Return the seconds that the host counted between each sample and the one before; None if unknown."""
     name, number, elapsed = _COUNTED
     frame = objects.get(name)
-    if frame is None or not {number, elapsed} <= set(frame.columns):
+    if frame is None or not {(number, pl.Int64()), (elapsed, pl.Int64())} <= set(frame.schema.items()):
         return [None] * samples
     first = frame.filter(pl.col(number) == pl.col(number).min()).unique(SAMPLE, keep="first", maintain_order=True)
     counted = dict(first.select(SAMPLE, elapsed).iter_rows())

@@ -71,8 +71,15 @@ class Mapped:
         """The fields that identify an object."""
         return (*self.id, *_INSTANCE.findall(self.instance), *self.valid, *self.named, self.elapsed)
 
-    def known(self, there: frozenset[str]) -> dict[str, Column]:
+    @property
+    def numbers(self) -> frozenset[str]:
+        """The fields that must be numbers."""
+        values = (name for column in self.columns.values() for name in column.fields)
+        return frozenset({*self.id, *self.valid, *values, self.elapsed, *({"IsVM"} & {*self.named})})
+
+    def known(self, schema: Mapping[str, pl.DataType]) -> dict[str, Column]:
         """Return the columns whose fields are there, guessed ones too."""
+        there = frozenset(name for name, kind in schema.items() if kind != pl.String)
         found = {name: one for name, one in self.columns.items() if there.issuperset(one.fields)}
         if self.named_time:
             mapped = {one for column in self.columns.values() for one in column.fields}
@@ -101,6 +108,7 @@ class Derived:
 
 def derive(objects: Objects, frames: Mapping[str, pl.DataFrame], clock: Clock, notes: Notes) -> Derived:
     """Return the tables whose objects are in the replies; `frames` come from `objects`."""
+    frames = _usable(frames, notes)
     named = groups_of(frames.get("SchedGroup"))
     prepared = {**frames, **_prepared(objects, frames, named, notes)}
     groups = named.select(pl.format("{}:{}", "group_id", "group")).unique(maintain_order=True).to_series().to_list()
@@ -110,7 +118,10 @@ def derive(objects: Objects, frames: Mapping[str, pl.DataFrame], clock: Clock, n
     for one in sorted(mapping(), key=lambda one: one.sums != ""):
         if (frame := prepared.get(one.object)) is None:
             continue
-        known = one.known(frozenset(frame.columns))
+        if missing := [name for name in one.id if name not in frame.columns]:
+            notes.warn(f"{one.object} has no field {missing[0]} with a number: no table {one.name}", frame[LINE][0])
+            continue
+        known = one.known(frame.schema)
         frame = _sound(one, frame, notes)
         made = _computed(one, known, _with_growth(one, known, frame, clock, notes))
         if one.sums and one.sums in tables:
@@ -128,6 +139,18 @@ def derive(objects: Objects, frames: Mapping[str, pl.DataFrame], clock: Clock, n
     in_order = {one.name: tables[one.name] for one in mapping() if one.name in tables}
     dated = {name: with_time(frame, clock) for name, frame in in_order.items()}
     return Derived(dated, columns, _vms(tables.get("vcpu"), named))
+
+
+def _usable(frames: Mapping[str, pl.DataFrame], notes: Notes) -> dict[str, pl.DataFrame]:
+    """Return the frames without texts in the place of numbers."""
+    found = dict(frames)
+    for one in mapping():
+        if (frame := found.get(one.object)) is not None:
+            texts = [name for name in frame.columns if name in one.numbers and frame.schema[name] == pl.String]
+            for name in texts:
+                notes.warn(f"{one.object}.{name} is text, not a number: only in raw_{one.object}", frame[LINE][0])
+            found[one.object] = frame.drop(texts)
+    return found
 
 
 def with_time(frame: pl.DataFrame, clock: Clock) -> pl.DataFrame:
@@ -149,7 +172,9 @@ def groups_of(frame: pl.DataFrame | None) -> pl.DataFrame:
         group=_text(frame, "GroupName"),
         vm=_text(frame, "VMName"),
         number=_text(frame, "GroupName").str.extract(_SUBGROUP, 2),
-        is_vm=pl.col("IsVM") == 1 if "IsVM" in frame.columns else _text(frame, "GroupName").str.starts_with("vm."),
+        is_vm=(
+            pl.col("IsVM") == 1 if "IsVM" in frame.columns else _text(frame, "GroupName").str.starts_with("vm.")
+        ).fill_null(value=False),
     ).unique([SAMPLE, "GroupID"], keep="first", maintain_order=True)
     own = named.filter(pl.col("is_vm"), pl.col("number").is_not_null()).unique([SAMPLE, "number"], keep="first")
     own = own.select(SAMPLE, "number", group_id="GroupID", own="vm")
@@ -185,7 +210,12 @@ def _prepared(
         count = worlds.group_by(SAMPLE, "group_id").len("_worlds")
         of_groups = frame.join(groups, on=[SAMPLE, "GroupID"], how="left", maintain_order="left")
         of_groups = of_groups.filter(pl.col("group_id") == pl.col("GroupID"))
-        found["SchedGroup"] = of_groups.join(count, on=[SAMPLE, "group_id"], how="left", maintain_order="left")
+        of_groups = of_groups.join(count, on=[SAMPLE, "group_id"], how="left", maintain_order="left")
+        # Groups of groups, such as host/user, have no worlds: esxtop does not print them.
+        empty = of_groups["_worlds"].is_null() & ~of_groups["is_vm"] & (worlds.height > 0)
+        if empty.any():
+            notes.say(f"{counted(int(empty.sum()), 'row')} of groups without worlds, only in raw_SchedGroup")
+        found["SchedGroup"] = of_groups.filter(~empty)
     if (frame := frames.get("VCPU")) is not None and "VCPUID" in frame.columns:
         keys = [SAMPLE, "VCPUID"], [SAMPLE, "world_id"]
         found["VCPU"] = frame.join(worlds, left_on=keys[0], right_on=keys[1], how="left", maintain_order="left")

@@ -173,7 +173,11 @@ def test_a_diagnosis_finds_the_same_where_both_can_judge(tmp_path, name, trouble
     assert [one[0] for one in mine] == [trouble]
 
 
-def test_a_diagnosis_says_what_it_could_not_judge(collected):
+def test_a_diagnosis_says_what_it_could_not_judge_and_which_evidence_is_a_guess(collected):
+    (finding,) = ex.diagnose(collected)
+    (doubt,) = [one for one in finding.against if "in doubt" in one]
+    assert "vcpu.pct_costop" in doubt
+    assert doubt.endswith("by a formula that no source states")
     missing = "\n".join(one["reason"] for one in ex.diagnose(collected).not_judged)
     assert {"%RDY", "GAVG/cmd", "%DRPRX", "%C0"} <= set(re.findall(r"%?[A-Z]\w*(?:/\w+)?", missing))
 
@@ -239,6 +243,15 @@ def test_repeated_lines_count_once_and_foreign_line_ends_change_nothing(host, co
     for table in own_tables(collected):
         assert again[table].collect().equals(collected[table].collect())
         assert windows[table].collect().equals(collected[table].collect())
+
+
+def test_groups_of_groups_have_no_row_of_their_own(host, collected, tmp_path):
+    line = re.search(r"\|SchedGroup\|8\|helper\|.*\n", host.fetched[1])[0]
+    parent = line.replace("|8|helper|", "|4|host/user|")
+    rec = host.changed(1, line, line + parent).opened(tmp_path)
+    assert rec["group_cpu"].collect().equals(collected["group_cpu"].collect())
+    assert rec["raw_SchedGroup"].filter(GroupName="host/user").collect().height == 1
+    assert any("1 row of groups without worlds" in note.message for note in rec.notes)
 
 
 @pytest.mark.parametrize("name", ["ledger, db", "a (b): c", "데이터\u2028베이스", "vmx-vcpu-0:x"])
