@@ -258,7 +258,7 @@ def open_recording(
 def reader_of_directory(folder: Path, asked: str | None = None) -> Reader | None:
     """Return the reader of a directory that is a whole recording, if possible one of format `asked`."""
     converts = Reader("converted", converted.TITLE, "converted")
-    every = (converts, *map(reader_of, ("hcibench", "vdbench", "fio", "esxtop_api")))
+    every = (converts, *map(reader_of, ("hcibench", "vdbench", "fio", "esxtop_api", "vcenter_api")))
     fitting = (one for one in every if asked in {None, one.name})
     return next((one for one in fitting if one.reading.recognise_directory(folder)), None)
 
