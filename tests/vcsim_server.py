@@ -77,11 +77,11 @@ class Vcsim:
         self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors)
         line = self._process.stdout.readline()
         assert line, (self.folder / "vcsim.log").read_text()
-        told = json.loads(line)
-        self.server, self._control = told["server"], told["control"]
-        self.thumbprint, self.sha1 = told["thumbprint"], told["sha1"]
+        about = json.loads(line)
+        self.server, self._control = about["server"], about["control"]
+        self.thumbprint, self.sha1 = about["thumbprint"], about["sha1"]
         self.certificate = self.folder / "vcsim.pem"
-        self.certificate.write_text(told["certificate"])
+        self.certificate.write_text(about["certificate"])
 
     def stop(self):
         """Ends the server at once, with all connections."""

@@ -24,14 +24,15 @@ from typing import Any, Final
 from esxparse.collect import replies, vsphere_hosts, vsphere_session
 from esxparse.collect.bounded import StoppedError
 from esxparse.collect.credentials import Account
-from esxparse.collect.failures import MissingError, NoAnswerError
+from esxparse.collect.failures import NoAnswerError
 from esxparse.collect.folder import directory
-from esxparse.collect.lines import seconds
+from esxparse.collect.lines import seconds, unwritable
 from esxparse.collect.replies import Replies
 from esxparse.collect.vsphere_hosts import EsxHost
 from esxparse.collect.vsphere_session import ExpiredError, Session
 from esxparse.errors import EsxparseError
 from esxparse.recording import counted, printable
+from esxparse.whole import whole_file
 
 HISTOGRAMS: Final = "vscsistats.xml"
 
@@ -43,6 +44,7 @@ _LONGEST_PAUSE_S: Final = 60.0
 _LATE_S: Final = 0.001
 _SERVICE: Final = "Esxtop"
 _HISTOGRAM_SERVICE: Final = "VscsiStats"
+_FETCH: Final = "FetchAllHistograms"
 _VALUES: Final = "==COUNTER-VALUE=="
 
 
@@ -91,13 +93,17 @@ def _execute(run: _Run, service: Any, operation: str) -> str:
     return reply or ""
 
 
+def _service(run: _Run, name: str) -> Any:
+    found = _services(run)
+    if name not in found:
+        others = f" (it has {', '.join(sorted(printable(str(one)) for one in found))})" if found else ""
+        raise NoAnswerError(f"{run.host.name} offers no service {name}{others}: is it connected and switched on?")
+    return found[name]
+
+
 def _begin(run: _Run) -> None:
     """Find the service and the meaning of its counters, in a new session."""
-    found = _services(run)
-    run.service = found.get(_SERVICE)
-    if run.service is None:
-        others = f" (it has {', '.join(sorted(printable(str(one)) for one in found))})" if found else ""
-        raise NoAnswerError(f"{run.host.name} offers no service {_SERVICE}{others}: is it connected and switched on?")
+    run.service = _service(run, _SERVICE)
     before = replies.now()
     info = _execute(run, run.service, "CounterInfo")
     if not info.lstrip().startswith("|"):
@@ -124,10 +130,10 @@ def _start(reply: str) -> str:
     return repr(printable(reply[:60])) if reply else "it is empty"
 
 
-def _next(run: _Run, begun: float, asked: float) -> float:
+def _next(run: _Run, begun: float, started: float) -> float:
     """Return the time of the next sample: a whole number of intervals after the first; never more work than rest."""
     now = time.monotonic()
-    took = now - asked
+    took = now - started
     if 2 * took > run.step and not run.slow:
         run.slow = True
         run.say(f"the host needs {took:.1f} s for a sample: intervals are longer than {run.step:g} s, to let it rest")
@@ -145,13 +151,13 @@ def _capture(run: _Run) -> None:
     until = begun + run.length
     tries = 0
     while not run.stop.is_set():
-        asked = time.monotonic()
+        started = time.monotonic()
         try:
             if run.lost:
                 _begin(run)
             _sample(run)
             tries = 0
-            due = _next(run, begun, asked)
+            due = _next(run, begun, started)
         except StoppedError:
             return
         except NoAnswerError as error:
@@ -186,27 +192,34 @@ def _histograms(run: _Run, folder: Path, wanted: bool, reset: bool) -> Iterator[
         yield
         return
 
-    def send(*operations: str) -> str:
-        service = _services(run).get(_HISTOGRAM_SERVICE)
-        if service is None:
-            raise MissingError(f"{run.host.name} offers no service {_HISTOGRAM_SERVICE}")
-        return [_execute(run, service, operation) for operation in operations][-1]
+    def send(operation: str) -> str:
+        reply = _execute(run, _service(run, _HISTOGRAM_SERVICE), operation)
+        if operation != _FETCH and reply.strip() != "OK":
+            run.say(f"{operation}: the answer is not OK: {_start(reply)}")
+        return reply
 
     def fetch() -> None:
-        text = send("FetchAllHistograms")
-        (folder / HISTOGRAMS).write_text(text, encoding="utf-8")
+        text = send(_FETCH)
+        try:
+            with whole_file(folder / HISTOGRAMS) as file:
+                file.write(text.encode())
+        except OSError as error:
+            raise unwritable(folder / HISTOGRAMS, error) from None
 
     def end() -> None:
         run.session.hurry()
         send("StopVscsiStats")
 
-    send(*(["StartVscsiStats", "ResetVscsiStats"] if reset else ["StartVscsiStats"]))
     try:
+        send("StartVscsiStats")
+        if reset:
+            send("ResetVscsiStats")
         yield
         run.session.limits.stop = None
         _attempt(run, "no histograms of vscsiStats", fetch)
     finally:
-        _attempt(run, "vscsiStats still runs on the host (vscsiStats -x stops it)", end)
+        # Also after a start whose answer was lost.
+        _attempt(run, "vscsiStats may still run on the host (vscsiStats -x stops it)", end)
 
 
 @contextmanager
@@ -216,7 +229,7 @@ def _freed(run: _Run) -> Iterator[None]:
     def free() -> None:
         run.session.hurry()
         if run.lost:
-            run.service = _services(run).get(_SERVICE)
+            run.service = _service(run, _SERVICE)
         before = replies.now()
         reply = _execute(run, run.service, "FreeStats")
         if run.file.samples:

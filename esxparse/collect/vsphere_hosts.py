@@ -49,13 +49,13 @@ def find(session: Session, name: str | None) -> tuple[EsxHost, float | None]:
 
 def _named(hosts: Sequence[dict[str, Any]], name: str | None) -> dict[str, Any]:
     names = sorted(one["name"] for one in hosts)
-    shown = ", ".join(printable(one) for one in names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+    listed = ", ".join(printable(one) for one in names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
     if not hosts:
         raise EsxparseError("this account sees no host: give it a role on the hosts")
     if name is None:
         if len(hosts) == 1:
             return hosts[0]
-        raise EsxparseError(f"{counted(len(hosts), 'host')}: choose one with --host ({shown})")
+        raise EsxparseError(f"{counted(len(hosts), 'host')}: choose one with --host ({listed})")
     wanted = name.lower()
     for matches in (
         [one for one in hosts if one["name"] == name],
@@ -66,7 +66,7 @@ def _named(hosts: Sequence[dict[str, Any]], name: str | None) -> dict[str, Any]:
             return matches[0]
         if matches:
             raise EsxparseError(f"several hosts are called {name}: give the whole name")
-    raise EsxparseError(f"no host {name} that this account can see: there are {shown}")
+    raise EsxparseError(f"no host {name} that this account can see: there are {listed}")
 
 
 def _every(content: Any) -> list[dict[str, Any]]:

@@ -61,8 +61,8 @@ def operations(folder):
 
 
 def test_raw_replies_are_a_capture(vc, answers, tmp_path):
-    told = []
-    result = collect(vc, tmp_path / "esx", host="dc0_c0_h1", say=told.append)
+    messages = []
+    result = collect(vc, tmp_path / "esx", host="dc0_c0_h1", say=messages.append)
     assert result.files == (tmp_path / "esx" / "esxtop-api.jsonl.gz",)
     assert result == Fetched(result.files, result.samples, 0, result.seconds)
     assert 4 <= result.samples <= 9
@@ -77,8 +77,8 @@ def test_raw_replies_are_a_capture(vc, answers, tmp_path):
     assert freed["operation"] == "FreeStats"
     assert vc.calls()["FetchStats"] == len(samples) == result.samples
     assert vc.calls()["Login"] == vc.calls()["Logout"] == 1
-    assert told == [told[0]]
-    assert f"a sample has {len(samples[0]['reply']) / 1e3:.0f} kB" in told[0]
+    assert messages == [messages[0]]
+    assert f"a sample has {len(samples[0]['reply']) / 1e3:.0f} kB" in messages[0]
     rec = ex.open(tmp_path / "esx" / "esxtop-api.jsonl.gz")
     assert rec.meta["host"] == HOST
     assert rec.meta["samples"] == result.samples
@@ -98,20 +98,20 @@ def test_an_esxi_host_is_asked_without_a_location(vcsim, answers, tmp_path, monk
 
 def test_a_slow_host_gets_longer_intervals(vc, tmp_path):
     vc.trouble("slow", times=9, milliseconds=100)
-    told = []
-    result = collect(vc, tmp_path / "esx", say=told.append, duration=0.6)
+    messages = []
+    result = collect(vc, tmp_path / "esx", say=messages.append, duration=0.6)
     assert 2 <= result.samples <= 4
     times = [(one["before"], one["after"]) for one in lines(tmp_path / "esx")[2:-1]]
     moments = [[datetime.fromisoformat(one).timestamp() for one in pair] for pair in times]
     assert all(later[0] - one[1] >= 0.09 for one, later in pairwise(moments))
-    assert ["intervals are longer than 0.05 s" in one for one in told].count(True) == 1
+    assert ["intervals are longer than 0.05 s" in one for one in messages].count(True) == 1
 
 
 @pytest.mark.parametrize("kind", ["cut", "half", "expire", "busy", "page"])
 def test_what_is_lost_is_a_gap_and_nothing_else(vc, tmp_path, kind):
     vc.trouble(kind, after=2, times=2)
-    told = []
-    result = collect(vc, tmp_path / "esx", say=told.append)
+    messages = []
+    result = collect(vc, tmp_path / "esx", say=messages.append)
     begun, *rest = operations(tmp_path / "esx")
     assert begun == "CounterInfo"
     assert rest[:5] == ["FetchStats", "FetchStats", "gap", "CounterInfo", "FetchStats"]
@@ -120,7 +120,7 @@ def test_what_is_lost_is_a_gap_and_nothing_else(vc, tmp_path, kind):
     assert vc.calls()["FreeStats"] == 1
     # A session that is still good is used again.
     assert vc.calls()["Login"] == (3 if kind == "expire" else 1)
-    assert sum("trying again" in one for one in told) == result.gaps
+    assert sum("trying again" in one for one in messages) == result.gaps
     times = [(one["before"], one["after"]) for one in lines(tmp_path / "esx")[1:]]
     assert all(before <= after for before, after in times)
     assert all(one[1] <= later[0] for one, later in pairwise(times))
