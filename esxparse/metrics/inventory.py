@@ -125,6 +125,26 @@ def vms(vcpu: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
+def most_at_once(vcpu: pl.LazyFrame) -> tuple[int, int]:
+    """Return the numbers of VMs and of their vCPUs: the most at once, as a VM that restarts has another group.
+
+    Needs columns `time`, `group_id`, `group`, `world`.
+
+    >>> most_at_once(pl.LazyFrame({
+    ...     "time": [0, 0, 1], "group_id": [7, 8, 9], "group": ["db", "web", "db"],
+    ...     "world": ["vmx-vcpu-0:db", "vmx-vcpu-1:web", "vmx-vcpu-0:db"],
+    ... }))
+    (2, 3)
+    """
+    found = vms(vcpu).collect()
+    if found["vm"].is_unique().all():
+        return found.height, int(found["vcpus"].sum())
+    present = vcpu.select("time", "group_id").unique().join(found.lazy(), on="group_id")
+    each = present.group_by("time").agg(pl.len().alias("vms"), pl.col("vcpus").sum())
+    most = each.select(pl.col("vms", "vcpus").max()).collect().row(0)
+    return int(most[0]), int(most[1])
+
+
 def only_vms(frame: pl.LazyFrame, vms: pl.LazyFrame) -> pl.LazyFrame:
     """Keep the rows of VM groups and add the VM's name.
 

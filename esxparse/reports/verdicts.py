@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from esxparse import clock
+from esxparse.counters.catalogue import lookup
 from esxparse.diagnosis.areas import area_of
 from esxparse.diagnosis.blind import groups
 from esxparse.diagnosis.finding import Finding
 from esxparse.diagnosis.findings import Findings
-from esxparse.recording import counted
+from esxparse.recording import Recording, counted, first_few
 from esxparse.reports import page
 from esxparse.reports.blocks import (
     ABSENT,
@@ -31,6 +32,7 @@ from esxparse.reports.columns import columns_of
 if TYPE_CHECKING:
     import altair as alt
 
+_GUESSES: Final = 8
 MOST: Final = 6
 """Most findings with sentences and charts in a report."""
 _BLIND: Final = {
@@ -143,6 +145,20 @@ def information(found: Findings) -> Block:
     ]
     caption = "Findings that do not warn, harmless or unlikely"
     return table(pl.DataFrame(rows), columns_of("verdicts.information"), caption) if rows else NOTHING
+
+
+def guesses(rec: Recording) -> Block:
+    """Return a warning about counters that the reader computed by a guess; nothing if there are none."""
+    columns = [name.partition(".") for name in rec.meta.get("guessed_columns", ())]
+    if not columns:
+        return NOTHING
+    counters = [(lookup(table, column), column) for table, _, column in columns]
+    labels = dict.fromkeys(
+        column if counter is None else (counter.screen or counter.batch) for counter, column in counters
+    )
+    by_interest = sorted(labels, key=lambda label: not label.startswith("%"))
+    what = f"No source confirms how these counters are computed: {first_few(by_interest, _GUESSES)}."
+    return note(f"{what} Treat their values as estimates.", "warning")
 
 
 def not_judged(found: Findings, *what: str) -> Block:

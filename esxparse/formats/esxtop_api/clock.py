@@ -11,13 +11,11 @@ from typing import Final
 
 import polars as pl
 
-from esxparse.formats.esxtop_api.grammar import SAMPLE
+from esxparse.formats.esxtop_api.grammar import CLOCK, SAMPLE
 from esxparse.formats.esxtop_api.stored import Reply
 from esxparse.formats.kit.notes import Notes
 from esxparse.schema import TIME
 
-_COUNTED: Final = ("LCPU", "LCPUID", "ElapsedTimeInUsec")
-"""The object, its id, and the field that counts elapsed microseconds."""
 _US: Final = 1e6
 _APART: Final = 0.2
 """Part by which elapsed time may differ from the client's clock without a warning, and seconds that never count."""
@@ -70,7 +68,7 @@ def clock_of(replies: Sequence[Reply], objects: dict[str, pl.DataFrame], undated
     if any(one is None for one in grown[1:]):
         missing = 1 + next(place for place, one in enumerate(grown[1:]) if one is None)
         what = "the client's clock is used" if steps else "there are no rates"
-        notes.warn(f"no {_COUNTED[2]} of {_COUNTED[0]} since the sample before: {what}", replies[missing].line)
+        notes.warn(f"no {CLOCK[2]} of {CLOCK[0]} since the sample before: {what}", replies[missing].line)
         grown = [one if one is not None else step for one, step in zip(grown, steps or grown, strict=True)]
     seconds = [one if one is not None and one > 0 else None for one in grown]
     return Clock(pl.Series("time", times, dtype=TIME), pl.Series("_seconds", seconds, dtype=pl.Float64))
@@ -78,7 +76,7 @@ def clock_of(replies: Sequence[Reply], objects: dict[str, pl.DataFrame], undated
 
 def _grown(objects: dict[str, pl.DataFrame], samples: int) -> list[float | None]:
     """Return the seconds that the host counted between each sample and the one before; None if unknown."""
-    name, number, elapsed = _COUNTED
+    name, number, elapsed = CLOCK
     frame = objects.get(name)
     if frame is None or not {(number, pl.Int64()), (elapsed, pl.Int64())} <= set(frame.schema.items()):
         return [None] * samples

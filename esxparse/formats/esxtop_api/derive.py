@@ -343,5 +343,12 @@ def _vms(vcpu: pl.DataFrame | None, groups: pl.DataFrame) -> tuple[str, ...]:
     if vcpu is not None:
         found = vcpu.filter(pl.col("world").str.contains(VCPU_WORLD))
         if found.height:
-            return tuple(found.unique("group_id", maintain_order=True)["group"].to_list())
-    return tuple(groups.filter("is_vm").unique("group_id", maintain_order=True)["group"].to_list())
+            return _most_at_once(found)
+    return _most_at_once(groups.filter("is_vm"))
+
+
+def _most_at_once(groups: pl.DataFrame) -> tuple[str, ...]:
+    """Return the names of the groups; a name repeats if several have it at once, as a VM that restarts does not."""
+    each = groups.group_by(SAMPLE, "group", maintain_order=True).agg(pl.col("group_id").n_unique().alias("count"))
+    most = each.group_by("group", maintain_order=True).agg(pl.col("count").max())
+    return tuple(name for name, count in most.iter_rows() for _ in range(count))

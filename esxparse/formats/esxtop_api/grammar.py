@@ -29,6 +29,8 @@ TOPOLOGY: Final = "==NUM-OF-OBJ=="
 VALUES: Final = "==COUNTER-VALUE=="
 SAMPLE: Final = "_sample"
 LINE: Final = "_line"
+CLOCK: Final = ("LCPU", "LCPUID", "ElapsedTimeInUsec")
+"""The object, its id, and the field that counts elapsed microseconds."""
 TEXTS: Final = frozenset({"STR", "CSTR"})
 NUMBERS: Final = frozenset({"U8", "U16", "U32", "U64", "S8", "S16", "S32", "S64", "B"})
 
@@ -53,6 +55,21 @@ def counter_info(text: str) -> dict[str, Fields]:
                 named[_unused(name, named)] = kind
             found[match["type"]] = tuple(named.items())
     return found
+
+
+def counted_us(reply: str, info: Info) -> int | None:
+    """Return the microseconds that the host's first LCPU has counted in a reply; None if it does not have them."""
+    places = {name: place for place, (name, _) in enumerate(info.get(CLOCK[0], ()))}
+    if not {*CLOCK[1:]} <= set(places):
+        return None
+    lines = re.findall(rf"^\|{CLOCK[0]}\|([^\r\n]*)\|\r?$", reply, re.MULTILINE)
+    rows = [cells for line in lines if len(cells := line.split("|")) == len(places)]
+    counts = [
+        (int(number), int(elapsed))
+        for cells in rows
+        if (number := cells[places[CLOCK[1]]]).isdecimal() and (elapsed := cells[places[CLOCK[2]]]).isdecimal()
+    ]
+    return min(counts)[1] if counts else None
 
 
 def _unused(name: str, taken: Mapping[str, str]) -> str:
@@ -197,7 +214,7 @@ class Objects:
             # A type that no source describes: numbers if all of it are, else texts.
             return texts
         count, first = len(odd), int(odd[0])
-        what = f"{name}.{texts.name} is no whole number of 64 bits in {count:,} of {len(texts):,} values, such as "
+        what = f"{name}.{texts.name} is no whole number below 2**63 in {count:,} of {len(texts):,} values, such as "
         self.notes.warn(f"{what}{excerpt(texts[first])!r}: left out", lines[first])
         return numbers
 

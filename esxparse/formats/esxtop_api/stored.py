@@ -13,11 +13,12 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
+from itertools import pairwise
 from typing import Any, Final
 
 from esxparse.errors import DamagedError
-from esxparse.formats.esxtop_api.grammar import TOPOLOGY, VALUES, Info, counter_info
+from esxparse.formats.esxtop_api.grammar import TOPOLOGY, VALUES, Info, counted_us, counter_info
 from esxparse.formats.kit.notes import Counted, Notes, excerpt
 from esxparse.formats.opening import zone_of
 
@@ -195,11 +196,34 @@ def in_order(replies: Sequence[Reply], notes: Notes) -> list[Reply]:
     """Return the replies by time, without those that are there twice."""
     if any(one.time is None for one in replies):
         return _without_repeats(replies, notes)
+    replies = _forward(replies, notes)
     ordered = sorted(replies, key=lambda one: one.time or datetime.min.replace(tzinfo=UTC))
     if ordered != list(replies):
         moved = next(one for one, other in zip(replies, ordered, strict=True) if one is not other)
         notes.say("samples are not in the order of time: sorted", moved.line)
     return _without_repeats(ordered, notes)
+
+
+def _forward(replies: Sequence[Reply], notes: Notes) -> Sequence[Reply]:
+    """Return the replies with later times if the client's clock was set back while the host counted on."""
+    times = [one.time for one in replies if one.time is not None]
+    back = [False, *(after < before for before, after in pairwise(times))]
+    # Most steps of a file with the newest sample first go back.
+    if not any(back) or 2 * sum(back) > max(len(back), 2):
+        return replies
+    counts = [counted_us(one.text, one.info or {}) for one in replies]
+    moved: list[Reply] = []
+    offset, latest = timedelta(), times[0]
+    for place, (one, time) in enumerate(zip(replies, times, strict=True)):
+        last, count = counts[place - 1], counts[place]
+        if back[place] and last is not None and count is not None and count > last:
+            ahead = latest + timedelta(microseconds=count - last) - time - offset
+            what = f"the client's clock was set back by {ahead.total_seconds():.0f} s between two samples"
+            notes.warn(f"{what}: times from here on are by the clock before that, by the host's count", one.line)
+            offset += ahead
+        latest = time + offset
+        moved.append(replace(one, time=latest))
+    return moved
 
 
 def _without_repeats(replies: Iterable[Reply], notes: Notes) -> list[Reply]:

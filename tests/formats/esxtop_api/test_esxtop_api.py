@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 import api_replies
 import compose
@@ -13,7 +15,9 @@ from polars.testing import assert_frame_equal
 
 import esxparse as ex
 import esxparse_simulator as simulate
-from esxparse.reports import pick
+from esxparse.metrics import inventory
+from esxparse.reports import pick, verdicts
+from esxparse.reports.blocks import NOTHING
 from esxparse_simulator.host import Phase
 
 SAMPLES = 30
@@ -323,6 +327,53 @@ def test_ten_samples_with_a_gap_span_it_and_say_so(host, tmp_path):
     grown = [field(host.info, host.fetched[place], "LCPU", 0, "UsedTimeInUsec") for place in (4, 7)]
     expected = (grown[1] - grown[0]) / elapsed * 100
     assert value(rec, "physical_cpu", "pct_processor_time", 5, pcpu=0) == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_client_clock_that_is_set_back_changes_no_order(host, tmp_path):
+    lines = host.lines()
+    earlier = [replace_stamps(line, -17) for line in lines[6:]]
+    expected, rec = host.opened(tmp_path, lines), host.opened(tmp_path, [*lines[:6], *earlier])
+    (note,) = warnings(rec)
+    assert note.line == 7
+    assert "set back by 17 s" in note.message
+    for table in own_tables(expected):
+        assert_frame_equal(rec[table].collect(), expected[table].collect())
+    # The newest first, of a host that restarted on the way: no clock was set back.
+    restarted = [*lines[:2], *reversed([lines[2].replace("|1000", "|2000"), *lines[3:]])]
+    assert host.opened(tmp_path, restarted)["memory"].collect()["time"].to_list() == list(host.times)
+
+
+def replace_stamps(line, seconds):
+    entry = json.loads(line)
+    for side in ("before", "after"):
+        entry[side] = (datetime.fromisoformat(entry[side]) + timedelta(seconds=seconds)).isoformat()
+    return json.dumps(entry)
+
+
+def test_a_vm_that_restarts_is_one_vm(host, tmp_path):
+    restarted = []
+    for place, reply in enumerate(host.fetched):
+        number = re.search(r"\|SchedGroup\|(\d+)\|vm\.\d+\|1\|1\|files-02\|", host.fetched[0])[1]
+        restarted.append(
+            re.sub(rf"(\|SchedGroup\|(?:GroupID,)?){number}\b", r"\g<1>777777", reply) if place > 3 else reply
+        )
+    expected, rec = host.opened(tmp_path), replace(host, fetched=tuple(restarted)).opened(tmp_path)
+    assert rec["group_cpu"].filter(group="files-02").collect()["group_id"].n_unique() == 2
+    assert rec.meta["vms"] == expected.meta["vms"]
+    assert inventory.most_at_once(rec["vcpu"]) == inventory.most_at_once(expected["vcpu"])
+
+
+def test_a_number_that_no_column_holds_is_reported_by_its_size(host, tmp_path):
+    packets = re.findall(r"\|NetPort\|.*", host.fetched[2])[-1]
+    cells = packets.split("|")
+    cells[-2] = str(2**64 - 1)
+    rec = host.changed(2, packets, "|".join(cells)).opened(tmp_path)
+    assert "is no whole number below 2**63 in 1 of" in warnings(rec)[0].message
+
+
+def test_a_report_warns_of_guesses_at_its_top(collected, batch):
+    assert "%USED" in repr(verdicts.guesses(collected))
+    assert verdicts.guesses(batch) is NOTHING
 
 
 @pytest.fixture
