@@ -20,13 +20,13 @@ import polars as pl
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.limits import cut_notes
-from esxparse.formats.kit.notes import reason
+from esxparse.formats.kit.notes import Notes, reason
 from esxparse.formats.kit.tables import frame
 from esxparse.formats.opening import DateOrder, Decimal
 from esxparse.formats.source import Source
 from esxparse.formats.vcenter import columns, rates
 from esxparse.formats.vcenter.columns import Dates
-from esxparse.recording import Recording
+from esxparse.recording import Recording, counted
 
 FORMAT = "vcenter"
 
@@ -48,7 +48,7 @@ def read(
     if not rows:
         raise DamagedError(f"no value below its titles{reason(notes)}: export the chart again")
     notes += rates.complete(rows)
-    samples = frame(rows, {**columns.SCHEMAS["samples"], "vcpus": pl.Int64()})
+    samples = _in_order(frame(rows, {**columns.SCHEMAS["samples"], "vcpus": pl.Int64()}), notes)
     waits, more = rates.waits(samples)
     times = [row["time"] for row in rows]
     intervals = {row["interval_s"] for row in rows}
@@ -57,3 +57,19 @@ def read(
     cut = cut_notes(len(table.cells), len(lines) - (not lines[-1]), saved=False)
     found = columns.tables({"samples": samples, "cpu_waits": waits})
     return Recording(FORMAT, source.name, found, meta, (*text.notes, *cut, *notes, *more))
+
+
+def _in_order(samples: pl.DataFrame, notes: Notes) -> pl.DataFrame:
+    """Return the samples of each series in order of time, without those that are there twice.
+
+    Get-Stat gives the newest first, and files that were put together overlap.
+    """
+    series = ["entity", "entity_id", "instance", "counter", "interval_s"]
+    kept = samples.unique([*series, "time", "value"], keep="first", maintain_order=True)
+    if (repeated := samples.height - kept.height) > 0:
+        notes.say(f"{counted(repeated, 'value')} repeated for the same time: left out")
+    if (other := kept.height - kept.select(*series, "time").n_unique()) > 0:
+        what = "for a time that a series has already (local times when clocks go back?): kept"
+        notes.warn(f"{counted(other, 'other value')} {what}")
+    falls = (pl.col("time").diff() < pl.duration(seconds=0)).any().over(series)
+    return kept.sort("time", maintain_order=True) if kept.select(falls.any()).item() else kept

@@ -112,7 +112,8 @@ def titles(lines: Sequence[str]) -> Titles | None:
         # A program's line may have a cell that looks like a counter.
         values = values if 2 * len(values) >= len(others) else []
         if values or (
-            named_by_rows := {"counter", "value"} <= roles.keys() and _names_counters(lines[place:], delimiter, roles)
+            named_by_rows := {"counter", "value"} <= roles.keys()
+            and ("metricid" in names or _names_counters(lines[place:], delimiter, roles))
         ):
             return Titles(
                 place, delimiter, cells, time, roles, [] if not values and named_by_rows else _resolved(values)
@@ -121,11 +122,14 @@ def titles(lines: Sequence[str]) -> Titles | None:
 
 
 def _names_counters(lines: Sequence[str], delimiter: str, roles: dict[str, int]) -> bool:
-    """Return whether the first row has the name of a counter of vCenter or Aria."""
-    first = cells_of(next((line for line in lines if line.strip()), ""), delimiter)
-    named = first[roles["counter"]] if roles["counter"] < len(first) else ""
-    match = IDENTIFIER.fullmatch(named)
-    return bool(match and match["group"].lower() in _KNOWN_GROUPS) or bool(_ARIA.fullmatch(named) and "|" in named)
+    """Return whether one of the rows has the name of a counter of vCenter or Aria: others may come first."""
+    rows = (cells_of(line, delimiter) for line in lines[:PREAMBLE] if line.strip() and len(line) <= _LONGEST)
+    return any(_names_counter(row[roles["counter"]]) for row in rows if roles["counter"] < len(row))
+
+
+def _names_counter(text: str) -> bool:
+    match = IDENTIFIER.fullmatch(text)
+    return bool(match and match["group"].lower() in _KNOWN_GROUPS) or bool(_ARIA.fullmatch(text) and "|" in text)
 
 
 def _resolved(values: Sequence[Column]) -> list[Column]:

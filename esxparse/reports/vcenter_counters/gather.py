@@ -47,10 +47,16 @@ def gather(path: str | Path, **options: Unpack[Options]) -> Gathered:
 
 
 def _shortest(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows with the shortest interval of each object, and `name`: the object's name or identifier."""
+    """Return the rows with the shortest interval of each object, and `name`: the object's name or identifier.
+
+    Objects that share a name have their identifier behind it.
+    """
     shortest = pl.col("interval_s").min().over("entity", "entity_id")
+    several = pl.col("entity_id").drop_nulls().n_unique().over("entity") > 1
+    whole = pl.format("{} ({})", "entity", pl.col("entity_id").str.replace(r"^[A-Za-z]+-", ""))
+    own = pl.when(several & pl.col("entity").is_not_null()).then(whole)
     named = rows.filter(pl.col("interval_s").eq_missing(shortest))
-    return named.with_columns(name=pl.coalesce("entity", "entity_id", pl.lit("an object without a name")))
+    return named.with_columns(name=pl.coalesce(own, "entity", "entity_id", pl.lit("an object without a name")))
 
 
 def _waits_schema() -> dict[str, Any]:

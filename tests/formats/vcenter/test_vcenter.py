@@ -65,3 +65,25 @@ def test_ten_percent_in_every_interval_of_vcenter(tmp_path, step, ms):
 )
 def test_other_tables_with_a_time_are_none_of_vcenter(text):
     assert not reader_of("vcenter").recognise(Head(text.encode()))
+
+
+def test_get_stat_with_the_newest_first_and_an_unknown_counter_at_its_top(tmp_path):
+    rows = [
+        ("0,5", "13:01:00", "foo.bar.average"),
+        ("4,5", "13:00:40", "cpu.usage.average"),
+        ("3", "13:00:20", "cpu.usage.average"),
+        ("1,5", "13:00:00", "cpu.usage.average"),
+        ("3", "13:00:20", "cpu.usage.average"),
+        ("7", "13:00:20", "cpu.usage.average"),
+    ]
+    titles = '"Value";"Timestamp";"MetricId";"Unit";"Entity";"IntervalSecs";"Instance"'
+    lines = [f'"{value}";"02.11.2026 {time}";"{name}";"%";"web, 01";"20";""' for value, time, name in rows]
+    file = tmp_path / "stat.csv"
+    file.write_text("\n".join(["#TYPE FloatSampleImpl", titles, *lines, ""]), encoding="utf-8-sig")
+    rec = ex.open(file)
+    usage = rec["samples"].filter(counter="cpu.usage.average").collect()
+    assert usage["time"].is_sorted()
+    assert usage["value"].to_list() == [1.5, 3.0, 7.0, 4.5]
+    messages = [note.message for note in rec.notes]
+    assert "1 value repeated for the same time: left out" in messages
+    assert any("1 other value for a time that a series has already" in text for text in messages)

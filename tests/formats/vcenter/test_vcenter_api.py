@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 import esxparse as ex
+from esxparse.reports.vcenter_counters import gather
 
 SAMPLE = ex.datasets_dir() / "formats" / "vcenter_api-govc.json"
 
@@ -95,6 +96,15 @@ def test_a_damaged_file_of_a_collection_is_noted(collected, name, content, messa
     rec = ex.open(collected)
     assert any(message in note.message for note in rec.notes if note.severity == "warning")
     assert rec["samples"].collect().height == 6
+
+
+def test_vms_that_share_a_name_keep_their_own_rows_in_the_report(collected):
+    members = [member("vm-52", "web-01", [400, 1600, 800]), member("vm-54", "web-01", [100, 9000, 100])]
+    lines = "".join(json.dumps(one) + "\n" for one in members)
+    (collected / "counters.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    rows = gather.vms(gather.gather(collected))
+    assert rows["name"].to_list() == ["web-01 (vm-54)", "web-01 (vm-52)"]
+    assert rows["ready_max"].to_list() == [45.0, 2.0]
 
 
 def test_a_collection_without_counters_still_has_its_history(collected):
