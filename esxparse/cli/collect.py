@@ -13,7 +13,10 @@ from typing import Any
 
 from esxparse.cli.output import add_force
 from esxparse.cli.vsphere_login import add_login, login_of
-from esxparse.recording import counted, printable
+from esxparse.recording import counted, first_few, printable
+
+_FEW = 5
+"""Failures of one reason that are listed."""
 
 _POWER = """Polls the power readings of a BMC (iLO, iDRAC, XCC, OpenBMC) over Redfish, and writes each answer as
 one line of JSON, with the time. The password is taken from the environment variable ESXPARSE_BMC_PASSWORD, from a netrc
@@ -211,8 +214,11 @@ def run_vcenter(options: argparse.Namespace) -> int:
     with _stopping() as stop:
         what = _given(options, _OF_VCENTER) | login_of(options)
         gathered = collect.vcenter(options.server, options.output, **what, stop=stop, say=say)
+    reasons: dict[str, list[str]] = {}
     for thing, why in gathered.failed:
-        _say(f"not collected: {thing} ({why})")
+        reasons.setdefault(why, []).append(thing)
+    for why, things in reasons.items():
+        _say(f"not collected: {first_few(things, _FEW)} ({why})")
     if not options.quiet:
         numbers = ", ".join(
             (

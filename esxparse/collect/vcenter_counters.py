@@ -117,7 +117,9 @@ class Reading:
         require_answer(self.session, error)
         self.failed.append((what, str(error)))
 
-    def _query(self, batch: Sequence[_Wanted], interval: int) -> Iterator[dict[str, Any]]:
+    def _query(
+        self, batch: Sequence[_Wanted], interval: int, pauses: Sequence[float] | None = None
+    ) -> Iterator[dict[str, Any]]:
         """Yield the answers to a batch; if the server refuses it, of its halves."""
         vim, _ = types()
 
@@ -136,16 +138,19 @@ class Reading:
         ]
         try:
             answers = patiently(
-                self.session, "QueryPerf", lambda content: content.perfManager.QueryPerf(querySpec=specs)
+                self.session, "QueryPerf", lambda content: content.perfManager.QueryPerf(querySpec=specs), pauses
             )
         except (ForbiddenError, MissingError, NoAnswerError) as error:
             halves = _halves(batch, by_series=interval != REAL_TIME_S)
             if not halves:
-                self._fail(f"{len(batch[0].metrics):,} counters of {batch[0].thing.name} every {interval} s", error)
+                self._fail(
+                    f"{counted(len(batch[0].metrics), 'counter')} of {batch[0].thing.name} every {interval} s", error
+                )
                 return
             require_answer(self.session, error)
+            # The server answers other requests: long pauses again for each half would take hours.
             for half in halves:
-                yield from self._query(half, interval)
+                yield from self._query(half, interval, _PAUSES_S[:1])
             return
         things = {one.thing.id: one.thing for one in batch}
         for answer in answers:
@@ -174,9 +179,11 @@ class Reading:
         return {"entity": entity, "sampleInfo": infos, "value": series}
 
 
-def patiently(session: Session, what: str, function: Callable[[Any], _Value]) -> _Value:
+def patiently(
+    session: Session, what: str, function: Callable[[Any], _Value], pauses: Sequence[float] | None = None
+) -> _Value:
     """Call as `Session.call` does, again after longer and longer pauses while the connection or the answer is lost."""
-    for pause in _PAUSES_S:
+    for pause in _PAUSES_S if pauses is None else pauses:
         with suppress(CutError):
             return session.call(what, function, renew=True)
         (session.limits.stop or threading.Event()).wait(pause)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from esxparse.collect.lines import iso
 from esxparse.collect.vcenter_counters import patiently
-from esxparse.collect.vcenter_inventory import identity
+from esxparse.collect.vcenter_inventory import identity, plain
 from esxparse.collect.vsphere_session import Session, types
 
 _PAGE: Final = 500
@@ -120,7 +120,7 @@ def _event(one: Any) -> Document:
         "chainId": one.chainId,
         "userName": one.userName or None,
         "entity": {"type": kind, "value": number} if number else None,
-        "entityName": about.name if about is not None else None,
-        "host": one.host.name if one.host is not None else None,
+        "entityName": plain(about.name) if about is not None else None,
+        "host": plain(one.host.name) if one.host is not None else None,
     }
     return {name: value for name, value in found.items() if value is not None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,8 +34,8 @@ class Thing:
 
     @property
     def name(self) -> str:
-        """Its name; its identifier if the account may not read it."""
-        return self.values.get("name") or self.id
+        """Its name as clients show it; its identifier if the account may not read it."""
+        return plain(self.values.get("name")) or self.id
 
     def get(self, path: str) -> Any:
         """Return a property; None if the server does not have it."""
@@ -54,6 +55,17 @@ class Inventory:
     def things(self) -> list[Thing]:
         """All objects."""
         return [*self.clusters, *self.hosts, *self.vms, *self.datastores]
+
+
+def plain(name: str | None) -> str:
+    r"""Return a name without the escapes of the API, which writes `/`, `\` and `%` as `%2f`, `%5c` and `%25`.
+
+    Source: vSphere API, ManagedEntity.name.
+
+    >>> plain("web%2f01, 50%25")
+    'web/01, 50%'
+    """
+    return re.sub("%(2f|5c|25)", lambda found: chr(int(found[1], 16)), name or "", flags=re.IGNORECASE)
 
 
 def identity(ref: Any) -> tuple[str, str]:
@@ -129,7 +141,8 @@ def _named(things: Sequence[Thing], name: str, kind: str) -> list[Thing]:
     names = {one.name for one in things}
     if not names:
         raise EsxparseError(f"no {kind} {name!r}: the account sees no {kind} at all")
-    raise EsxparseError(f"no {kind} {name!r}; {did_you_mean(name, names)}there are {counted(len(names), kind)}")
+    known = "there is only" if len(names) == 1 else "there are"
+    raise EsxparseError(f"no {kind} {name!r}; {did_you_mean(name, names)}{known} {counted(len(names), kind)}")
 
 
 def _of(ref: Any) -> str | None:

@@ -113,8 +113,9 @@ def chosen(where: str, files: Sequence[File], asked: str | None) -> list[File]:
     if not kinds:
         what = f"holds {counted(len(files), 'file')} in no format esxparse reads" if files else "is empty"
         raise UnreadableError(f"{where} is a directory, and {what}: name a recording")
-    if asked in {None, *_OWN} and (own := [one.name for one in files if one.format in _OWN]):
-        first = own[0]
+    if asked in {None, *_OWN} and (own := [one for one in files if one.format in _OWN]):
+        # A reply of CounterInfo, which begins like this, has no values.
+        first = next((one.name for one in own if one.source and one.source.head.content[:1] != b"|"), own[0].name)
         raise UnreadableError(
             f"{where} is a directory of {_kinds(kinds)}: name a capture in it, such as {first} (each capture of esxtop "
             "is a recording of its own)"

@@ -140,6 +140,17 @@ def test_what_cannot_be_read_is_noted_and_the_rest_is_there(vc, tmp_path, capsys
     assert not any(vc.password in text for text in (err, *(content.decode() for content in files)))
 
 
+def test_names_have_no_escapes_and_failures_of_one_reason_are_one_line(vc, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(vcenter_counters, "_PAUSES_S", (0.0, 0.0, 0.0))
+    changed(vc, "DC0_H0_VM0", lambda vm, _: [vm.Rename_Task("web%2f01 50%25")])
+    vc.trouble("cut", "QueryPerf", times=100_000)
+    login = ["--server", vc.server, "--username", vc.user, "--thumbprint", vc.thumbprint]
+    assert main(["collect", "vcenter", *login, "--vm", "web/01 50%", "-o", str(tmp_path / "vm")]) == 1
+    lines = [line for line in capsys.readouterr().err.splitlines() if "not collected" in line]
+    assert len(lines) == 1
+    assert ex.open(tmp_path / "vm")["inventory_vm"].collect()["vm"].to_list() == ["web/01 50%"]
+
+
 def test_a_collection_that_fails_leaves_nothing(vc, tmp_path, monkeypatch):
     monkeypatch.setattr(vcenter_counters, "_PAUSES_S", (0.01,))
 
