@@ -145,7 +145,8 @@ class Comparison:
             mine = self.unmatched.filter(side=side)
             for kind in mine["table"].unique(maintain_order=True):
                 names = [printable(name) for name in mine.filter(table=kind)["instance"]]
-                told.append(f"{counted(len(names), NOUNS.get(kind, kind))} {word}: {first_few(names, _NAMED)}")
+                what = counted(len(names), NOUNS[kind]) if kind in NOUNS else f"{counted(len(names), 'row')} of {kind}"
+                told.append(f"{what} {word}: {first_few(names, _NAMED)}")
         few = self.frame.filter(verdict=TOO_FEW)
         if not few.is_empty():
             needed = few["samples_needed"].median()

@@ -21,11 +21,24 @@ from esxparse.formats.vcenter.history import EVENTS, TASKS, instant
 from esxparse.recording import printable
 from esxparse.schema import TIME, Schema
 
-__all__ = ["COLLECTED", "COLLECTOR", "COUNTERS", "EVENTS", "INVENTORY", "TASKS", "facts", "inventory", "is_collection"]
+__all__ = [
+    "COLLECTED",
+    "COLLECTOR",
+    "COUNTERS",
+    "EVENTS",
+    "INVENTORY",
+    "NOT_COLLECTED",
+    "TASKS",
+    "facts",
+    "inventory",
+    "is_collection",
+]
 
 COLLECTOR: Final = "esxparse collect vcenter"
 COUNTERS: Final = "counters.jsonl.gz"
 INVENTORY: Final = "inventory.json"
+NOT_COLLECTED: Final = "not collected: "
+"""How the note on a missing part begins."""
 _PREFIX: Final = "inventory_"
 _LARGEST: Final = 1 << 20
 
@@ -49,7 +62,7 @@ def facts(folder: Path, notes: Notes) -> dict[str, Any]:
     first, *others = [mapping(_parsed(line)) for line in lines]
     for one in others:
         if failed := mapping(one.get("failed")):
-            notes.warn(printable(f"not collected: {failed.get('what')} ({failed.get('why')})"))
+            notes.warn(printable(f"{NOT_COLLECTED}{failed.get('what')} ({failed.get('why')})"))
     return {name: printable(text) for name in ("server", "release") if isinstance(text := first.get(name), str)}
 
 

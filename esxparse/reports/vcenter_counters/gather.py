@@ -11,10 +11,13 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.opening import Options
-from esxparse.recording import Recording
+from esxparse.formats.vcenter.collection import NOT_COLLECTED
+from esxparse.recording import Recording, first_few
 from esxparse.reports import recordings as files
+from esxparse.reports.blocks import NOTHING, Block, note
 
 FORMATS: Final = ("vcenter_api",)
+_PARTS: Final = 5
 _VM, _HOST = "VirtualMachine-", "HostSystem-"
 _WAITS: Final = {"contention_pct": "ready", "costop_pct": "costop", "swap_wait_pct": "swapwait"}
 """Columns of the derived table `vm`, and the counter of each. Ready of the API includes time held back by a limit."""
@@ -179,3 +182,10 @@ def kinds(found: Gathered, names: Sequence[tuple[str, str]]) -> str:
     ids = found.samples["entity_id"].drop_nulls().unique()
     parts = [(ids.str.starts_with(f"{kind}-").sum(), noun) for kind, noun in names]
     return ", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in parts if count)
+
+
+def incomplete(found: Gathered) -> Block:
+    """Return a warning about parts of a collection that are missing; nothing if it is complete."""
+    parts = [one.message for one in found.recording.notes if one.message.startswith(NOT_COLLECTED)]
+    missing = [one.removeprefix(NOT_COLLECTED) for one in parts]
+    return note(f"Not collected: {first_few(missing, _PARTS, separator='; ')}.", "warning") if missing else NOTHING

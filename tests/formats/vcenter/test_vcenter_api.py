@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 import esxparse as ex
+from esxparse.reports.blocks import NOTHING
 from esxparse.reports.vcenter_counters import gather
 
 SAMPLE = ex.datasets_dir() / "formats" / "vcenter_api-govc.json"
@@ -105,6 +106,14 @@ def test_vms_that_share_a_name_keep_their_own_rows_in_the_report(collected):
     rows = gather.vms(gather.gather(collected))
     assert rows["name"].to_list() == ["web-01 (vm-54)", "web-01 (vm-52)"]
     assert rows["ready_max"].to_list() == [45.0, 2.0]
+
+
+def test_a_report_warns_at_its_top_of_parts_that_were_not_collected(collected):
+    whole = member("vm-52", "web-01", [400, 1600, 800])
+    assert "Not collected: events (the account lacks" in repr(gather.incomplete(gather.gather(collected)))
+    file = collected / "govc.json"
+    file.write_text(json.dumps({"sample": [whole]}))
+    assert gather.incomplete(gather.gather(file)) is NOTHING
 
 
 def test_a_collection_without_counters_still_has_its_history(collected):
