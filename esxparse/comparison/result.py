@@ -145,8 +145,12 @@ class Comparison:
             mine = self.unmatched.filter(side=side)
             for kind in mine["table"].unique(maintain_order=True):
                 names = [printable(name) for name in mine.filter(table=kind)["instance"]]
-                what = counted(len(names), NOUNS[kind]) if kind in NOUNS else f"{counted(len(names), 'row')} of {kind}"
-                told.append(f"{what} {word}: {first_few(names, _NAMED)}")
+                # Some tables are plurals already.
+                plural = kind not in NOUNS and kind.endswith("s")
+                count = (
+                    f"{counted(len(names), 'row')} of {kind}" if plural else counted(len(names), NOUNS.get(kind, kind))
+                )
+                told.append(f"{count} {word}: {first_few(names, _NAMED)}")
         few = self.frame.filter(verdict=TOO_FEW)
         if not few.is_empty():
             needed = few["samples_needed"].median()

@@ -133,6 +133,8 @@ def test_objects_are_matched_by_name_and_by_rule(noise):
     found = ex.compare(before, after, rename={"old-(.*)": r"new-\1"})
     assert set(found.frame["instance"]) - {"host"} == {"naa.1", "new-7"}
     assert found.unmatched.rows() == [("before", "device", "gone"), ("after", "device", "came")]
+    plural = replace(found, unmatched=found.unmatched.with_columns(table=pl.lit("tasks")))
+    assert plural.missing()[0] == "1 row of tasks disappeared: gone"
     assert found.missing()[:2] == ["1 device disappeared: gone", "1 device appeared: came"]
     first, second = found.series("device", "gavg_ms", "new-7")
     assert first["value"].to_list() == before["device"].filter(instance="old-7").collect()["gavg_ms"].to_list()
