@@ -341,7 +341,7 @@ def _with_parts(name: str, frame: pl.DataFrame, groups: list[str | None]) -> pl.
 def _vms(vcpu: pl.DataFrame | None, groups: pl.DataFrame) -> tuple[str, ...]:
     """Return the names of the VMs: groups with a world of a vCPU, else groups that are marked as VMs."""
     if vcpu is not None:
-        found = vcpu.filter(pl.col("world").str.contains(VCPU_WORLD))
+        found = vcpu.filter(pl.col("world").str.contains(VCPU_WORLD), pl.col("group") != "")
         if found.height:
             return _most_at_once(found)
     return _most_at_once(groups.filter("is_vm"))

@@ -52,6 +52,8 @@ class Stored:
     """The last one so far: each session has its own."""
     facts: dict[str, Any] = field(default_factory=dict)
     notes: Notes = field(default_factory=Notes)
+    foreign: bool = False
+    """Whether the last header is of another host than the first."""
 
     def add(self, reply: Reply) -> None:
         """Add a reply that has values."""
@@ -96,6 +98,8 @@ def _collected(text: str) -> Stored:
 def _entry(found: Stored, one: dict[str, Any], line: int) -> None:
     if one.get("what") == COLLECTED:
         _header(found, one, line)
+    elif found.foreign:
+        return
     elif "gap" in one:
         spell = f"from {one.get('before')} to {one.get('after')}"
         found.notes.warn(f"{spell} no samples were collected ({one['gap']}): rates of the next one span it", line)
@@ -114,6 +118,11 @@ def _entry(found: Stored, one: dict[str, Any], line: int) -> None:
 
 def _header(found: Stored, one: dict[str, Any], line: int) -> None:
     if found.facts:
+        found.foreign = one.get("host") != found.facts.get("host")
+        if found.foreign:
+            hosts = f"{excerpt(str(one.get('host')))}, not of {excerpt(str(found.facts.get('host')))}"
+            found.notes.warn(f"the samples from here on are of {hosts}: left out. Split the file", line)
+            return
         found.notes.say("a second header: the collection was appended to another one", line)
     found.facts = found.facts or one
     version = one.get("version")

@@ -350,6 +350,23 @@ def replace_stamps(line, seconds):
     return json.dumps(entry)
 
 
+def test_samples_of_another_host_in_the_same_file_are_left_out(host, tmp_path):
+    lines = host.lines()
+    expected = host.opened(tmp_path, lines[:8])
+    other = lines[0].replace(api_replies.HOST, "esx-08.lab.example")
+    rec = host.opened(tmp_path, [*lines[:8], other, *lines[8:]])
+    (note,) = warnings(rec)
+    assert note.line == 9
+    assert "are of esx-08.lab.example, not of esx-07.lab.example: left out" in note.message
+    assert_frame_equal(rec["vcpu"].collect(), expected["vcpu"].collect())
+
+
+def test_vms_are_known_without_a_topology(host, tmp_path):
+    bare = tuple(re.sub(r"==NUM-OF-OBJ==\n[^=]*", "==NUM-OF-OBJ==\n", text) for text in host.fetched)
+    rec = replace(host, fetched=bare).opened(tmp_path)
+    assert set(rec.meta["vms"]) == set(host.opened(tmp_path).meta["vms"])
+
+
 def test_a_vm_that_restarts_is_one_vm(host, tmp_path):
     restarted = []
     for place, reply in enumerate(host.fetched):
