@@ -83,7 +83,6 @@ def account(
     if password is None and sys.stdin is not None and sys.stdin.isatty():
         password = getpass.getpass(f"Password of {username} at {host}: ")
     if password is None:
-        raise EsxparseError(
-            f"no password for {username} at {host}: set {variable}, give a password file, or add the host to ~/.netrc"
-        )
+        more = ", give --password-file" if variable == VSPHERE_PASSWORD else ""
+        raise EsxparseError(f"no password for {username} at {host}: set {variable}{more}, or add the host to ~/.netrc")
     return Account(username, password)

@@ -109,7 +109,7 @@ def test_the_password_comes_from_a_file_or_netrc(vc, tmp_path, monkeypatch):
     with connect(vc, username=None):
         pass
     (vc.folder / "netrc").unlink()
-    advice = f"no password for {vc.user} at 127.0.0.1: set {VSPHERE_PASSWORD}"
+    advice = f"no password for {vc.user} at 127.0.0.1: set {VSPHERE_PASSWORD}, give --password-file"
     with pytest.raises(EsxparseError, match=advice), connect(vc):
         pass
 
