@@ -49,12 +49,14 @@ def _by(rec: Recording, table: str, column: str) -> dict[str, list[Row]]:
 
 
 def with_inventory(finding: Finding, inventory: Inventory) -> Finding:
-    """Return a finding with what the vCenter knows of its VMs as evidence, behind its own."""
-    more = tuple(text for name in finding.vms for text in _said(finding, name, inventory))
-    return replace(finding, evidence=(*finding.evidence, *more)) if more else finding
+    """Return a finding with what the vCenter knows of its VMs as evidence for or against, behind its own."""
+    more = [each for name in finding.vms for each in _said(finding, name, inventory)]
+    speaks_for, against = (tuple(text for text, is_against in more if is_against is which) for which in (False, True))
+    return replace(finding, evidence=(*finding.evidence, *speaks_for), against=(*finding.against, *against))
 
 
-def _said(finding: Finding, name: str, inventory: Inventory) -> Iterator[str]:
+def _said(finding: Finding, name: str, inventory: Inventory) -> Iterator[tuple[str, bool]]:
+    """Yield facts about a VM, and whether they speak against the finding."""
     same = inventory.vms.get(name, [])
     if len(same) != 1:
         # Two VMs of one name: nobody knows which of them the capture shows.
@@ -63,7 +65,8 @@ def _said(finding: Finding, name: str, inventory: Inventory) -> Iterator[str]:
     for fact in _FACTS:
         fits = any(fnmatchcase(finding.trouble, pattern) for pattern in fact["for"])
         if fits and all(vm.get(column) for column in fact["columns"]):
-            yield printable(fact["say"].format(**vm, times=counted(vm["snapshots"] or 0, "snapshot")))
+            text = printable(fact["say"].format(**vm, times=counted(vm["snapshots"] or 0, "snapshot")))
+            yield text, finding.trouble in fact.get("against", ())
     if finding.start is None or finding.end is None:
         return
     tasks = inventory.tasks.get(f"VirtualMachine-{vm['vm_id']}", [])
@@ -71,7 +74,7 @@ def _said(finding: Finding, name: str, inventory: Inventory) -> Iterator[str]:
     for one in during[:_MOST_TASKS]:
         until = f" to {one['completed']:%H:%M:%S}" if one["completed"] else ""
         by = f", by {one['user']}" if one["user"] else ""
-        yield printable(f"task of the vCenter: {one['task']} ({name}), {one['time']:%H:%M:%S}{until} UTC{by}")
+        yield printable(f"task of the vCenter: {one['task']} ({name}), {one['time']:%H:%M:%S}{until} UTC{by}"), False
 
 
 def _at(finding: Finding, vm: Row, inventory: Inventory) -> Row:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 
 import pytest
 
 import esxparse as ex
 from esxparse.cli import main
+from esxparse.diagnosis.inventory import inventory_of, with_inventory
 
 BUSY = ex.datasets_dir() / "busy-host" / "busy-host.csv"
 LIMITED = {"vm": "report-batch", "vm_id": "vm-4", "vcpus": 2, "memory_mib": 8192, "cpu_limit_mhz": 2000}
@@ -55,6 +57,15 @@ def test_snapshots_limits_and_tasks_are_evidence_beside_the_case_s_own(collected
     )
     assert more["cpu.limit"] == ("report-batch has a CPU limit of 2,000 MHz",)
     assert more["memory.limit"] == ()
+
+
+def test_a_limit_speaks_against_a_lack_of_cpus(collected):
+    known = inventory_of(ex.open(collected))
+    limited = next(one for one in ex.diagnose(BUSY) if one.trouble == "cpu.limit")
+    waiting = replace(limited, trouble="cpu.contention")
+    told = with_inventory(waiting, known)
+    assert told.evidence == waiting.evidence
+    assert told.against == (*waiting.against, "report-batch has a CPU limit of 2,000 MHz")
 
 
 def test_two_vms_of_one_name_are_no_evidence(collected):
