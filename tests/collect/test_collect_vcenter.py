@@ -148,6 +148,7 @@ def test_names_have_no_escapes_and_failures_of_one_reason_are_one_line(vc, tmp_p
     assert main(["collect", "vcenter", *login, "--vm", "web/01 50%", "-o", str(tmp_path / "vm")]) == 1
     lines = [line for line in capsys.readouterr().err.splitlines() if "not collected" in line]
     assert len(lines) == 1
+    assert sum(note.message.startswith("not collected") for note in ex.open(tmp_path / "vm").notes) == 1
     assert ex.open(tmp_path / "vm")["inventory_vm"].collect()["vm"].to_list() == ["web/01 50%"]
 
 

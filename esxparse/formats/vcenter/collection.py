@@ -18,7 +18,7 @@ from esxparse.formats.kit.objects import mapping, mappings
 from esxparse.formats.kit.tables import Row, frames
 from esxparse.formats.source import resolve
 from esxparse.formats.vcenter.history import EVENTS, TASKS, instant
-from esxparse.recording import printable
+from esxparse.recording import first_few, printable
 from esxparse.schema import TIME, Schema
 
 __all__ = [
@@ -41,6 +41,8 @@ NOT_COLLECTED: Final = "not collected: "
 """How the note on a missing part begins."""
 _PREFIX: Final = "inventory_"
 _LARGEST: Final = 1 << 20
+_FAILED: Final = 5
+"""Failures of one reason that a note lists."""
 
 
 def is_collection(folder: Path) -> bool:
@@ -60,9 +62,12 @@ def facts(folder: Path, notes: Notes) -> dict[str, Any]:
     """Return server, release and span of a collection; add a warning for everything that could not be read."""
     lines = (folder / COLLECTED).read_text(encoding="utf-8", errors="replace").splitlines()
     first, *others = [mapping(_parsed(line)) for line in lines]
+    reasons: dict[str, list[str]] = {}
     for one in others:
         if failed := mapping(one.get("failed")):
-            notes.warn(printable(f"{NOT_COLLECTED}{failed.get('what')} ({failed.get('why')})"))
+            reasons.setdefault(str(failed.get("why")), []).append(str(failed.get("what")))
+    for why, what in reasons.items():
+        notes.warn(printable(f"{NOT_COLLECTED}{first_few(what, _FAILED)} ({why})"))
     return {name: printable(text) for name in ("server", "release") if isinstance(text := first.get(name), str)}
 
 
