@@ -65,11 +65,11 @@ def sentences(found: Findings, linked: Iterable[int] | None = None) -> Block:
 
     `found`: from `ex.diagnose`. `linked`: numbers of findings with a card in the report; by default all.
     """
-    told = worst(found)
-    shown = set(told if linked is None else linked)
-    if not told and not found.of:
+    numbered = worst(found)
+    with_card = set(numbered if linked is None else linked)
+    if not numbered and not found.of:
         return note(found.verdict)
-    if not told:
+    if not numbered:
         level = "ok" if 2 * found.judged >= found.of and not found.caution else "warning"
         return note(f"{found.summary} Checks that need missing counters were skipped.", level)
     entries = [
@@ -78,10 +78,10 @@ def sentences(found: Findings, linked: Iterable[int] | None = None) -> Block:
             _when(one, found.times) or one.entity["name"],
             one.verdict,
             one.next,
-            name(number) if number in shown else "",
+            name(number) if number in with_card else "",
             (one.likelihood, one.basis),
         )
-        for number, one in ((number, found[place]) for number, place in told.items())
+        for number, one in ((number, found[place]) for number, place in numbered.items())
     ]
     short = [note(found.caution, "warning")] if found.caution else []
     return stack(headline(_counted(found)), *short, listed(entries))
@@ -105,8 +105,8 @@ def charts(found: Findings) -> dict[int, alt.LayerChart]:
 def anchored(number: int, drawn: list[alt.LayerChart]) -> list[alt.LayerChart]:
     """Return the charts of a finding, with its anchor on the first one."""
     for one in drawn[:1]:
-        told = one.usermeta if isinstance(one.usermeta, dict) else {}
-        one.usermeta = {**told, "anchor": anchor(name(number))}
+        usermeta = one.usermeta if isinstance(one.usermeta, dict) else {}
+        one.usermeta = {**usermeta, "anchor": anchor(name(number))}
     return drawn
 
 
@@ -117,10 +117,10 @@ def cards(found: Findings, most: int = 2) -> None:
     """
     from IPython.display import display  # noqa: PLC0415
 
-    told = worst(found)
-    if not told:
+    numbered = worst(found)
+    if not numbered:
         display(note(found.summary))  # type: ignore[no-untyped-call]
-    for number, place in told.items():
+    for number, place in numbered.items():
         one = found[place]
         said = [
             *(("for", text) for text in one.evidence),

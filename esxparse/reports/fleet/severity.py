@@ -39,8 +39,8 @@ def _by_vm(found: Fleet, rows: pl.DataFrame) -> pl.DataFrame:
     plain = pl.col("name").str.replace(r" \(\d+\)$", "")
     known = pl.col("name").is_in(found.ready["vm"].unique().to_list())
     level = pl.when(pl.col("severity") == "critical").then(0).otherwise(1)
-    named = rows.select("host", vm=pl.when(known).then("name").otherwise(plain), level=level)
-    return named.group_by("host", "vm").agg(pl.col("level").min())
+    severities = rows.select("host", vm=pl.when(known).then("name").otherwise(plain), level=level)
+    return severities.group_by("host", "vm").agg(pl.col("level").min())
 
 
 def worst_hosts(found: Fleet, vms: pl.DataFrame) -> pl.DataFrame:

@@ -180,11 +180,11 @@ def whole(frame: pl.DataFrame, *names: str) -> dict[str, int]:
 
 def per_cycle(subject: Subject) -> float | None:
     """Return instructions per cycle; on a hybrid processor, of the cores with the most instructions."""
-    named = subject.whole.filter(pl.col("value") > 0).select(
+    counts = subject.whole.filter(pl.col("value") > 0).select(
         "pmu", "value", kind=pl.col("event").map_elements(hardware_events.event_class, return_dtype=pl.String)
     )
     of = [
-        named.filter(pl.col("kind") == kind).group_by("pmu").agg(pl.col("value").first().alias(kind))
+        counts.filter(pl.col("kind") == kind).group_by("pmu").agg(pl.col("value").first().alias(kind))
         for kind in ("instructions", "cycles")
     ]
     both = of[0].join(of[1], on="pmu", nulls_equal=True).sort("instructions", descending=True)
