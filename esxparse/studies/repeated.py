@@ -70,9 +70,9 @@ def _said(runs: Sequence[Run], numbers: Sequence[int | None]) -> Iterator[Note]:
     for number in dict.fromkeys(numbers):
         some = [run for run, own in zip(runs, numbers, strict=True) if own == number]
         if len(some) > 1:
-            told = ", ".join(str(run.number) for run in some[:-1]) + f" and {some[-1].number}"
+            run_numbers = ", ".join(str(run.number) for run in some[:-1]) + f" and {some[-1].number}"
             message = (
-                f"runs {told} are parts of one recording, not repetitions: they count as one; "
+                f"runs {run_numbers} are parts of one recording, not repetitions: they count as one; "
                 "add a label that distinguishes them, or record again"
             )
             yield Note(message, some[-1].line, severity="warning")
