@@ -79,7 +79,7 @@ def pcpu_heat(pcpu: pl.LazyFrame | None, value: str = "util_pct") -> alt.Chart |
     if reduced.frame.is_empty():
         return None
     step = reduced.step_s or usual_step(reduced.frame)
-    shown = f"highest sample of {spoken(reduced.step_s)}" if reduced.step_s else "each sample"
+    cell_meaning = f"highest sample of {spoken(reduced.step_s)}" if reduced.step_s else "each sample"
     edges = [*_HEAT_EDGES]
     labels = [
         f"under {edges[0]} %",
@@ -89,7 +89,7 @@ def pcpu_heat(pcpu: pl.LazyFrame | None, value: str = "util_pct") -> alt.Chart |
     high = f"{value}_max"
     cells = reduced.frame.with_columns(until=pl.col("time") + pl.duration(seconds=step)).drop(f"{value}_min")
     chart: alt.Chart = (
-        alt.Chart(rounded(cells), title=marks.heading("Each physical CPU, util", shown))
+        alt.Chart(rounded(cells), title=marks.heading("Each physical CPU, util", cell_meaning))
         .transform_calculate(class_=class_of(high, edges, labels))
         .mark_rect()
         .encode(
@@ -143,11 +143,11 @@ def wait_over_time(vms: pl.LazyFrame | None, wait: str, levels: Levels | None = 
         return None
     vms = completed(vms, *_SHOWN)
     kind = _kind(vms, wait)
-    named = with_labels(vms, "instance")
-    chosen = leaders(named, "label", kind.column)
+    labelled = with_labels(vms, "instance")
+    chosen = leaders(labelled, "label", kind.column)
     if not chosen.chosen:
         return None
-    reduced = over_time(kept(named, chosen, "VMs", "instance"), [kind.column], ["label", "full"])
+    reduced = over_time(kept(labelled, chosen, "VMs", "instance"), [kind.column], ["label", "full"])
     most = chosen.caption("VMs", "95th percentile")
     look = marks.Look(
         title=marks.heading(f"{kind.title} per vCPU over time", most, helpers(vms), reduced.caption),

@@ -72,15 +72,15 @@ def vms(vms: pl.LazyFrame | None, measure: str, levels: Levels | None = None) ->
     if vms is None:
         return None
     kind = MEASURES[measure]
-    named = with_labels(completed(vms, kind.column), "instance", width=_LABEL)
+    labelled = with_labels(completed(vms, kind.column), "instance", width=_LABEL)
     value = pl.col(kind.column)
-    frame = named.select("time", "label", value=pl.when(value > 0).then(value) if kind.of_work else value)
+    frame = labelled.select("time", "label", value=pl.when(value > 0).then(value) if kind.of_work else value)
     drawing = grid(frame, "VM", kind.unit, levels)
     if drawing.chosen.total < FEWEST:
         return None
-    shown = f"cell: highest sample of {spoken(drawing.step)}" if drawing.gathered else "cell: one sample"
+    cell_meaning = f"cell: highest sample of {spoken(drawing.step)}" if drawing.gathered else "cell: one sample"
     peaks = frame.group_by("label").agg(high=pl.col("value").max()).drop_nulls().collect()
-    return _drawn(drawing, f"{kind.title} of all VMs", peaks, (shown, kind.meaning))
+    return _drawn(drawing, f"{kind.title} of all VMs", peaks, (cell_meaning, kind.meaning))
 
 
 def hosts(days: pl.DataFrame, levels: Levels | None = None) -> alt.LayerChart | None:
@@ -103,10 +103,14 @@ def hosts(days: pl.DataFrame, levels: Levels | None = None) -> alt.LayerChart | 
         .collect()
     )
     period = "week" if weekly else "day"
-    shown = f"cell: the VM that waited most on a day of the {period}" if weekly else "cell: the VM that waited most"
+    cell_meaning = (
+        f"cell: the VM that waited most on a day of the {period}" if weekly else "cell: the VM that waited most"
+    )
     drawing = Grid(cells, _DAY * (7 if weekly else 1), chosen, "host", "%", levels)
     peaks = frame.group_by("label").agg(high=pl.col("value").max()).collect()
-    return _drawn(drawing, "Ready time of all hosts", peaks, (f"{shown}, 95th percentile of its vCPUs' samples",))
+    return _drawn(
+        drawing, "Ready time of all hosts", peaks, (f"{cell_meaning}, 95th percentile of its vCPUs' samples",)
+    )
 
 
 class Grid(NamedTuple):

@@ -332,8 +332,8 @@ def stacked_time(
     `reduced` has `label`, `time`, `value`. A sample between two gaps is a bar. The caller sets the heading.
     """
     order = pl.DataFrame({"label": list(names), "place": range(len(names))})
-    shown = reduced.frame.select("label", "time", value).join(order, on="label").sort("place", "time")
-    data = pieces(reduced._replace(frame=shown), ["label"], value)
+    ordered = reduced.frame.select("label", "time", value).join(order, on="label").sort("place", "time")
+    data = pieces(reduced._replace(frame=ordered), ["label"], value)
     y = alt.Y(f"{value}:Q", title=look.axis or look.unit, stack="zero")
     base = alt.Chart(rounded(data)).encode(
         time_x(data["time"]),
