@@ -148,9 +148,9 @@ def _finding(story: Story, times: Sequence[datetime], source: str, passed: Level
     spell = times[since : last + 1]
     also: list[dict[str, str]] = []
     for one in _under(story):
-        told = {"trouble": one.case.trouble, "kind": one.kind, "name": one.name}
-        if told not in also:
-            also.append(told)
+        symptom = {"trouble": one.case.trouble, "kind": one.kind, "name": one.name}
+        if symptom not in also:
+            also.append(symptom)
     return Finding(
         story.case.trouble,
         _severity(story, passed),
