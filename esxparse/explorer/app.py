@@ -164,7 +164,7 @@ class Explorer(anywidget.AnyWidget):
         if not self.view["panels"]:
             raise EsxparseError("the view has no panel: search for a counter first")
         captures = [(one.source, self.values.shift(one)) for one in self.recordings]
-        drawn = [(one, self._drawn(one)) for asked in self.requests(buckets) for one in asked.each]
+        drawn = [(one, self._drawn(one)) for request in self.requests(buckets) for one in request.each]
         return cell(captures, drawn, (self.guest.path, self.guest.vm) if self.guest else None)
 
     def _answer(self, _: Any, content: dict[str, Any], __: Any) -> None:
@@ -191,12 +191,12 @@ class Explorer(anywidget.AnyWidget):
     def _panel(self, said: dict[str, Any]) -> dict[str, Any]:
         return self._drawn(PanelRequest.of(said["panel"]))
 
-    def _drawn(self, asked: PanelRequest) -> dict[str, Any]:
-        if asked.kind == "lines":
-            return lines(self.values, asked)
+    def _drawn(self, request: PanelRequest) -> dict[str, Any]:
+        if request.kind == "lines":
+            return lines(self.values, request)
         from esxparse.explorer.heat import heat  # noqa: PLC0415  (altair, which lines do without)
 
-        return heat(self.values, asked)
+        return heat(self.values, request)
 
     def _grown(self) -> bool:
         """Read the file again if its size changed, or if another file has its name."""

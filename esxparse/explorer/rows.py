@@ -84,8 +84,8 @@ def rows(
             frame = _of(frame, found, what, list(wanted) if several else [wanted])  # type: ignore[list-item]
     frame = frame.with_columns(pl.col("instance").fill_null("host" if "instance" in there else found.table))
     name_column = about(found.table, "name", "instance")
-    named = pl.col(name_column).fill_null(pl.col("instance")) if name_column in there else pl.col("instance")
-    named = pl.lit(about(found.table, "prefix")) + named
+    full_name = pl.col(name_column).fill_null(pl.col("instance")) if name_column in there else pl.col("instance")
+    full_name = pl.lit(about(found.table, "prefix")) + full_name
     if instance is not None:
         frame = _matching(frame, instance, found)
     value = pl.col(found.column).cast(pl.Float64)
@@ -93,7 +93,7 @@ def rows(
     if "time" not in there:
         raise EsxparseError(f"table {found.table} of {rec.source} has no times")
     chosen = frame.select(
-        "time", "instance", name=named, value=value, **({"weight": weight} if weight is not None else {})
+        "time", "instance", name=full_name, value=value, **({"weight": weight} if weight is not None else {})
     )
     chosen = chosen.filter(pl.col("value").is_not_null(), pl.col("value").is_not_nan())
     if weight is not None:
