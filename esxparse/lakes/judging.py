@@ -81,14 +81,14 @@ def _current(text: bytes | None, entry: Entry) -> Mapping[str, Any] | None:
 
 
 def judge(
-    lake: Lake, crew: Crew | None = None, told: Callable[[Entry, Mapping[str, Any] | str], None] | None = None
+    lake: Lake, crew: Crew | None = None, report: Callable[[Entry, Mapping[str, Any] | str], None] | None = None
 ) -> list[Mapping[str, Any]]:
     """Diagnose and check every capture that this version has not judged yet; return the results of all.
 
     Args:
         lake: The captures.
         crew: Who does it; by default this process.
-        told: Called with each capture and its new result, or the reason for a failure.
+        report: Called with each capture and its new result, or the reason for a failure.
 
     Raises:
         EsxparseError: The lake cannot be read, or the cluster is lost; finished results are kept.
@@ -101,6 +101,6 @@ def judge(
     for done in fleet.run(_judge, [_Job(bare, one) for one in todo], crew):
         if not done.why:
             made.append(done.result)
-        if told is not None:
-            told(todo[done.place], done.why or done.result)
+        if report is not None:
+            report(todo[done.place], done.why or done.result)
     return made
