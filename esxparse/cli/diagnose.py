@@ -53,9 +53,9 @@ def _diagnosed(job: tuple[str, str, str, Options, str]) -> tuple[str, str, set[s
     from esxparse.formats.registry import open_recording  # noqa: PLC0415
     from esxparse.studies import study  # noqa: PLC0415
 
-    file, shape, profile, given, label = job
+    file, shape, profile, options, label = job
     with Progress(label, quiet=not label) as progress:
-        opening = Opening.of(given)
+        opening = Opening.of(options)
         opened = study(file, progress=progress) if file.endswith(".toml") else open_recording(file, opening)
         found = diagnose(opened, profile)
     losses = opened.losses() if isinstance(opened, Recording) else []

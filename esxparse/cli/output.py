@@ -41,8 +41,10 @@ FOUND: Final = 3
 
 def counted_segments(sources: Iterable[str]) -> str:
     """Return a message on the files with several captures, given the file of each capture; empty without such files."""
-    held = Counter(sources)
-    several = [f"{source} holds {count} captures with different columns" for source, count in held.items() if count > 1]
+    counts = Counter(sources)
+    several = [
+        f"{source} holds {count} captures with different columns" for source, count in counts.items() if count > 1
+    ]
     return f"esxparse: {'; '.join(several)}: each was read" if several else ""
 
 
@@ -82,7 +84,7 @@ def path_for(crew: Crew, path: str) -> str:
 
 
 def each_on(
-    crew: Crew, things: Sequence[T], names: Sequence[str], work: Callable[[T], R], told: Callable[[R], None]
+    crew: Crew, things: Sequence[T], names: Sequence[str], work: Callable[[T], R], report: Callable[[R], None]
 ) -> int:
     """Do the work on each thing, anywhere, report the results in order, and return the exit code.
 
@@ -97,7 +99,7 @@ def each_on(
                 fail(EsxparseError(done.why_of(names[done.place])))
                 code = 1
             else:
-                told(done.result)
+                report(done.result)
             progress(number, len(things), f"{number:,} of {len(things):,}")
     return code
 
