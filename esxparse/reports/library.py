@@ -193,18 +193,18 @@ def values_of(
 ) -> tuple[Opening, dict[str, Any]]:
     """Return the options of `esxparse.open` from both sources, and the values of the template's other parameters."""
     declared = {parameter.name: parameter for parameter in template.parameters}
-    said = dict(opening)
+    texts = dict(opening)
     others: dict[str, Any] = {}
     for name, value in parameters.items():
         if name == _OPENING and template.has(_OPENING):
-            said |= _typed("dict", value, name)
+            texts |= _typed("dict", value, name)
         elif name in NAMES and (name in declared or template.has(_OPENING)):
-            said[name] = value
+            texts[name] = value
         elif name in declared and name not in _RECORDINGS:
             others[name] = _typed(declared[name].type, value, name)
         else:
             raise _unknown(template, name)
-    options = Opening.of(said)
+    options = Opening.of(texts)
     for name in options.said():
         if name not in declared and not template.has(_OPENING):
             raise _unknown(template, name)

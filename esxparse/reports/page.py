@@ -105,10 +105,10 @@ def part(name: str, text: str, *blocks: Block) -> None:
         display(one)  # type: ignore[no-untyped-call]
 
 
-def header(title: str, recordings: Sequence[Recording], said: str) -> Header:
+def header(title: str, recordings: Sequence[Recording], subtitle: str) -> Header:
     """Return the title, with the host's name if a recording has it, and the line below it."""
     host = next((str(rec.meta["host"]) for rec in recordings if rec.meta.get("host")), "")
-    return Header(f"{title}: {host}" if host else title, said)
+    return Header(f"{title}: {host}" if host else title, subtitle)
 
 
 def taken(rec: Recording) -> str:

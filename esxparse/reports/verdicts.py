@@ -122,7 +122,7 @@ def cards(found: Findings, most: int = 2) -> None:
         display(note(found.summary))  # type: ignore[no-untyped-call]
     for number, place in numbered.items():
         one = found[place]
-        said = [
+        lines = [
             *(("for", text) for text in one.evidence),
             *(("against", text) for text in one.against),
             *(("not known", text) for text in one.missing),
@@ -130,7 +130,7 @@ def cards(found: Findings, most: int = 2) -> None:
         ]
         title = f"{name(number)}: {one.heading}"
         sure = one.likelihood, one.basis
-        display(card(title, anchor(name(number)), _said(one, found.times), one.severity, said, sure))  # type: ignore[no-untyped-call]
+        display(card(title, anchor(name(number)), _said(one, found.times), one.severity, lines, sure))  # type: ignore[no-untyped-call]
         page.show(*found.charts(place, most), missing="Nothing in the recording can be drawn of this.")
 
 

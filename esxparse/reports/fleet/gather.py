@@ -43,7 +43,7 @@ class Fleet:
     """The report's data from a lake."""
 
     lake: Lake
-    said: Sequence[tuple[Entry, Mapping[str, Any] | None]]
+    judgements: Sequence[tuple[Entry, Mapping[str, Any] | None]]
     """Captures and their diagnoses; None without one."""
     findings: pl.DataFrame
     """A row for each trouble: `host`, `release`, `trouble` (its id), `title`, `severity`, `likelihood` (the word for
@@ -98,7 +98,11 @@ class Fleet:
     @property
     def undiagnosed(self) -> set[str]:
         """The hosts with an undiagnosed capture with counters of vCPUs."""
-        return {entry.host for entry, said in self.said if "vcpu" in entry.tables and "symptoms" not in (said or {})}
+        return {
+            entry.host
+            for entry, judgement in self.judgements
+            if "vcpu" in entry.tables and "symptoms" not in (judgement or {})
+        }
 
     @property
     def judged(self) -> dict[str, float]:
@@ -107,9 +111,9 @@ class Fleet:
         Hosts without a diagnosed capture are missing: power readings and exports of vCenter are only checked.
         """
         shares: dict[str, float] = {}
-        for entry, said in self.said:
-            if said and "findings" in said:
-                shares[entry.host] = max(shares.get(entry.host, 0.0), said["judged"] / said["of"])
+        for entry, judgement in self.judgements:
+            if judgement and "findings" in judgement:
+                shares[entry.host] = max(shares.get(entry.host, 0.0), judgement["judged"] / judgement["of"])
         return shares
 
 
@@ -124,7 +128,7 @@ def gather(uri: str, hosts: Sequence[str] = (), since: str = "", until: str = ""
         raise EsxparseError(
             f"lake {uri} has no capture of the time asked for: esxparse lake ls --lake {uri} lists them"
         )
-    said = list(judging.said(found))
+    judgements = list(judging.said(found))
     rows = [
         {
             "host": entry.host,
@@ -136,15 +140,15 @@ def gather(uri: str, hosts: Sequence[str] = (), since: str = "", until: str = ""
             "start": one["start"],
             "end": one["end"],
         }
-        for entry, result in said
-        for one in (result or {}).get("findings", ())
+        for entry, judgement in judgements
+        for one in (judgement or {}).get("findings", ())
         if one["severity"] != _HARMLESS
     ]
     findings = _then(pl.DataFrame(rows, schema=dict.fromkeys(_FINDING, pl.String)), found)
     passed = [
         {"host": entry.host, **{key: one[key] for key in _SYMPTOM if key != "host"}}
-        for entry, result in said
-        for one in (result or {}).get("symptoms", ())
+        for entry, judgement in judgements
+        for one in (judgement or {}).get("symptoms", ())
     ]
     symptoms = _then(pl.DataFrame(passed, schema=dict.fromkeys(_SYMPTOM, pl.String)), found)
     vcpu = _vcpus(found)
@@ -154,7 +158,7 @@ def gather(uri: str, hosts: Sequence[str] = (), since: str = "", until: str = ""
         ready, days, weeks, by_host = pl.collect_all(queries)
     order = ["p95_pct", "max_pct", "host", "vm"]
     ready = ready.sort(order, descending=[True, True, False, False])
-    return Fleet(found, said, findings, symptoms, ready, days, weeks, by_host)
+    return Fleet(found, judgements, findings, symptoms, ready, days, weeks, by_host)
 
 
 def _then(rows: pl.DataFrame, part: Lake) -> pl.DataFrame:
@@ -274,7 +278,9 @@ def by_release(found: Fleet) -> pl.DataFrame:
     diagnosed capture count once per release, with their troubles and waits under that release. The
     release with the largest share comes first; a share of fewer than `MANY` hosts is null.
     """
-    releases = {(one.host, _release(one)) for one, said in found.said if said and "findings" in said}
+    releases = {
+        (one.host, _release(one)) for one, judgement in found.judgements if judgement and "findings" in judgement
+    }
     hosts = pl.DataFrame(sorted(releases), schema={"host": pl.String, "release": pl.String}, orient="row")
     critical = found.findings.filter(severity="critical").with_columns(pl.col("release").fill_null(_UNKNOWN))
     bad = critical.select("host", "release").unique().with_columns(bad=True)
@@ -315,8 +321,8 @@ def faults(found: Fleet) -> pl.DataFrame:
     rows = [
         {"status": level, "host": entry.host, "what": one["means"], "table": one["table"], "said": one["said"]}
         for level, key in (("critical", "failed"), ("warning", "warned"))
-        for entry, said in found.said
-        for one in (said["quality"][key] if said else ())
+        for entry, judgement in found.judgements
+        for one in (judgement["quality"][key] if judgement else ())
     ]
     rows += [
         {"status": "warning", "host": entry.host, "what": one.message, "table": None, "said": entry.source}

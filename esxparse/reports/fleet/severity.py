@@ -68,8 +68,8 @@ def worst_hosts(found: Fleet, vms: pl.DataFrame) -> pl.DataFrame:
     )
     of_vms = vms.group_by("host").agg(vm_levels="level")
     checks: dict[str, str] = {}
-    for entry, said in found.said:
-        status = said["quality"]["status"] if said else "not judged"
+    for entry, judgement in found.judgements:
+        status = judgement["quality"]["status"] if judgement else "not judged"
         order = ("fail", "not judged", "warn", "pass")
         checks[entry.host] = min(checks.get(entry.host, "pass"), status, key=order.index)
     # Other formats have releases of their own, or none.

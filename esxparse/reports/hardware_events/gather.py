@@ -318,8 +318,8 @@ def estimates(found: Gathered) -> pl.DataFrame:
             .with_columns(what=pl.when(pl.col("len") == pl.col("of")).then("state").otherwise(in_lines))
         )
         shared = one.whole.filter(pl.col("counted_pct") < 100).sort("counted_pct").rows(named=True)  # noqa: PLR2004
-        said = [(row["event"], f"counted {row['counted_pct']:.1f} % of the time: an estimate") for row in shared]
-        guessed = pl.DataFrame(said, schema={"event": pl.String, "what": pl.String}, orient="row")
+        lines = [(row["event"], f"counted {row['counted_pct']:.1f} % of the time: an estimate") for row in shared]
+        guessed = pl.DataFrame(lines, schema={"event": pl.String, "what": pl.String}, orient="row")
         frames += [
             rows.select(pl.lit(one.name).alias("subject"), "event", pl.lit(level).alias("level"), "what")
             for rows, level in ((states, "warning"), (guessed, "info"))

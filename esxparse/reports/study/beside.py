@@ -28,8 +28,8 @@ def sentences(figures: pl.DataFrame | None) -> list[str]:
     if assumed.height:
         none = "" if printed.height else "No figure of this study was published. "
         why = "no document prints them: see the table of assumed figures"
-        said = f"{none}{_come_back(assumed)} assumed figures come back; {why}."
-        made += [said, *(f"Assumed were {_stated(row)}; here {_missed(row)}." for row in _missing(assumed))]
+        sentence = f"{none}{_come_back(assumed)} assumed figures come back; {why}."
+        made += [sentence, *(f"Assumed were {_stated(row)}; here {_missed(row)}." for row in _missing(assumed))]
     return made
 
 

@@ -96,13 +96,13 @@ def origins(inputs: Sequence[Input]) -> list[str]:
     """Return the source of each number, one sentence per source."""
     words: dict[Origin, str] = {"study.toml": "Given in study.toml", "-p": "Given with -p", "default": "By default"}
     made = []
-    for origin, said in words.items():
+    for origin, source in words.items():
         # The default of a label is its first value: the user did not set a number.
         mine = [one for one in inputs if one.origin == origin and one.value != ""]
         settings = [
             f"{one.name} = {_text(one.value)}" + (f" ({one.help})" if origin == "default" else "") for one in mine
         ]
-        made += [f"{said}: {', '.join(settings)}."] if settings else []
+        made += [f"{source}: {', '.join(settings)}."] if settings else []
     return made
 
 

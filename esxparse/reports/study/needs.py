@@ -81,7 +81,7 @@ def read(found: Any) -> Needs:
 
 def unmet(wanted: Mapping[str, Any], manifest: Manifest, runs: Sequence[Run]) -> str:
     """Return the first unmet requirement in words; "" if the study meets all."""
-    said = {
+    facts = {
         "sweep": (bool(sweeps(runs)), "a label with three numbers or more"),
         "baseline": (bool(manifest.baseline), "a baseline"),
         "native": (bool(_NATIVE & set(map(str, manifest.baseline.values()))), "a baseline that is native"),
@@ -96,8 +96,8 @@ def unmet(wanted: Mapping[str, Any], manifest: Manifest, runs: Sequence[Run]) ->
     roles = {role for run in runs for role in run.files}
     values = {str(run.labels.get(name)) for run in runs for name in manifest.baseline}
     for key, required in wanted.items():
-        if key in said:
-            there, what = said[key]
+        if key in facts:
+            there, what = facts[key]
             if there != required:
                 return what if required else f"to do without {what}"
         elif key == "labels" and not labels & set(required):

@@ -67,8 +67,8 @@ def answer(found: Found, sentences: Sequence[str] = (), *, each_value: bool = Tr
         warned.append(note(f"No run has a number for: {missed}", "warning"))
     if refusal := inputs.refusal(found.inputs):
         warned.append(note(refusal, "warning"))
-    said = [*inputs.origins(found.inputs), words.comparisons(found), *beside.sentences(found.published)]
-    return stack(*warned, points([*answers[:_SENTENCES], *more]), *(note(text) for text in said if text))
+    remarks = [*inputs.origins(found.inputs), words.comparisons(found), *beside.sentences(found.published)]
+    return stack(*warned, points([*answers[:_SENTENCES], *more]), *(note(text) for text in remarks if text))
 
 
 def table(found: Found, rows: pl.DataFrame | pl.LazyFrame, caption: str, heads: Mapping[str, str]) -> Block:
