@@ -55,7 +55,7 @@ def host(host: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerCh
         return None
     look = marks.Look(
         title=marks.heading("Host CPU, used and util", reduced.caption),
-        said="Used and util of all physical CPUs over time, percent.",
+        description="Used and util of all physical CPUs over time, percent.",
         axis="% of all physical CPUs",
         noun="Measure",
         unit="%",
@@ -125,7 +125,7 @@ def wait_ranked(vms: pl.LazyFrame | None, wait: str, levels: Levels | None = Non
     past = past_in_samples(table, "p95", "max", levels)
     look = marks.Look(
         title=marks.heading(f"{kind.title} per vCPU", kind.meaning, helpers(vms), bars, past, left_out),
-        said=f"VMs ranked by {kind.title} per vCPU, percent.",
+        description=f"VMs ranked by {kind.title} per vCPU, percent.",
         axis="% of the time of one vCPU",
         noun="VM",
         unit="%",
@@ -151,7 +151,7 @@ def wait_over_time(vms: pl.LazyFrame | None, wait: str, levels: Levels | None = 
     most = chosen.caption("VMs", "95th percentile")
     look = marks.Look(
         title=marks.heading(f"{kind.title} per vCPU over time", most, helpers(vms), reduced.caption),
-        said=f"{kind.title} per vCPU of the VMs with the most of it, over time, percent.",
+        description=f"{kind.title} per vCPU of the VMs with the most of it, over time, percent.",
         axis="% of the time of one vCPU",
         noun="VM",
         unit="%",
@@ -174,7 +174,7 @@ def used_ranked(vms: pl.LazyFrame | None) -> alt.LayerChart | None:
         return None
     look = marks.Look(
         title=marks.heading("CPU used by VM", "bar: mean, tick: highest sample", left_out),
-        said="VMs ranked by CPU used, in physical cores.",
+        description="VMs ranked by CPU used, in physical cores.",
         axis="physical cores (1 core = 100 %)",
         noun="VM",
         unit="cores",

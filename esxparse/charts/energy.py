@@ -274,16 +274,16 @@ def against_load(beside: pl.LazyFrame, load: str, *, clocks_apart: bool = False)
     tips = [marks.time_tip(), marks.number_tip("util_pct", "util, %"), marks.number_tip("watts", "W")]
     dots = alt.Chart(rounded(drawn)).mark_point(filled=True, size=36, opacity=0.5, color=colour("blue"))
     layers: list[Any] = [dots.encode(x, y, tooltip=tips)]
-    said = f"every {every}th interval" if every > 1 else "one point per interval, power and load averaged over it"
+    note = f"every {every}th interval" if every > 1 else "one point per interval, power and load averaged over it"
     line = None if clocks_apart else fit(points)
-    said += "; no line: the clocks seem to differ" if clocks_apart else ""
+    note += "; no line: the clocks seem to differ" if clocks_apart else ""
     if line is not None:
         slope, intercept, correlation = line
         low, high = float(points["util_pct"].min()), float(points["util_pct"].max())  # type: ignore[arg-type]
         ends = pl.DataFrame({"util_pct": [low, high], "watts": [intercept + slope * low, intercept + slope * high]})
         rule = alt.Chart(rounded(ends)).mark_line(color=colour("rest"), strokeDash=[5, 4]).encode(x, y)
         layers.append(rule)
-        said += f"; line: {slope:+.2f} W per % util (correlation {correlation:.2f})"
+        note += f"; line: {slope:+.2f} W per % util (correlation {correlation:.2f})"
     marked = _ends(points)
     if marked["util_pct"].n_unique() > 1:
         base = alt.Chart(rounded(marked)).encode(x, y)
@@ -294,7 +294,7 @@ def against_load(beside: pl.LazyFrame, load: str, *, clocks_apart: bool = False)
             rim = one.mark_text(**word, stroke=colour("page"), strokeWidth=3, strokeOpacity=0.8, strokeJoin="round")
             text = one.mark_text(**word, color=colour("ink"), fontWeight=600)
             layers += [layer.encode(x, y, text="text:N") for layer in (rim, text)]
-    heading = marks.heading("Power against load", said)
+    heading = marks.heading("Power against load", note)
     return marks.layered(layers, heading, "Power against CPU util, watts.", 280)
 
 
@@ -317,7 +317,7 @@ def cost_of_work(units: pl.LazyFrame, name: str, unit: str) -> alt.Chart | None:
         "watts_per_unit",
         title=f"Watts per {name}",
         about="interval",
-        said=f"Watts per {name} against CPU util.",
+        description=f"Watts per {name} against CPU util.",
         hue="teal",
         words=("host util, %", unit, unit),
     )

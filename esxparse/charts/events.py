@@ -111,8 +111,8 @@ def _panel(
         .rows()
     )
     divisor, size = _size_words(float(table["per_s"].max() or 0))  # type: ignore[arg-type]
-    said = f"{unit} per second" if unit else "events per second"
-    y_title = f"{size} of {said}" if size else said
+    rate_unit = f"{unit} per second" if unit else "events per second"
+    y_title = f"{size} of {rate_unit}" if size else rate_unit
     step = max(table.select(pl.col("x").max() - pl.col("x").min()).item() / _BUCKETS, 1e-9)
     many = table["x"].n_unique() > _BUCKETS
     place = (pl.col("x") / step).floor() * step if many else pl.col("x")
@@ -169,9 +169,9 @@ def spread(counts: pl.LazyFrame, event: str, subject: str = "") -> alt.LayerChar
     highest = ranked.head(MAX_RANKED)
     unit = f"{size} of {table['unit'][0]}" if size else str(table["unit"][0])
     left_out = f"the highest {MAX_RANKED} of {ranked.height}" if ranked.height > MAX_RANKED else ""
-    said = f"tick: median of all {ranked.height}, {figure(median)}"
-    heading = marks.heading(event, f"recording: {subject}" if subject else "", left_out, said)
-    look = marks.Look(title=heading, said=f"{event} on each CPU, {unit}.", axis=unit, noun="On", unit=unit)
+    median_note = f"tick: median of all {ranked.height}, {figure(median)}"
+    heading = marks.heading(event, f"recording: {subject}" if subject else "", left_out, median_note)
+    look = marks.Look(title=heading, description=f"{event} on each CPU, {unit}.", axis=unit, noun="On", unit=unit)
     return marks.ranked(highest, "value", look, "median", "median")
 
 
@@ -267,5 +267,5 @@ def ratios(compared: pl.LazyFrame, first: str, second: str) -> alt.LayerChart | 
     left_out = f"the {len(labels)} of {far.height} events furthest from 1" if far.height > len(labels) else ""
     heading = marks.heading(f"{first} against {second}", "ratio of event counts; dashed: equal", left_out)
     layers = [one, dots.encode(marks.label_y(labels), x, color=hue, shape=shape, tooltip=tips)]
-    said = f"Ratio of events of {first} to {second}."
-    return marks.layered(layers, heading, said, marks.bars_height(len(labels)) + 8)
+    description = f"Ratio of events of {first} to {second}."
+    return marks.layered(layers, heading, description, marks.bars_height(len(labels)) + 8)

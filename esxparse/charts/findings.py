@@ -84,7 +84,7 @@ def spell(seen: Evidence) -> alt.LayerChart | None:
     axis = ", ".join(part for part in (seen.screen or _capital(seen.words), seen.unit) if part)
     look = marks.Look(
         title=marks.heading(title, *parts),
-        said=f"{title}. The spell lasts from {clock.spell(seen.start, seen.end)} UTC.",
+        description=f"{title}. The spell lasts from {clock.spell(seen.start, seen.end)} UTC.",
         axis=axis,
         noun=seen.noun,
         unit=seen.unit,
@@ -173,10 +173,10 @@ def experiments(bars: pl.DataFrame, *, unit: str, title: str) -> alt.LayerChart 
     x = alt.X("value:Q", title=unit, scale=alt.Scale(domain=[0, top], nice=False))
     tips = [alt.Tooltip("label:N", title="runs"), marks.number_tip("value", "% of the fast runs", 1)]
     drawn = base.mark_bar(height=alt.RelativeBandSize(0.62)).encode(x, hue, tooltip=tips)
-    said = base.mark_text(align="left", dx=4).encode(x, text=alt.Text("value:Q", format=",.0f"))
+    numbers = base.mark_text(align="left", dx=4).encode(x, text=alt.Text("value:Q", format=",.0f"))
     fast = alt.Chart(pl.DataFrame({"at": [100.0]})).mark_rule(strokeDash=[6, 4], color=colour("muted")).encode(x="at:Q")
     parts = ("against fast runs with the same change", "dashed: as fast as they are")
-    return marks.layered([drawn, said, fast], marks.heading(title, *parts), title, max(bars.height, 2) * _BAR + 8)
+    return marks.layered([drawn, numbers, fast], marks.heading(title, *parts), title, max(bars.height, 2) * _BAR + 8)
 
 
 def changes(rows: pl.DataFrame, *, title: str) -> alt.LayerChart | None:

@@ -208,7 +208,7 @@ def _missing(cells: pl.DataFrame, step: int) -> pl.DataFrame:
     return pl.concat([before, between, after]).sort("label", "time")
 
 
-def _drawn(drawing: Grid, title: str, peaks: pl.DataFrame, said: Sequence[str]) -> alt.LayerChart | None:
+def _drawn(drawing: Grid, title: str, peaks: pl.DataFrame, notes: Sequence[str]) -> alt.LayerChart | None:
     """Draw rectangles, and thin lines for missing values; None if all values are in the lowest class."""
     cells, unit = drawing.cells, drawing.unit
     if not (cells["high"] >= drawing.edges[0]).any():
@@ -238,7 +238,7 @@ def _drawn(drawing: Grid, title: str, peaks: pl.DataFrame, said: Sequence[str]) 
     if missing.height:
         line = alt.Chart(rounded(missing)).mark_rule(color=colour("rest"), strokeWidth=1)
         layers.append(line.encode(x, alt.X2("end:T"), y))
-    heading = marks.heading(f"{title}: {_finding(drawing, peaks)}", *said, *_beside(drawing))
+    heading = marks.heading(f"{title}: {_finding(drawing, peaks)}", *notes, *_beside(drawing))
     rows = len(drawing.chosen.chosen)
     words = f"{title} over time, {unit}: {counted(rows, drawing.noun)}, the worst first."
     return marks.layered(layers, heading, words, _ROW * rows + _ABOVE)

@@ -166,7 +166,7 @@ def _devices(
     by = {"p95": "95th percentile", "mean": "mean", "max": "highest sample"}[order]
     look = marks.Look(
         title=marks.heading(title, chosen.caption("devices", by), reduced.caption),
-        said=f"{title.removesuffix(f', {unit}')}, by device, {unit}.",
+        description=f"{title.removesuffix(f', {unit}')}, by device, {unit}.",
         axis=axis,
         noun="Device",
         unit=unit,

@@ -198,10 +198,10 @@ def chart(
     else:
         seen = finding_title.of_values(points, words.name, unit, words.place)
     heading = marks.heading(*([seen] if seen else []), words.title, *words.subtitle, more)
-    said = f"{words.title}: {words.value} by {words.place}."
+    description = f"{words.title}: {words.value} by {words.place}."
     if width is None:
-        return marks.layered(layers, heading, said, height)
-    return alt.LayerChart(layer=layers, title=heading, width=width, height=height, description=said)
+        return marks.layered(layers, heading, description, height)
+    return alt.LayerChart(layer=layers, title=heading, width=width, height=height, description=description)
 
 
 def _steps(values: pl.Series) -> dict[str, Any]:

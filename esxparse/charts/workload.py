@@ -236,8 +236,8 @@ def heat(results: pl.LazyFrame) -> alt.LayerChart | None:
         .otherwise(alt.value(colour("ink"))),
     )
     heading = marks.heading("IOPS by queue depth and workers", "the best test at each depth and number of workers")
-    said = "Heat map of I/Os per second by queue depth and workers."
-    return marks.layered([cells, words], heading, said, 44 * table["workers"].n_unique())
+    description = "Heat map of I/Os per second by queue depth and workers."
+    return marks.layered([cells, words], heading, description, 44 * table["workers"].n_unique())
 
 
 def tests(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:

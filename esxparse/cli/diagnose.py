@@ -71,10 +71,10 @@ def run(options: argparse.Namespace) -> int:
     heads = iter(["", *["\n"] * len(options.files)]) if len(options.files) > 1 else None
 
     def tell(found: tuple[str, str, set[str], list[str]]) -> None:
-        source, said, grades, losses = found
+        source, text, grades, losses = found
         warn(losses)
         severities.update(grades)
-        print(f"{next(heads)}{source}: {said}" if heads and options.shape == "table" else said)
+        print(f"{next(heads)}{source}: {text}" if heads and options.shape == "table" else text)
 
     opening, crew = given_opening(options), given_crew(options)
     labels = ["" if crew.elsewhere else f"diagnosing {Path(file).name}" for file in options.files]

@@ -316,16 +316,16 @@ def _judged(found: Lake, options: argparse.Namespace) -> int:
     done = 0
     with Progress("judging", quiet=options.quiet) as progress:
 
-        def report(entry: Entry, said: Mapping[str, Any] | str) -> None:
+        def report(entry: Entry, result: Mapping[str, Any] | str) -> None:
             nonlocal failed, done
             done += 1
             progress.clear()
-            if isinstance(said, str):
+            if isinstance(result, str):
                 failed += 1
-                fail(EsxparseError(f"{entry.id} of host {entry.host}: {said}"))
+                fail(EsxparseError(f"{entry.id} of host {entry.host}: {result}"))
             elif not options.quiet:
-                verdict = said.get("verdict", said["quality"]["verdict"])
-                print(printable(f"{entry.host}: {verdict} Check: {said['quality']['status']}."))
+                verdict = result.get("verdict", result["quality"]["verdict"])
+                print(printable(f"{entry.host}: {verdict} Check: {result['quality']['status']}."))
             progress(done, len(found.captures), f"{done:,}")
 
         judge(found, given_crew(options), report)

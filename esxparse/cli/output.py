@@ -193,5 +193,5 @@ def add_opening(parser: argparse.ArgumentParser, *, but: Collection[str] = ()) -
 
 def given_opening(options: argparse.Namespace) -> Options:
     """Return the given options for `esxparse.open`, which checks each of them."""
-    said: dict[str, Any] = {name: value for name in NAMES if (value := getattr(options, name, None)) is not None}
-    return cast("Options", said)
+    values: dict[str, Any] = {name: value for name in NAMES if (value := getattr(options, name, None)) is not None}
+    return cast("Options", values)

@@ -28,7 +28,7 @@ from esxparse.diagnosis.rules import Rule
 from esxparse.diagnosis.series import Series, source
 from esxparse.diagnosis.series import tables as needed
 from esxparse.diagnosis.symptoms import symptoms, values
-from esxparse.diagnosis.wording import said
+from esxparse.diagnosis.wording import fill_text
 from esxparse.errors import EsxparseError
 from esxparse.formats.kit.limits import is_cut
 from esxparse.metrics import over_time
@@ -162,7 +162,7 @@ def _finding(story: Story, times: Sequence[datetime], source: str, passed: Level
         story.evidence,
         story.against,
         story.missing,
-        said(story.case.next, story.values),
+        fill_text(story.case.next, story.values),
         story.case.source,
         tuple(also),
         source,

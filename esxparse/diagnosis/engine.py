@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from esxparse.diagnosis import spells
 from esxparse.diagnosis.cases import Case, Evidence
 from esxparse.diagnosis.series import Series, compared, roots, spoken
-from esxparse.diagnosis.wording import Values, said, whole
+from esxparse.diagnosis.wording import Values, fill_text, whole
 from esxparse.metrics import over_time
 from esxparse.recording import counted
 
@@ -104,7 +104,7 @@ class Story:
     @property
     def text(self) -> str:
         """The sentence of the verdict, led by the case's title if values for its first clause are missing."""
-        known = said(self.case.verdict, self.values)
+        known = fill_text(self.case.verdict, self.values)
         if whole(self.case.verdict, self.values):
             return known
         return " ".join(filter(None, (f"{self.name}: {self.case.title}.", known)))
@@ -201,7 +201,7 @@ def _story(
             continue
         weight, words = (one.weight, one.say) if answer else (one.fails, one.otherwise)
         odds += weight
-        if weight and (known := said(words, values)):
+        if weight and (known := fill_text(words, values)):
             (fits if weight > 0 else against).append(known)
     lifted = max(odds, min(odds + lift, _EVEN_ODDS))
     doubt += odds - lifted

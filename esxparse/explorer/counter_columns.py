@@ -110,7 +110,7 @@ def find(rec: Recording, name: str, table: str | None = None) -> CounterColumn:
 
     Raises EsxparseError: The recording has no such table or counter; the message has the nearest names, or the reason.
     """
-    said("the name of a counter", name)
+    check_text("the name of a counter", name)
     if table is not None and table not in (*rec, *rec.derived):
         rec[table]
     there = [one for one in counter_columns(rec) if table in (None, one.table)]
@@ -144,7 +144,7 @@ def _stands(one: CounterColumn, group: CounterColumn) -> bool:
     return one.derived is not None and one.derived.counters == ((group.column,),) and one.derived.screen == group.name
 
 
-def said(what: str, value: object) -> None:
+def check_text(what: str, value: object) -> None:
     """Refuse anything but text: `what`, for instance the name of a counter.
 
     Raises EsxparseError: It is something else.
@@ -158,7 +158,7 @@ def expression(pattern: str) -> re.Pattern[str]:
 
     Raises EsxparseError: The pattern is not valid.
     """
-    said("a regular expression", pattern)
+    check_text("a regular expression", pattern)
     try:
         return re.compile(pattern, re.IGNORECASE)
     except re.error as error:

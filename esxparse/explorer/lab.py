@@ -122,11 +122,11 @@ def present(path: str) -> None:
 
     name = printable(Path(path).name)
     # None outside a notebook.
-    said = display(Pretty(f"Reading {name} ..."), display_id=True)  # type: ignore[no-untyped-call]
+    handle = display(Pretty(f"Reading {name} ..."), display_id=True)  # type: ignore[no-untyped-call]
 
     def tell(done: int, runs: int, run: str) -> None:
-        if said is not None:
-            said.update(Pretty(f"Reading {name}: run {done + 1} of {runs}, {printable(run)} ..."))  # type: ignore[no-untyped-call]
+        if handle is not None:
+            handle.update(Pretty(f"Reading {name}: run {done + 1} of {runs}, {printable(run)} ..."))  # type: ignore[no-untyped-call]
 
     try:
         view = explore(study(path, progress=tell) if Path(path).suffix == SUFFIX else path)

@@ -69,43 +69,43 @@ class PanelRequest:
         return table or self.table, counter
 
     @classmethod
-    def of(cls, said: Mapping[str, Any]) -> PanelRequest:
+    def of(cls, message: Mapping[str, Any]) -> PanelRequest:
         """Return the request of a page, within bounds.
 
         Raises EsxparseError: There is no such order, or a value is not a number.
         """
-        order = said.get("order", "p95")
-        kind = said.get("kind", "lines")
+        order = message.get("order", "p95")
+        kind = message.get("kind", "lines")
         check_known("order", order, get_args(Order))
         check_known("kind", kind, get_args(Kind))
-        start, end = (moment(said[key]) if said.get(key) is not None else None for key in ("start", "end"))
+        start, end = (moment(message[key]) if message.get(key) is not None else None for key in ("start", "end"))
         return cls(
-            str(said["counter"]),
-            str(said["table"]),
+            str(message["counter"]),
+            str(message["table"]),
             order,
-            min(max(_whole(said, "n", 5), 1), reduce.MAX_SERIES),
-            str(said.get("pattern") or ""),
+            min(max(_whole(message, "n", 5), 1), reduce.MAX_SERIES),
+            str(message.get("pattern") or ""),
             start,
             end,
-            max(_whole(said, "smooth", 1), 1),
-            bool(said.get("normalise")),
-            bool(said.get("difference")),
-            min(max(_whole(said, "buckets", 400), 20), _MOST_BUCKETS),
-            min(max(_whole(said, "worst_of", 1), 1), 2),
+            max(_whole(message, "smooth", 1), 1),
+            bool(message.get("normalise")),
+            bool(message.get("difference")),
+            min(max(_whole(message, "buckets", 400), 20), _MOST_BUCKETS),
+            min(max(_whole(message, "worst_of", 1), 1), 2),
             kind,
-            str(said.get("limits") or ""),
-            dict(said.get("only") or {}),
-            tuple(said.get("more") or ()),
-            str(said.get("title") or ""),
+            str(message.get("limits") or ""),
+            dict(message.get("only") or {}),
+            tuple(message.get("more") or ()),
+            str(message.get("title") or ""),
         )
 
 
-def _whole(said: Mapping[str, Any], key: str, otherwise: int) -> int:
+def _whole(message: Mapping[str, Any], key: str, otherwise: int) -> int:
     """Return the whole number of that name."""
     try:
-        return int(said.get(key, otherwise))
+        return int(message.get(key, otherwise))
     except (TypeError, ValueError):
-        raise EsxparseError(f"{key} is a whole number, not {said[key]!r}") from None
+        raise EsxparseError(f"{key} is a whole number, not {message[key]!r}") from None
 
 
 def moment(milliseconds: float) -> datetime:

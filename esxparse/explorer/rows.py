@@ -15,7 +15,15 @@ from esxparse.counters.series import series_name
 from esxparse.derived.of_recording import lacking
 from esxparse.derived.of_recording import table as derived_table
 from esxparse.errors import EsxparseError, did_you_mean
-from esxparse.explorer.counter_columns import CounterColumn, about, counter_columns, expression, find, of_vms, said
+from esxparse.explorer.counter_columns import (
+    CounterColumn,
+    about,
+    check_text,
+    counter_columns,
+    expression,
+    find,
+    of_vms,
+)
 from esxparse.metrics import ranking
 from esxparse.metrics.inventory import only_kinds, only_vms, vms
 from esxparse.metrics.network import offered
@@ -121,7 +129,7 @@ def _of(frame: pl.LazyFrame, found: CounterColumn, what: str, wanted: list[str])
     if not column:
         raise EsxparseError(f"{found.name} of {found.table} is not given by {what}; choose with instance=")
     for one in wanted:
-        said(f"the name of a {what}", one)
+        check_text(f"the name of a {what}", one)
     there = frame.select(pl.col(column).drop_nulls().unique().sort()).collect().to_series().to_list()
     for one in wanted:
         if one not in there:

@@ -33,7 +33,7 @@ def _judge(job: _Job) -> Mapping[str, Any]:
     with job.lake.reading():
         quality = check(rec)
         found = diagnose(rec) if rec.format == "esxtop" else None
-    said: dict[str, Any] = {
+    result: dict[str, Any] = {
         "id": job.entry.id,
         "host": job.entry.host,
         "esxparse": __version__,
@@ -47,12 +47,12 @@ def _judge(job: _Job) -> Mapping[str, Any]:
         },
     }
     if found is not None:
-        said |= {"verdict": found.summary, "judged": found.judged, "of": found.of}
-        said["findings"] = [one.as_dict() for one in found]
-        said["symptoms"] = list(found.symptoms)
-    text = json.dumps(said, ensure_ascii=False, default=str)
+        result |= {"verdict": found.summary, "judged": found.judged, "of": found.of}
+        result["findings"] = [one.as_dict() for one in found]
+        result["symptoms"] = list(found.symptoms)
+    text = json.dumps(result, ensure_ascii=False, default=str)
     job.lake.store.put(judged(job.entry.id), text.encode(), replace=True)
-    return said
+    return result
 
 
 def _failed_fields(one: Expectation) -> dict[str, str]:
@@ -60,7 +60,7 @@ def _failed_fields(one: Expectation) -> dict[str, str]:
     return {"table": one.table, "means": one.means, "said": str(one).removesuffix(one.means).rstrip()}
 
 
-def said(lake: Lake) -> Iterator[tuple[Entry, Mapping[str, Any] | None]]:
+def stored_judgements(lake: Lake) -> Iterator[tuple[Entry, Mapping[str, Any] | None]]:
     """Yield the captures, each with its stored result; None without one, or from another reading or version."""
     texts = lake.store.read_all(judged(one.id) for one in lake.captures)
     for entry, text in zip(lake.captures, texts, strict=True):
@@ -93,7 +93,7 @@ def judge(
     Raises:
         EsxparseError: The lake cannot be read, or the cluster is lost; finished results are kept.
     """
-    known = list(said(lake))
+    known = list(stored_judgements(lake))
     made = [one for _, one in known if one is not None]
     todo = [entry for entry, one in known if one is None]
     # A worker needs no catalogue: the entry travels with the job.

@@ -168,8 +168,8 @@ def ratios(
 
     def compare(frame: pl.DataFrame) -> pl.DataFrame:
         joined = beside_baseline(configurations(frame, keys), keys, baseline, shared)
-        said = pl.lit(value).alias("quantity"), pl.lit(text(baseline)).alias("baseline")
-        return with_intervals(joined, settings).with_columns(*said).select(*keys, *OUTPUT)
+        columns = pl.lit(value).alias("quantity"), pl.lit(text(baseline)).alias("baseline")
+        return with_intervals(joined, settings).with_columns(*columns).select(*keys, *OUTPUT)
 
     return chosen.map_batches(compare, schema={**{name: schema[name] for name in keys}, **OUTPUT})
 

@@ -130,7 +130,7 @@ def cards(found: Findings, most: int = 2) -> None:
         ]
         title = f"{name(number)}: {one.heading}"
         sure = one.likelihood, one.basis
-        display(card(title, anchor(name(number)), _said(one, found.times), one.severity, lines, sure))  # type: ignore[no-untyped-call]
+        display(card(title, anchor(name(number)), _verdict_text(one, found.times), one.severity, lines, sure))  # type: ignore[no-untyped-call]
         page.show(*found.charts(place, most), missing="Nothing in the recording can be drawn of this.")
 
 
@@ -165,7 +165,7 @@ def not_judged(found: Findings, *what: str) -> Block:
     return table(pl.DataFrame(rows), columns_of("verdicts.not_judged"), caption, look="folded")
 
 
-def _said(one: Finding, times: Sequence[datetime]) -> str:
+def _verdict_text(one: Finding, times: Sequence[datetime]) -> str:
     """Return the verdict with its time, if it has one."""
     when = clocked(one, times)
     return f"{when}: {one.verdict}" if when else one.verdict

@@ -169,8 +169,10 @@ def _chart_points(points: pl.DataFrame, x: str, series: Sequence[str], panels: S
     place = pl.col(x)
     if not is_sweep(points, x):
         place = place.cast(pl.String)
-    label = pl.concat_str([said(name, points) for name in series], separator=", ") if series else pl.lit("all")
-    panel = pl.concat_str([said(name, points) for name in panels], separator=", ") if panels else pl.lit("")
+    label = (
+        pl.concat_str([value_expression(name, points) for name in series], separator=", ") if series else pl.lit("all")
+    )
+    panel = pl.concat_str([value_expression(name, points) for name in panels], separator=", ") if panels else pl.lit("")
     # Texts stay in the order of the manifest.
     order = [name for name in (*panels, *series, x) if points[name].dtype.is_numeric()]
     return (points.sort(order, maintain_order=True) if order else points).select(
@@ -178,7 +180,7 @@ def _chart_points(points: pl.DataFrame, x: str, series: Sequence[str], panels: S
     )
 
 
-def said(name: str, points: pl.DataFrame) -> pl.Expr:
+def value_expression(name: str, points: pl.DataFrame) -> pl.Expr:
     """Return a value of a label in words: numbers and booleans with their name and unit."""
     text = pl.col(name).cast(pl.String).fill_null("none")
     if points[name].dtype == pl.String:

@@ -62,11 +62,11 @@ def recordings(runs: Sequence[Run], rows: Sequence[Row]) -> tuple[list[int | Non
             )
             if first is not None:
                 numbers[place] = numbers[places[first]]
-        notes += _said([runs[place] for place in places], [numbers[place] for place in places])
+        notes += _notes_on_parts([runs[place] for place in places], [numbers[place] for place in places])
     return numbers, notes
 
 
-def _said(runs: Sequence[Run], numbers: Sequence[int | None]) -> Iterator[Note]:
+def _notes_on_parts(runs: Sequence[Run], numbers: Sequence[int | None]) -> Iterator[Note]:
     for number in dict.fromkeys(numbers):
         some = [run for run, own in zip(runs, numbers, strict=True) if own == number]
         if len(some) > 1:

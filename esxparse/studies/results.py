@@ -141,10 +141,10 @@ def alone(meter: Meter, span: Span | None, window: WindowSpec | None) -> tuple[F
         notes = [f"the window does not apply to {rec.source}: its readings have no times"] * (window is not None)
         return found | {"watts_from": rec.format}, notes + _choice(meter, used)
     table = table.filter(pl.col("time").is_not_null()).with_columns(pl.col("time") + meter.clock)
-    said: Figures = {"watts_from": rec.format}
+    figures: Figures = {"watts_from": rec.format}
     if window is not None:
         span = _windowed(rec, table, window, span)
-        said |= {"start": span.start, "end": span.end, "measured_s": span.seconds}
+        figures |= {"start": span.start, "end": span.end, "measured_s": span.seconds}
     each = energy.energy(table) if span is None else energy_between(table, span.start, span.end)
     rows = each.collect().sort("readings", descending=True, maintain_order=True)
     row = rows.row(0, named=True) if rows.height else {"watts_mean": None}
@@ -154,7 +154,7 @@ def alone(meter: Meter, span: Span | None, window: WindowSpec | None) -> tuple[F
         watts = table.select(pl.col("watts").mean()).collect().item()
     if watts is None:
         raise EsxparseError(f"{rec.source} has no reading of the host in the measured span")
-    return said | {"watts": watts, "energy_joules": row["energy_joules"]}, _choice(meter, row.get("sensor"))
+    return figures | {"watts": watts, "energy_joules": row["energy_joules"]}, _choice(meter, row.get("sensor"))
 
 
 def _timeless(rec: Recording, table: pl.LazyFrame, there: Collection[str]) -> tuple[Figures, str | None]:

@@ -251,7 +251,7 @@ def _unknown(frame: pl.DataFrame) -> list[str]:
     """Return facts that runs with CPU use miss for a CPU cost: the first one of each run."""
     if "host_used_pct" not in frame.columns:
         return []
-    missing = pl.coalesce(pl.when(pl.col(fact).is_null()).then(pl.lit(said)) for fact, said in _COST_NEEDS.items())
+    missing = pl.coalesce(pl.when(pl.col(fact).is_null()).then(pl.lit(phrase)) for fact, phrase in _COST_NEEDS.items())
     return sorted(frame.filter(pl.col("host_used_pct").is_not_null()).select(missing).to_series().drop_nulls().unique())
 
 

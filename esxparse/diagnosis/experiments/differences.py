@@ -79,9 +79,9 @@ def _figures(study: Study) -> list[dict[str, Any]]:
         better = {True: "higher", False: "lower"}.get(some["higher_is_better"].drop_nulls().first(), "")  # type: ignore[call-overload]
         words = " ".join(dict.fromkeys(part for part in (benchmark, test, metric.replace("_", " ")) if part))
         # For a benchmark's figure the verdict is better or worse.
-        said = {"better": better, "worse": {"higher": "lower", "lower": "higher"}.get(better, "")}
+        directions = {"better": better, "worse": {"higher": "lower", "lower": "higher"}.get(better, "")}
         measure = {"words": words, "column": f"{benchmark} {test} {metric}", "better": better}
-        rows += _summed(some.with_columns(pl.col("verdict").replace(said)), measure, study.baseline, others)
+        rows += _summed(some.with_columns(pl.col("verdict").replace(directions)), measure, study.baseline, others)
     return rows
 
 

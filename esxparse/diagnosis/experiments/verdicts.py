@@ -20,7 +20,7 @@ from esxparse.diagnosis.experiments.tables import Cause, Step
 from esxparse.diagnosis.finding import Finding
 from esxparse.diagnosis.findings import Findings
 from esxparse.diagnosis.rules import Rule
-from esxparse.diagnosis.wording import said
+from esxparse.diagnosis.wording import fill_text
 
 if TYPE_CHECKING:
     import altair as alt
@@ -164,7 +164,7 @@ def _judged(
         {"kind": "runs", "name": _where(cells, seen)},
         times["start"].min(),  # type: ignore[arg-type]
         times["end"].max(),  # type: ignore[arg-type]
-        said(cause.verdict, values),
+        fill_text(cause.verdict, values),
         tuple(one.text for one in answers if weights[one.step.id] > 0),
         (*(one.text for one in answers if weights[one.step.id] < 0), *spread),
         tuple(one.step.missing for one in lacking if not cause.weigh or one.step.id in cause.weigh),
@@ -204,7 +204,7 @@ def _answers(
         if yes is None or no is None:
             found.append(Answer(step, None, ""))
         else:
-            text = said(step.if_yes if yes else step.if_no, values) or f"{step.question} {'Yes' if yes else 'No'}."
+            text = fill_text(step.if_yes if yes else step.if_no, values) or f"{step.question} {'Yes' if yes else 'No'}."
             found.append(Answer(step, True if yes else False if no else None, text, value))
     return tuple(found)
 

@@ -128,7 +128,7 @@ def gather(uri: str, hosts: Sequence[str] = (), since: str = "", until: str = ""
         raise EsxparseError(
             f"lake {uri} has no capture of the time asked for: esxparse lake ls --lake {uri} lists them"
         )
-    judgements = list(judging.said(found))
+    judgements = list(judging.stored_judgements(found))
     rows = [
         {
             "host": entry.host,

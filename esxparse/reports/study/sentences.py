@@ -60,7 +60,11 @@ def of_manifest(found: Found) -> list[str]:
 
 def label_words(frame: pl.DataFrame, labels: Sequence[str]) -> pl.Expr:
     """Return these labels in words, if the frame has them; an empty text without any."""
-    words = [pl.when(pl.col(one).is_not_null()).then(plot.said(one, frame)) for one in labels if one in frame.columns]
+    words = [
+        pl.when(pl.col(one).is_not_null()).then(plot.value_expression(one, frame))
+        for one in labels
+        if one in frame.columns
+    ]
     return pl.concat_str(words, separator=", ", ignore_nulls=True) if words else pl.lit("")
 
 
