@@ -306,15 +306,7 @@ def lonely(base: alt.Chart, data: pl.DataFrame, y: alt.Y, hue: alt.Color) -> lis
 
 
 def against(
-    points: pl.DataFrame,
-    x: str,
-    y: str,
-    *,
-    title: str,
-    about: str,
-    description: str,
-    hue: str,
-    words: tuple[str, str, str],
+    points: pl.DataFrame, x: str, y: str, *, title: str, about: str, description: str, hue: str, words: Sequence[str]
 ) -> alt.Chart:
     """Draw points of `y` against `x`, thinned if there are many; `words`: titles of both axes, unit of `y`."""
     every = -(-points.height // MOST_POINTS)

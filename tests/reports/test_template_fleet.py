@@ -220,7 +220,7 @@ def test_of_few_hosts_a_release_has_no_share(monkeypatch, count, shares):
     entries = [SimpleNamespace(host=name, meta={"release": "8.0"}) for name in names]
     bad = pl.DataFrame({"host": names[:2], "release": "8.0", "severity": "critical"})
     monkeypatch.setattr(gather, "_ready_by_release", lambda *_: pl.DataFrame({"release": ["8.0"], "p95_pct": [1.0]}))
-    found = SimpleNamespace(judgements=[(one, {"findings": []}) for one in entries], findings=bad)
+    found = SimpleNamespace(said=[(one, {"findings": []}) for one in entries], findings=bad)
     assert gather.by_release(found)["share_pct"].to_list() == shares
 
 

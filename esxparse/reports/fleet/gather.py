@@ -43,7 +43,7 @@ class Fleet:
     """The report's data from a lake."""
 
     lake: Lake
-    judgements: Sequence[tuple[Entry, Mapping[str, Any] | None]]
+    said: Sequence[tuple[Entry, Mapping[str, Any] | None]]
     """Captures and their diagnoses; None without one."""
     findings: pl.DataFrame
     """A row for each trouble: `host`, `release`, `trouble` (its id), `title`, `severity`, `likelihood` (the word for
@@ -100,7 +100,7 @@ class Fleet:
         """The hosts with an undiagnosed capture with counters of vCPUs."""
         return {
             entry.host
-            for entry, judgement in self.judgements
+            for entry, judgement in self.said
             if "vcpu" in entry.tables and "symptoms" not in (judgement or {})
         }
 
@@ -111,7 +111,7 @@ class Fleet:
         Hosts without a diagnosed capture are missing: power readings and exports of vCenter are only checked.
         """
         shares: dict[str, float] = {}
-        for entry, judgement in self.judgements:
+        for entry, judgement in self.said:
             if judgement and "findings" in judgement:
                 shares[entry.host] = max(shares.get(entry.host, 0.0), judgement["judged"] / judgement["of"])
         return shares
@@ -278,9 +278,7 @@ def by_release(found: Fleet) -> pl.DataFrame:
     diagnosed capture count once per release, with their troubles and waits under that release. The
     release with the largest share comes first; a share of fewer than `MANY` hosts is null.
     """
-    releases = {
-        (one.host, _release(one)) for one, judgement in found.judgements if judgement and "findings" in judgement
-    }
+    releases = {(one.host, _release(one)) for one, judgement in found.said if judgement and "findings" in judgement}
     hosts = pl.DataFrame(sorted(releases), schema={"host": pl.String, "release": pl.String}, orient="row")
     critical = found.findings.filter(severity="critical").with_columns(pl.col("release").fill_null(_UNKNOWN))
     bad = critical.select("host", "release").unique().with_columns(bad=True)
@@ -321,7 +319,7 @@ def faults(found: Fleet) -> pl.DataFrame:
     rows = [
         {"status": level, "host": entry.host, "what": one["means"], "table": one["table"], "said": one["said"]}
         for level, key in (("critical", "failed"), ("warning", "warned"))
-        for entry, judgement in found.judgements
+        for entry, judgement in found.said
         for one in (judgement["quality"][key] if judgement else ())
     ]
     rows += [

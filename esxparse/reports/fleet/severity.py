@@ -68,7 +68,7 @@ def worst_hosts(found: Fleet, vms: pl.DataFrame) -> pl.DataFrame:
     )
     of_vms = vms.group_by("host").agg(vm_levels="level")
     checks: dict[str, str] = {}
-    for entry, judgement in found.judgements:
+    for entry, judgement in found.said:
         status = judgement["quality"]["status"] if judgement else "not judged"
         order = ("fail", "not judged", "warn", "pass")
         checks[entry.host] = min(checks.get(entry.host, "pass"), status, key=order.index)
