@@ -36,12 +36,12 @@ class Replies:
     def lines(self) -> list[str]:
         """The lines of a collected file."""
         stamps = [f"{time:%Y-%m-%dT%H:%M:%S.%fZ}" for time in self.times]
-        asked = [{"operation": "CounterInfo", "before": stamps[0], "after": stamps[0], "reply": self.info}]
-        asked += [
+        entries = [{"operation": "CounterInfo", "before": stamps[0], "after": stamps[0], "reply": self.info}]
+        entries += [
             {"operation": "FetchStats", "before": stamp, "after": stamp, "reply": reply}
             for stamp, reply in zip(stamps, self.fetched, strict=True)
         ]
-        return [json.dumps(one, ensure_ascii=False) for one in (HEADER, *asked)]
+        return [json.dumps(one, ensure_ascii=False) for one in (HEADER, *entries)]
 
     def opened(self, folder: Path, lines: Sequence[str] | None = None, **options: Any) -> ex.Recording:
         """The recording of a collected file with these replies, or of other lines."""

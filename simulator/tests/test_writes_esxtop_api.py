@@ -41,12 +41,12 @@ def test_every_line_has_the_fields_of_its_type_and_counters_never_fall():
 def test_the_topology_has_as_many_children_as_it_says():
     _, (reply,) = replies(simulate.capture(simulate.busy_host()), 1)
     lines = re.findall(r"^\|(\w+)\|(.*)\|$", reply.partition("==COUNTER-VALUE==")[0], re.MULTILINE)
-    said = dict.fromkeys(("SchedGroup", "CPUClient", "NetPortset", "NetPort"), 0)
+    counts = dict.fromkeys(("SchedGroup", "CPUClient", "NetPortset", "NetPort"), 0)
     for _, properties in lines:
         for name, _, number in (one.partition(",") for one in properties.split("|")):
-            if name in said:
-                said[name] += int(number)
-    assert said == {name: sum(kind == name for kind, _ in lines) for name in said}
+            if name in counts:
+                counts[name] += int(number)
+    assert counts == {name: sum(kind == name for kind, _ in lines) for name in counts}
     clients = {re.search(r"CPUClientID,(\d+)", properties)[1] for kind, properties in lines if kind == "CPUClient"}
     assert clients == {row[0] for kind, row in values(reply) if kind == "VCPU"}
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from esxparse.errors import EsxparseError
+from esxparse.formats.esxtop_api import stored
 from esxparse.formats.esxtop_api.grammar import TOPOLOGY, Info, counter_info
 from esxparse.formats.kit.text import Text
 from esxparse.formats.names import natural
@@ -18,7 +19,7 @@ _LOOK: Final = 256
 _MARKS: Final = b"\xef\xbb\xbf\xff\xfe \r\n"
 """Byte-order marks, and what may stand before a reply."""
 _NAMES: Final = (
-    re.compile(r"(?P<host>.+?)[-_.]?(?:stat|def)s?\.txt(?:\.\w+)?", re.IGNORECASE),
+    re.compile(r"(?!(?:fetch|all|esxtop)[-_.]?stat)(?P<host>.+?)[-_.]?(?:stat|def)s?\.txt(?:\.\w+)?", re.IGNORECASE),
     re.compile(r"esxtop_(?P<host>.+)_\d{8}_\d{6}\.csv(?:\.\w+)?", re.IGNORECASE),
 )
 """Names that scripts give to files: `esx-07stat.txt`, `esxtop_esx-07_20261128_093000.csv`."""
@@ -33,12 +34,12 @@ class Texts:
 
 
 def info_in(path: str) -> Info:
-    """Return the fields in a file with a reply of CounterInfo.
+    """Return the fields in a file with a reply of CounterInfo: alone, before values, or collected.
 
     Raises:
         EsxparseError: It cannot be read, or has no such reply.
     """
-    found = counter_info(resolve(path).text().text.partition(TOPOLOGY)[0])
+    found = stored.read(resolve(path).text().text, None).info
     if not found:
         raise EsxparseError(
             f"counter_info {path} is no reply of CounterInfo: it has no line such as |PCPU|NumOfLCPUs,U32|"
@@ -107,6 +108,8 @@ def host_of(name: str) -> str | None:
 
     >>> host_of("esx-07stat.txt"), host_of("esxtop_esx-07_20261128_093000.csv"), host_of("fetchstats-0001.txt")
     ('esx-07', 'esx-07', None)
+    >>> host_of("fetchstats.txt") is None
+    True
     """
     found = next((match for one in _NAMES if (match := one.fullmatch(name))), None)
     return found["host"] if found else None

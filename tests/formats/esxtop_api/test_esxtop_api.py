@@ -13,6 +13,7 @@ from polars.testing import assert_frame_equal
 
 import esxparse as ex
 import esxparse_simulator as simulate
+from esxparse.reports import pick
 from esxparse_simulator.host import Phase
 
 SAMPLES = 30
@@ -182,6 +183,11 @@ def test_a_diagnosis_says_what_it_could_not_judge_and_which_evidence_is_a_guess(
     assert {"%RDY", "GAVG/cmd", "%DRPRX", "%C0"} <= set(re.findall(r"%?[A-Z]\w*(?:/\w+)?", missing))
 
 
+def test_the_first_sample_without_rates_is_no_fault_and_the_report_is_that_of_a_host(collected):
+    assert {one.status for one in ex.check(collected)} <= {"pass", "not judged"}
+    assert pick.picked([collected.source]) == "host_health"
+
+
 def later(rec):
     """The recording without its first sample."""
     start = rec.meta["start"]
@@ -349,6 +355,8 @@ def test_values_without_their_fields_are_refused_until_a_file_names_them(texts):
         ex.open(values)
     rec = ex.open(values, counter_info=str(texts / "fields.txt"), date="2026-03-11")
     assert rec["vcpu"].collect()["pct_used"].drop_nulls().len() > 0
+    collected = ex.datasets_dir() / "formats" / "esxtop-api-host.jsonl"
+    assert "vcpu" in ex.open(values, counter_info=str(collected))
     with pytest.raises(ex.EsxparseError, match="is no reply of CounterInfo"):
         ex.open(values, counter_info=str(values))
     with pytest.raises(ex.EsxparseError, match="only names the fields"):
