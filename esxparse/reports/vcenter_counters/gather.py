@@ -9,10 +9,12 @@ from typing import Any, Final, Unpack
 
 import polars as pl
 
+from esxparse.diagnosis import rules
 from esxparse.errors import EsxparseError
 from esxparse.formats.opening import Options
-from esxparse.recording import Recording
+from esxparse.recording import Recording, counted
 from esxparse.reports import recordings as files
+from esxparse.reports.blocks import number
 
 FORMATS: Final = ("vcenter_api",)
 _VM, _HOST = "VirtualMachine-", "HostSystem-"
@@ -105,6 +107,24 @@ def vms(found: Gathered) -> pl.DataFrame:
     use = _means(found, _VM, {"use": "cpu.usage.average"})
     rows = waits.join(use, on="name", how="full", coalesce=True)
     return rows.sort(["ready_max", "name"], descending=[True, False], nulls_last=True)
+
+
+def answer(rows: pl.DataFrame) -> str:
+    """Return how many VMs wait longer than the limit of the rule `cpu.ready`, and which waits longest.
+
+    `rows`: those of `vms`. VMs whose vCPUs are not known are not judged.
+    """
+    limit = rules.load()["cpu.ready"].warn
+    judged = rows.filter(pl.col("vcpus").is_not_null()).drop_nulls("ready_mean").sort("ready_mean", descending=True)
+    left = rows.height - judged.height
+    apart = f" {counted(left, 'VM')} not judged: no ready time, or vCPUs not known." if left else ""
+    if judged.is_empty():
+        return f"Whether VMs waited for a CPU is not known.{apart}"
+    longest = judged.row(0, named=True)
+    return (
+        f"{(judged['ready_mean'] > limit).sum():,} of {counted(judged.height, 'VM')} waited more than {limit:g} % of a "
+        f"vCPU's time on average; {longest['name']} waited longest, {number(longest['ready_mean'])} %.{apart}"
+    )
 
 
 def hosts(found: Gathered) -> pl.DataFrame:
