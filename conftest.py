@@ -3,7 +3,8 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
 
 import browser
 import kernels
@@ -13,6 +14,7 @@ from filelock import FileLock
 from hypothesis import Phase, settings
 from search import LARGE_STUDIES, examples, is_routine
 from sheet import Sheet
+from vcsim_server import Vcsim
 
 import esxparse as ex
 import esxparse_simulator as simulate
@@ -139,6 +141,19 @@ def busy_host_scenario() -> simulate.Scenario:
 def chromium() -> Iterator[Browser]:
     with browser.chromium() as running:
         yield running
+
+
+@pytest.fixture
+def vcsim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Vcsim]]:
+    """Starts servers of the vSphere API, with options of tests/vcsim/main.go."""
+    with ExitStack() as running:
+
+        def start(**options: Any) -> Vcsim:
+            server = Vcsim(tmp_path_factory.mktemp("vcsim"), **options)
+            running.callback(server.stop)
+            return server
+
+        yield start
 
 
 @pytest.fixture(params=[pytest.param("isal", marks=pytest.mark.needs("isal")), "zlib"])

@@ -38,6 +38,7 @@ def open(  # noqa: A001  as in ex.open
     format: str | None = None,  # noqa: A002  the word that `Recording.format` has
     time_column: str | None = None,
     value_column: str | None = None,
+    counter_info: str | None = None,
     timeout: float | str | None = None,
     memory_limit: str | int | None = None,
 ) -> Recording:
@@ -70,6 +71,7 @@ def open(  # noqa: A001  as in ex.open
             (a power meter's export, a list of results) need it.
         time_column: Which column holds the time, in such a file.
         value_column: Which column holds the watts, or the results, in such a file.
+        counter_info: A file with the reply of CounterInfo, for replies of esxtop's service that were saved without it.
         timeout: How long to wait for each answer of a server, and for each piece of one: seconds, or text such as `2m`;
             60 seconds by default.
         memory_limit: Bytes of memory that reading may take (`8GiB`, or a number; 4 GiB by default). Files that need

@@ -24,6 +24,7 @@ PROGRAMS = {
         name: (name,)
         for name in (
             "fio",
+            "go",
             "hpcc",
             "ioping",
             "iostat",
@@ -65,10 +66,11 @@ PACKAGES = {
     # The compiled scanner, which is built where the machine has a Rust toolchain.
     "native": "esxparse._native",
     "playwright": "playwright",
+    "pyvmomi": "pyVmomi",
     "zstd": "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd",
 }
 # Fixtures that start a program: who asks for one need not say it again.
-FIXTURES = {"chromium": ("chromium", "playwright")}
+FIXTURES = {"chromium": ("chromium", "playwright"), "vcsim": ("go", "pyvmomi")}
 # The PATH of the machine, which the processes of pytest-xdist would not see otherwise.
 PATH = os.environ.setdefault("ESXPARSE_MACHINE_PATH", os.environ.get("PATH", os.defpath))
 

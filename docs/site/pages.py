@@ -47,7 +47,7 @@ BESIDE = {
 }
 GUIDES = {
     "First steps": ["command-line.md", "python.md", "reads.md"],
-    "Exploring": ["explore.md", "export.md", "collect.md", "damage.md", "security.md", "licences.md"],
+    "Exploring": ["explore.md", "export.md", "collect.md", "without-ssh.md", "damage.md", "security.md", "licences.md"],
     "Planning": ["plan.md", "planners.md", "right-sizing.md"],
     "Diagnosis": ["diagnosis.md", "compare.md", "quality.md", "case-studies.md", "timeline.md", "faults.md"],
     "Reports and studies": ["templates.md", "batch.md", "study.md", "lake.md"],
@@ -226,7 +226,8 @@ def api() -> Iterator[tuple[str, str]]:
     functions = [name for name in names if not inspect.isclass(getattr(ex, name))]
     yield "api/index.md", "# esxparse\n\n" + "".join(public(name) for name in sorted(functions))
     yield "api/classes.md", "# Classes\n\n" + "".join(public(name) for name in sorted(set(names) - set(functions)))
-    collected = ("host.host", "host.Captured", "polling.power", "polling.Collected")
+    hosts = ("host.host", "host.Captured", "vsphere.vsphere", "vsphere.Fetched")
+    collected = (*hosts, "polling.power", "polling.Collected")
     yield "api/collect.md", "# collect\n\n" + "".join(f"::: esxparse.collect.{name}\n\n" for name in collected)
     for name in ("bundled", "reports.helpers"):
         yield f"api/{name.rpartition('.')[2]}.md", module(f"esxparse.{name}", {"bundled": "datasets"}.get(name, name))

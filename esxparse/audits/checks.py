@@ -132,6 +132,8 @@ def sees_nodes(found: Evidence, machine: Machine | None) -> Verdict:
     one, words = fit
     if not one.wide:
         return Verdict("met", f"{words}: not wide")
+    if not machine.whole:
+        return _unknown(f"{words}; the settings of virtual NUMA are not known: give its whole .vmx")
     release, node, hardware = release_of(found), _node(found), _number(machine, "virtualhw.version")
     if release is None or node is None or hardware is None:
         return _unknown("no release or hardware version: give `esxcli system version get` and the whole .vmx")
@@ -177,6 +179,8 @@ def latency_is_reserved(found: Evidence, machine: Machine | None) -> Verdict:
     if machine is None:
         return _unknown("no .vmx")
     fact = machine.settings.get("sched.cpu.latencysensitivity")
+    if fact is None and not machine.whole:
+        return _unknown(f"sched.cpu.latencySensitivity is not in what was read of {machine.source}")
     if fact is None or fact.value.lower() != "high":
         return Verdict("met", str(fact or f"sched.cpu.latencySensitivity is not set in {machine.source} (normal)"))
     mhz, vcpus, memory = found.hardware_number("mhz"), machine.meta.get("numvcpus"), machine.meta.get("memsize_mib")

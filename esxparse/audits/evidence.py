@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
-from esxparse.recording import Recording
+from esxparse.recording import Recording, counted
+
+_SETTINGS: Final = {
+    "numvcpus": "vcpus",
+    "memSize": "memory_mib",
+    "cpuid.coresPerSocket": "cores_per_socket",
+    "sched.cpu.min": "cpu_reservation_mhz",
+    "sched.cpu.max": "cpu_limit_mhz",
+    "sched.mem.min": "memory_reservation_mib",
+    "sched.mem.max": "memory_limit_mib",
+}
+"""Settings of a .vmx file, and the columns of an inventory that have them."""
+_META: Final = {"numvcpus": "vcpus", "memsize_mib": "memory_mib", "cores_per_socket": "cores_per_socket"}
 
 
 @dataclass(frozen=True)
@@ -70,12 +82,13 @@ def gather(recordings: Iterable[Recording]) -> Evidence:
         "esxcli_settings": _settings,
         "esxi_counters": _summary,
         "esxtop": _capture,
+        "vcenter_api": _inventory,
     }
     for rec in recordings:
         if rec.format not in readers:
             raise EsxparseError(
-                f"{rec.source} is {rec.format}: an audit takes .vmx files, outputs of esxcli and vim-cmd, and captures "
-                "of esxtop"
+                f"{rec.source} is {rec.format}: an audit takes .vmx files, outputs of esxcli and vim-cmd, captures of "
+                "esxtop, and collections of a vCenter"
             )
         readers[rec.format](rec, found)
     return found
@@ -121,6 +134,33 @@ def _summary(rec: Recording, found: Evidence) -> None:
         found.evc = Fact(modes["currentEVCModeKey"], "currentEVCModeKey", rec.source)
     elif "maxEVCModeKey" in modes:
         found.evc = Fact("none", "currentEVCModeKey", rec.source)
+
+
+def _inventory(rec: Recording, found: Evidence) -> None:
+    """Add the host and the VMs in a collection of a vCenter.
+
+    Raises EsxparseError: It is not about one host.
+    """
+    hosts = rec["inventory_host"].collect().to_dicts() if "inventory_host" in rec else []
+    if len(hosts) != 1:
+        raise EsxparseError(f"{rec.source} has {counted(len(hosts), 'host')}: collect one (--host)")
+    host = hosts[0]
+    facts = {name: host[name] for name in ("cores", "numa_nodes", "mhz", "release")}
+    facts["memory_bytes"] = None if host["memory_mib"] is None else host["memory_mib"] << 20
+    for name, value in facts.items():
+        if value is not None:
+            _put(found.hardware, name, Fact(str(value), name, rec.source))
+    for vm in rec["inventory_vm"].collect().to_dicts() if "inventory_vm" in rec else ():
+        values = {key: str(vm[column]) for key, column in _SETTINGS.items() if vm[column] is not None}
+        for what, unit in (("cpu", "mhz"), ("memory", "mib")):
+            if vm[f"{what}_reservation_{unit}"] is not None and vm[f"{what}_limit_{unit}"] is None:
+                values[f"sched.{what[:3]}.max"] = "unlimited"
+        if hardware := (vm["hardware"] or "").removeprefix("vmx-"):
+            values["virtualHW.version"] = str(int(hardware)) if hardware.isdecimal() else hardware
+        settings = {key.lower(): Fact(value, key, rec.source) for key, value in values.items()}
+        meta = {name: vm[column] for name, column in _META.items()}
+        # The inventory has a few settings only: others are unknown.
+        found.machines.append(Machine(vm["vm"] or vm["vm_id"], rec.source, settings, meta, whole=False))
 
 
 def _capture(rec: Recording, found: Evidence) -> None:

@@ -16,7 +16,10 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "unknown, with file, line and source (docs/plan.md). Give the files of one host.",
     )
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help=".vmx files, outputs of esxcli and vim-cmd, and esxtop captures"
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help=".vmx files, outputs of esxcli and vim-cmd, esxtop captures, esxparse collect vcenter --host",
     )
     parser.add_argument(
         "--connection-server",

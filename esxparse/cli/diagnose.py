@@ -39,12 +39,15 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument(
         "--fail-on", choices=("critical", "warning"), help="exit with 3 if any finding is as bad as that or worse"
     )
+    parser.add_argument(
+        "--inventory", metavar="DIR", help="of esxparse collect vcenter: snapshots, limits and tasks become evidence"
+    )
     add_crew(parser)
     add_opening(parser, but=_OF_OTHERS)
     parser.set_defaults(run=run)
 
 
-def _diagnosed(job: tuple[str, str, str, Options, str]) -> tuple[str, str, set[str], list[str]]:
+def _diagnosed(job: tuple[str, str, str, str | None, Options, str]) -> tuple[str, str, set[str], list[str]]:
     """Return a file's source, its diagnosis in the requested shape, the severities in it, and its losses.
 
     The last item of `job` is the label of a progress line in this process, empty for none.
@@ -53,11 +56,11 @@ def _diagnosed(job: tuple[str, str, str, Options, str]) -> tuple[str, str, set[s
     from esxparse.formats.registry import open_recording  # noqa: PLC0415
     from esxparse.studies import study  # noqa: PLC0415
 
-    file, shape, profile, options, label = job
+    file, shape, profile, inventory, options, label = job
     with Progress(label, quiet=not label) as progress:
         opening = Opening.of(options)
         opened = study(file, progress=progress) if file.endswith(".toml") else open_recording(file, opening)
-        found = diagnose(opened, profile)
+        found = diagnose(opened, profile, inventory=inventory)
     losses = opened.losses() if isinstance(opened, Recording) else []
     return found.source, in_shape(found, shape), {finding.severity for finding in found}, losses
 
@@ -78,8 +81,9 @@ def run(options: argparse.Namespace) -> int:
 
     opening, crew = given_opening(options), given_crew(options)
     labels = ["" if crew.elsewhere else f"diagnosing {Path(file).name}" for file in options.files]
+    inventory = None if options.inventory is None else path_for(crew, options.inventory)
     jobs = [
-        (path_for(crew, file), options.shape, options.profile, opening, label)
+        (path_for(crew, file), options.shape, options.profile, inventory, opening, label)
         for file, label in zip(options.files, labels, strict=True)
     ]
     code = each_on(crew, jobs, options.files, _diagnosed, tell)

@@ -171,6 +171,7 @@ _HELP: Final[dict[str, tuple[str, str]]] = {
     ),
     "time_column": ("NAME", "name of the time column in such a file"),
     "value_column": ("NAME", "name of the column with the watts or results"),
+    "counter_info": ("FILE", "reply of CounterInfo, for replies of esxtop's service that were saved without it"),
     "timeout": ("SECONDS", f"how long to wait for each server response (default: {PATIENCE_S:g})"),
     "memory_limit": ("SIZE", f"memory limit for reading, such as 8GiB (default: {size_text(DEFAULT)})"),
 }

@@ -17,9 +17,18 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 from urllib.parse import urljoin
 
-from esxparse import toml
 from esxparse.collect.credentials import Account
-from esxparse.collect.origin import NoAnswerError, body, confine
+from esxparse.collect.failures import (
+    REASONS,
+    ForbiddenError,
+    MissingError,
+    NoAnswerError,
+    RefusedError,
+    UntrustedError,
+    reason,
+    untrusted,
+)
+from esxparse.collect.origin import body, confine
 from esxparse.errors import EsxparseError
 from esxparse.formats.kit.objects import mapping
 
@@ -34,23 +43,6 @@ _UNAUTHORIZED = 401
 _METERS = ("FastPowerMeter", "PowerMeter", "SlowPowerMeter")
 _MOST_CHASSIS = 64
 _MOST_SUPPLIES = 16
-_REASONS = toml.beside(__file__, "reasons.toml")["bmc"]
-
-
-class RefusedError(EsxparseError):
-    """The BMC rejects the account; retrying could lock it."""
-
-
-class UntrustedError(EsxparseError):
-    """The certificate of the BMC cannot be verified."""
-
-
-class ForbiddenError(EsxparseError):
-    """The account has no access to one document."""
-
-
-class MissingError(EsxparseError):
-    """The document does not exist."""
 
 
 @dataclass(frozen=True)
@@ -182,18 +174,9 @@ def _translated(sushy: Any, what: str, error: Exception) -> EsxparseError:
         return MissingError(f"{what}: not found (404)")
     if status is not None:
         return NoAnswerError(f"{what}: the BMC answered with status {status}")
-    chain = " ".join(str(one) for one in _chain(error))
-    if "CERTIFICATE_VERIFY_FAILED" in chain or "certificate verify failed" in chain:
+    if untrusted(error):
         return UntrustedError("its certificate cannot be verified: give its CA with --ca FILE, or use --insecure")
-    reason = next((reason for sign, reason in _REASONS.items() if sign in chain), "the request failed")
-    return NoAnswerError(f"{what}: {reason}")
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    seen: BaseException | None = error
-    while seen is not None:
-        yield seen
-        seen = seen.__cause__ or seen.__context__
+    return NoAnswerError(f"{what}: {reason(error, REASONS['network']) or 'the request failed'}")
 
 
 def _object(content: bytes, uri: str) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from esxparse.collect import facts
 from esxparse.collect.bmc import Auth
@@ -193,8 +194,8 @@ class _Power:
         self.gaps = 0
         if redfish is not None:
             # Ask for the password before anything begins.
-            known = find_account(address(redfish, account=False, insecure=options["insecure"]), username)
-            options["account"] = known
+            url = address(redfish, account=False, insecure=options["insecure"])
+            options["account"] = find_account(urlsplit(url).hostname or "", username)
 
     def start(self, folder: Folder, say: Callable[[str], None]) -> None:
         redfish = self._redfish
@@ -286,8 +287,7 @@ def host(
     def tell(text: str) -> None:
         say(text if text.startswith(login.host) else f"{login.host}: {text}")
 
-    with claimed(Path(output).expanduser(), _name(login.host)) as (folder, notes):
-        capture = folder.capture
+    with claimed(Path(output).expanduser(), _name(login.host)) as (folder, capture, notes):
         known = facts.ask(login, patience, stop)
         if known is None:
             raise EsxparseError(f"{login.host}: stopped before the first sample: nothing is written")

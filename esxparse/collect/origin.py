@@ -10,16 +10,12 @@ import time
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from esxparse.errors import EsxparseError
+from esxparse.collect.failures import NoAnswerError
 
 LARGEST: Final = 16 << 20
 """Most bytes of an answer."""
 _PIECE: Final = 1 << 16
 _PORTS: Final = {"http": 80, "https": 443}
-
-
-class NoAnswerError(EsxparseError):
-    """A failed request; the next may succeed."""
 
 
 def confine(session: Any, url: str, seconds: float) -> None:

@@ -22,21 +22,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from esxparse.collect.bmc import (
-    Answer,
-    Auth,
-    Bmc,
-    ForbiddenError,
-    MissingError,
-    Places,
-    RefusedError,
-    UntrustedError,
-    find,
-)
+from esxparse.collect.bmc import Answer, Auth, Bmc, Places, find
 from esxparse.collect.credentials import Account
 from esxparse.collect.credentials import account as find_account
+from esxparse.collect.failures import ForbiddenError, MissingError, NoAnswerError, RefusedError, UntrustedError
 from esxparse.collect.lines import STANDARD_OUTPUT, Lines, iso, seconds
-from esxparse.collect.origin import NoAnswerError
 from esxparse.errors import EsxparseError
 from esxparse.target import target
 from esxparse.version import __version__
@@ -220,7 +210,7 @@ def power(
     step = seconds(interval, "interval")
     length = None if duration is None else seconds(duration, "duration")
     url = address(redfish, account=False, insecure=insecure)
-    known = account or find_account(url, username)
+    known = account or find_account(urlsplit(url).hostname or "", username)
     url = address(redfish, account=known is not None, insecure=insecure)
     verify = _verify(ca, insecure=insecure)
     if output != STANDARD_OUTPUT:

@@ -99,15 +99,19 @@ class Capture:
         if fresh and header != self._header:
             number = len(self.files) + 1
             path = self._folder / f"{self._name}{'' if number == 1 else f'-{number}'}.csv.gz"
-            _append(path, member, new=True)
+            append_member(path, member, new=True)
             self.files.append(path)
         else:
-            _append(self.path, member)
+            append_member(self.path, member)
         self._header = header
 
 
-def _append(path: Path, member: bytes, *, new: bool = False) -> None:
-    """Append a member in one piece, or leave the file as it was; a new file is removed again."""
+def append_member(path: Path, member: bytes, *, new: bool = False) -> None:
+    """Append a gzip member in one piece, or leave the file as it was; a new file is removed again.
+
+    Raises:
+        EsxparseError: It cannot be written, or was removed.
+    """
     flags = os.O_WRONLY | os.O_APPEND | (os.O_CREAT | os.O_EXCL if new else 0) | getattr(os, "O_BINARY", 0)
     try:
         file = os.open(path, flags, 0o666)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Final, cast
 
 from esxparse import toml
-from esxparse.collect.credentials import PASSWORD
+from esxparse.collect.credentials import PASSWORDS
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 
@@ -160,7 +160,7 @@ class Remote:
                 # Ctrl-C is for us: we end it properly.
                 start_new_session=True,
                 # A proxy's command, or SendEnv, could take the BMC's password along.
-                env={name: value for name, value in os.environ.items() if name != PASSWORD} | {"LC_ALL": "C"},
+                env={name: value for name, value in os.environ.items() if name not in PASSWORDS} | {"LC_ALL": "C"},
             )
         except OSError as error:
             raise EsxparseError(f"ssh cannot be started: {error.strerror or error}") from None

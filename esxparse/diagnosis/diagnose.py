@@ -23,6 +23,7 @@ from esxparse.diagnosis.experiments import verdicts
 from esxparse.diagnosis.experiments.study import Study
 from esxparse.diagnosis.finding import Finding
 from esxparse.diagnosis.findings import SEVERITIES, Findings
+from esxparse.diagnosis.inventory import inventory_of, with_inventory
 from esxparse.diagnosis.levels import Levels, levels
 from esxparse.diagnosis.rules import Rule
 from esxparse.diagnosis.series import Series, source
@@ -40,7 +41,13 @@ LEAST: Final = 0.1
 """Readings with less confidence are not reported."""
 
 
-def diagnose(rec: Capture | Study, profile: str | Path = "standard", series: Series | None = None) -> Findings:
+def diagnose(
+    rec: Capture | Study,
+    profile: str | Path = "standard",
+    series: Series | None = None,
+    *,
+    inventory: Capture | None = None,
+) -> Findings:
     """Diagnose a capture of esxtop, or a study: each trouble, its object, time and cause, and the evidence against it.
 
     Args:
@@ -48,14 +55,17 @@ def diagnose(rec: Capture | Study, profile: str | Path = "standard", series: Ser
             (`experiments.verdicts`).
         profile: Limits of the rules: "standard", "strict", or the path of a .toml file.
         series: The result of `series_of` for the recording, if you already have it.
+        inventory: What `esxparse collect vcenter` wrote, or its recording: snapshots, limits and tasks of the VMs
+            become evidence.
 
     Returns:
         Findings, critical ones first. Among equals, findings that began or ended within the recording come before those
         that lasted all of it, then the likely and harmful ones. `not_judged` lists everything that was skipped.
 
     Raises:
-        EsxparseError: The recording is not an esxtop capture, or the profile is invalid.
+        EsxparseError: The recording is not an esxtop capture, the profile is invalid, or there is no inventory.
     """
+    known = None if inventory is None else inventory_of(as_recording(inventory))
     if isinstance(rec, (str, os.PathLike)):
         rec = as_recording(rec)
     if not isinstance(rec, Recording):
@@ -74,8 +84,9 @@ def diagnose(rec: Capture | Study, profile: str | Path = "standard", series: Ser
     blind = [entry(key, one, reason) for key, one in judging if (reason := unseen(one, series)) is not None]
     each = [list(_findings(one, times, rec.source, passed)) for one in found]
     each.sort(key=lambda readings: _place(readings[0][0], times))
+    findings = doubted(rec, [one for readings in each for one in readings])
     return Findings(
-        tuple(doubted(rec, [one for readings in each for one in readings])),
+        tuple(findings if known is None else (with_inventory(one, known) for one in findings)),
         tuple(blind),
         tuple(symptoms(limits, series, judged, times)),
         source=rec.source,
@@ -151,6 +162,8 @@ def _finding(story: Story, times: Sequence[datetime], source: str, passed: Level
         symptom = {"trouble": one.case.trouble, "kind": one.kind, "name": one.name}
         if symptom not in also:
             also.append(symptom)
+    causes = [story.values.get(who) for who, of in story.case.who.items() if of["kind"] == "vm"]
+    vms = [name for name in (story.name if story.kind == "vm" else None, *causes) if isinstance(name, str)]
     return Finding(
         story.case.trouble,
         _severity(story, passed),
@@ -167,6 +180,7 @@ def _finding(story: Story, times: Sequence[datetime], source: str, passed: Level
         tuple(also),
         source,
         story.case.title,
+        tuple(dict.fromkeys(vms)),
     )
 
 

@@ -49,6 +49,8 @@ class Finding:
     recording: str = ""
     title: str = ""
     """The trouble in words, from its case: for people; `trouble` is for programs."""
+    vms: tuple[str, ...] = ()
+    """VMs that it is about, or that its verdict has as a cause."""
 
     @property
     def id(self) -> str:
@@ -91,7 +93,7 @@ class Finding:
         """Return the finding as in the JSON."""
         fields = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
         fields |= {"confidence": round(self.confidence, 3), "start": stamp(self.start), "end": stamp(self.end)}
-        del fields["recording"]
+        del fields["recording"], fields["vms"]
         return {"id": self.id, **fields}
 
 

@@ -42,7 +42,7 @@ class Format:
     """A format that can be opened."""
 
     name: str
-    """The value of `Recording.format` and of the option `format`."""
+    """The value of the option `format`, and of `Recording.format` unless the text names another."""
     title: str
     options: tuple[str, ...]
     """Options of `esxparse.open` for this format alone."""

@@ -36,8 +36,8 @@ MOST_FILES = 20_000
 """Most files of a directory that is read: a larger one is not of a run."""
 
 _SHOWN = 5
-_OWN = "esxtop"
-"""Recordings of this format are never combined: each has its own host and time."""
+_OWN = ("esxtop", "esxtop_api")
+"""Recordings of these formats are never combined: each has its own host and time."""
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,8 @@ def chosen(where: str, files: Sequence[File], asked: str | None) -> list[File]:
     if not kinds:
         what = f"holds {counted(len(files), 'file')} in no format esxparse reads" if files else "is empty"
         raise UnreadableError(f"{where} is a directory, and {what}: name a recording")
-    if (asked or _OWN) == _OWN and _OWN in kinds:
-        first = next(one.name for one in files if one.format == _OWN)
+    if asked in {None, *_OWN} and (own := [one.name for one in files if one.format in _OWN]):
+        first = own[0]
         raise UnreadableError(
             f"{where} is a directory of {_kinds(kinds)}: name a capture in it, such as {first} (each capture of esxtop "
             "is a recording of its own)"

@@ -1,4 +1,4 @@
-"""Read events with times: tables of tasks or steps, and logs of ESXi, recognised by their content.
+"""Read events with times: tables of tasks or steps, tasks and events of vCenter, logs of ESXi, recognised by content.
 
 A log line begins with an ISO 8601 timestamp in UTC. Sources: "ESXi log files" (vSphere 8.0, Installation and Setup: the
 form of lines; vobd lines of 7.0 and 8.0 as in Broadcom KB 421608). hostd writes `Task Created : haTask-ID` and
@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import chain, islice
+from pathlib import Path
 from typing import Final
 
 from esxparse import toml
@@ -22,6 +23,7 @@ from esxparse.formats.kit.stamps import has_clock, in_utc, moment, of_order, of_
 from esxparse.formats.kit.text import cells_of
 from esxparse.formats.opening import DateOrder
 from esxparse.formats.source import resolve
+from esxparse.formats.vcenter.history import history, history_files, is_history
 from esxparse.recording import Note, counted
 
 _TITLES: Final[Mapping[str, Sequence[str]]] = toml.beside(__file__)["columns"]
@@ -70,27 +72,54 @@ def read_events(
     date_order: DateOrder | None = None,
     timeout: float | None = None,
 ) -> Events:
-    """Read a table of tasks or steps, or a log of ESXi (hostd, vobd, vmkernel or another).
+    """Read a table of tasks or steps, tasks or events of vCenter (govc), or a log of ESXi (hostd, vobd, vmkernel ...).
 
-    `match` chooses events by their step or target, and lines of logs by their text. Without it, a log gives only tasks
-    of hostd and events of vobd.
+    A directory of `esxparse collect vcenter` has tasks and events. `match` chooses events by their step, target or
+    message, and lines of logs by their text. Without it, a log gives only tasks of hostd and events of vobd.
 
-    Raises EsxparseError: The file cannot be read, or is neither a table nor a log.
+    Raises EsxparseError: The file cannot be read, or has none of these forms.
     """
+    if collected := history_files(Path(path)):
+        parts = [read_events(str(file), match=match, zone=zone, timeout=timeout) for file in collected]
+        return Events(
+            path, tuple(one for part in parts for one in part.events), tuple(chain(*(part.notes for part in parts)))
+        )
     source = resolve(path, timeout=timeout)
     text = source.text()
     lines = text.lines()
-    if any(_LOG_LINE.match(line) for line in islice(lines, _ABOVE)):
+    if is_history(text.text, lines):
+        found, notes = _of_history(text.text, lines, zone, match)
+    elif any(_LOG_LINE.match(line) for line in islice(lines, _ABOVE)):
         found, notes = _of_log(lines, match)
     elif (table := _titles(lines)) is not None:
         found, notes = _of_table(lines, table, zone, date_order)
         found = [one for one in found if match is None or match.search(one.step) or match.search(one.target)]
     else:
         raise DamagedError(
-            f"{source.name} is neither a log of ESXi nor a table with titles such as step, start, end: its first line "
-            f"is {excerpt(lines[0])!r}"
+            f"{source.name} is neither a log of ESXi nor a table with titles such as step, start, end, nor output of "
+            f"govc: its first line is {excerpt(lines[0])!r}"
         )
     return Events(source.name, tuple(replace(one, source=source.name) for one in found), (*text.notes, *notes))
+
+
+def _of_history(
+    text: str, lines: Sequence[str], zone: str | None, match: re.Pattern[str] | None
+) -> tuple[list[Event], list[Note]]:
+    tasks, events, notes = history(text, lines, zone)
+    found = [
+        (Event(row["task"], row["time"], row["completed"], row["entity"] or "", row["state"] or ""), row["error"])
+        for row in tasks
+    ]
+    for row in events:
+        # Only a message says which object it is about, if no column does.
+        step = row["event"] if row["event"] and row.get("entity") else row["message"] or row["event"] or "event"
+        found.append((Event(excerpt(step), row["time"], target=row.get("entity") or ""), row["message"]))
+    chosen = [
+        one
+        for one, message in found
+        if match is None or any(match.search(part) for part in (one.step, one.target, message or ""))
+    ]
+    return sorted(chosen, key=lambda one: one.start), notes
 
 
 def _of_log(lines: Sequence[str], match: re.Pattern[str] | None) -> tuple[list[Event], list[Note]]:

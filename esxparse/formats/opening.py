@@ -198,6 +198,7 @@ class Options(TypedDict, total=False):
     format: str | None
     time_column: str | None
     value_column: str | None
+    counter_info: str | None
     timeout: float | str | timedelta | None
     memory_limit: str | int | None
 
@@ -219,6 +220,7 @@ class Opening:
     format: str | None = field(default=None, metadata={"read": _text})
     time_column: str | None = field(default=None, metadata={"read": _text})
     value_column: str | None = field(default=None, metadata={"read": _text})
+    counter_info: str | None = field(default=None, metadata={"read": _text})
     timeout: float | None = field(default=None, metadata={"read": _seconds})
     memory_limit: int | None = field(default=None, metadata={"read": memory.limit})
 

@@ -42,10 +42,11 @@ def _without_free_text(text: str, rec: Recording) -> str:
     return "\n".join("." if at in free and line.strip() else line for at, line in lines)
 
 
-def refuse(rec: Recording, source: Source, title: str, *, recognised: bool) -> None:
+def refuse(rec: Recording, source: Source, title: str, name: str, *, recognised: bool) -> None:
     """Refuse a file that quotes a recording.
 
-    `recognised`: whether its head is of the format. If not, setting the format does not prevent the refusal.
+    `name`: the option `format` that reads it nevertheless. `recognised`: whether its head is of the format. If not,
+    setting the format does not prevent the refusal.
 
     Raises:
         UnknownFormatError: The file is a quotation.
@@ -72,5 +73,5 @@ def refuse(rec: Recording, source: Source, title: str, *, recognised: bool) -> N
             raise UnknownFormatError(f"{source.name} is a text or program, not {title}: leave the format out")
         raise UnknownFormatError(
             f"{source.name} quotes {title} in a text or program. Copy the output to a file of its own, or open it "
-            f"with format={rec.format!r}"
+            f"with format={name!r}"
         )

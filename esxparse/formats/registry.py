@@ -46,7 +46,9 @@ process. Studies and fleets open their files in threads."""
 _HINTS = frozenset({"lazy"})
 """Options that save work if a reader has them, and change nothing if it does not."""
 
-_OF_READERS = ("lazy", "segment", "date_order", "date", "decimal", "zone", "time_column", "value_column")
+_OF_READERS = (
+    *("lazy", "segment", "date_order", "date", "decimal", "zone", "time_column", "value_column", "counter_info"),
+)
 """Options of `esxparse.open` that readers handle; this module handles the others for every reader."""
 
 _SHOWN = 200
@@ -66,7 +68,7 @@ class _Reading(Protocol):
     def recognise_directory(self, path: Path) -> bool:
         """Return whether a directory is a recording of the format."""
 
-    def read_directory(self, path: Path) -> Recording:
+    def read_directory(self, path: Path, **options: Any) -> Recording:
         """Return the recording in a directory."""
 
 
@@ -102,6 +104,8 @@ class Reader:
     name: str
     title: str
     module: str
+    gives: str = ""
+    """Format of its recordings, if their tables are those of another one."""
     options: frozenset[str] = frozenset()
     """Names of the options of `esxparse.open` that `read` takes itself; otherwise tables are cut to a `window` here."""
     needs: tuple[str, ...] = ()
@@ -125,6 +129,11 @@ class Reader:
         if made.words or not all(sign.words for sign in made.sign):
             return made
         return replace(made, words=tuple(word for sign in made.sign for word in sign.words))
+
+    @property
+    def recordings(self) -> str:
+        """The format of its recordings."""
+        return self.gives or self.name
 
     @cached_property
     def reading(self) -> _Reading:
@@ -249,16 +258,16 @@ def open_recording(
 def reader_of_directory(folder: Path, asked: str | None = None) -> Reader | None:
     """Return the reader of a directory that is a whole recording, if possible one of format `asked`."""
     converts = Reader("converted", converted.TITLE, "converted")
-    every = (converts, *map(reader_of, ("hcibench", "vdbench", "fio")))
+    every = (converts, *map(reader_of, ("hcibench", "vdbench", "fio", "esxtop_api", "vcenter_api")))
     fitting = (one for one in every if asked in {None, one.name})
     return next((one for one in fitting if one.reading.recognise_directory(folder)), None)
 
 
 def _directory(folder: Path, opening: Opening, left_out: set[str] | None) -> Recording:
     if (reader := reader_of_directory(folder, opening.format)) is not None:
-        reader.chosen(opening, str(folder), left_out)
+        chosen = reader.chosen(opening, str(folder), left_out)
         with own_errors(str(folder), reader.title):
-            rec = reader.reading.read_directory(folder)
+            rec = reader.reading.read_directory(folder, **chosen)
         return replace(rec, tables=cut(rec.tables, opening.window))
     if not os.path.isdir(folder):  # noqa: PTH112  False for a name that is too long
         raise UnreadableError(f"{folder} does not exist")
@@ -325,20 +334,22 @@ def open_source(
         chosen["window"] = opening.window
     with own_errors(source.name, reader.title):
         rec = reader.reading.read(replace(source, looked_at=source.head, numbers=reader.numbers), **chosen)
-        refuse_quoted(rec, source, opening)
+        refuse_quoted(rec, source, opening, reader)
         return rec if "window" in reader.options else replace(rec, tables=cut(rec.tables, opening.window))
 
 
-def refuse_quoted(rec: Recording, source: Source, opening: Opening) -> None:
+def refuse_quoted(rec: Recording, source: Source, opening: Opening, reader: Reader | None = None) -> None:
     """Refuse a recording that is quoted in a text or program, unless its format was set.
 
-    UnknownFormatError: The recording is quoted.
-        UnknownFormatError: It is.
+    `reader`: the reader of the recording, if its format is that of another one.
+
+    Raises:
+        UnknownFormatError: The recording is quoted.
     """
-    reader = reader_of(rec.format)
+    reader = reader or reader_of(rec.format)
     recognised = reader.recognise(source.head)
     if opening.format is None or not recognised:
-        quoted.refuse(rec, source, reader.title, recognised=recognised)
+        quoted.refuse(rec, source, reader.title, reader.name, recognised=recognised)
 
 
 @contextmanager

@@ -1,4 +1,6 @@
-"""vscsiStats histograms, ESX 3.5 to ESXi 8: `vscsiStats -p all -c` (CSV) and the output of `-p` without `-c`.
+"""vscsiStats histograms, ESX 3.5 to ESXi 8: `vscsiStats -p all -c` (CSV), `-p` without `-c`, the vSphere API.
+
+The API's reply (`FetchAllHistograms` of the service VscsiStats) has VM and disk by name, and no ids.
 
 If a histogram is missing limits that others of its kind in the file have, `from` is the limit before `to` in the
 others. A bin whose limits remain unknown is left out. A warning reports either case.
@@ -17,6 +19,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -25,6 +28,8 @@ from esxparse.formats.kit.notes import Notes, strange
 from esxparse.formats.kit.patterns import kinds
 from esxparse.formats.kit.tables import data, frames, schemas
 from esxparse.formats.source import Source
+from esxparse.formats.vscsistats_reply import blocks as reply_blocks
+from esxparse.formats.vscsistats_reply import is_reply
 from esxparse.recording import Note, Recording
 
 FORMAT = "vscsistats"
@@ -42,40 +47,79 @@ _LONGEST = 1000
 _SCHEMAS, _LINES, _KINDS = schemas(__file__), kinds(__file__), data(__file__)["kinds"]
 
 
+@dataclass(frozen=True)
+class _Found:
+    """A histogram: its line, its subject, the values above its bins, and the bins."""
+
+    line: int
+    whose: Row
+    summary: Row
+    bins: list[_Bin]
+
+
 def read(source: Source) -> Recording:
     """Read histograms."""
     text = source.text()
-    lines = text.lines()
-    vms = _names(lines)
-    before, blocks = _blocks(lines)
-    notes = Notes([*text.notes, *_strange(before)])
-    read_blocks = []
-    for title, rows in blocks:
-        whose, odd = _whose(title[1], title[0])
-        summary, limits, more = _histogram(rows, cut=rows[-1:] == [(len(lines), lines[-1])])
-        notes += [*odd, *more]
-        if limits:
-            read_blocks.append((title[0], whose, summary, limits))
-        else:
-            notes.warn(f"no bins in {title[1].strip()[:60]!r}: left out", title[0])
-    usual = _usual((whose["histogram"], limits) for _, whose, _, limits in read_blocks)
+    notes = Notes(text.notes)
+    every = _of_reply(text.text, notes) if is_reply(text.text) else _of_lines(text.lines(), notes)
+    usual = _usual((one.whose["histogram"], one.bins) for one in every)
     seen: dict[tuple[Any, ...], int] = {}
     bins: list[Row] = []
     summaries: list[Row] = []
-    for line, whose, summary, limits in read_blocks:
-        key = tuple(whose.values())
+    for one in every:
+        key = tuple(one.whose.values())
         seen[key] = seen.get(key, 0) + 1
-        of = whose | {"sample": seen[key], "vm": vms.get(whose["world_group_id"])}
-        own, odd = _as_usual(limits, usual[whose["histogram"]], line)
-        bins += [of | one for one in own]
-        summaries.append(of | summary)
-        notes += [*odd, *_check(summary, limits, line)]
+        of = one.whose | {"sample": seen[key]}
+        own, odd = _as_usual(one.bins, usual[one.whose["histogram"]], one.line)
+        bins += [of | row for row in own]
+        summaries.append(of | one.summary)
+        notes += [*odd, *_check(one.summary, one.bins, one.line)]
     if not bins:
         msg = "holds no histogram with a bin in it: nothing was collected (vscsiStats -s), or the copy failed"
         raise DamagedError(msg)
-    disks = {(row["world_group_id"], row["handle_id"]) for row in summaries}
+    # A reply has names in place of ids.
+    ids, names = ("world_group_id", "handle_id"), ("vm", "disk")
+    disks = {tuple(row[name] for name in (names if row["handle_id"] is None else ids)) for row in summaries}
     tables = frames({"histograms": (bins, _SCHEMAS["histograms"]), "summaries": (summaries, _SCHEMAS["summaries"])})
     return Recording(FORMAT, source.name, tables, {"samples": max(seen.values()), "disks": len(disks)}, tuple(notes))
+
+
+def _of_lines(lines: list[str], notes: Notes) -> list[_Found]:
+    """Return the histograms that the program printed."""
+    vms = _names(lines)
+    before, blocks = _blocks(lines)
+    notes += _strange(before)
+    found = []
+    for title, rows in blocks:
+        whose, odd = _whose(title[1], title[0])
+        summary, bins, more = _histogram(rows, cut=rows[-1:] == [(len(lines), lines[-1])])
+        notes += [*odd, *more]
+        if bins:
+            whose["vm"] = vms.get(whose["world_group_id"])
+            found.append(_Found(title[0], whose, summary, bins))
+        else:
+            notes.warn(f"no bins in {title[1].strip()[:60]!r}: left out", title[0])
+    return found
+
+
+def _of_reply(text: str, notes: Notes) -> list[_Found]:
+    """Return the histograms in a reply of the service; VMs of one name are distinguished by their id."""
+    blocks = list(reply_blocks(text, notes))
+    named = {one.names[:2] for one in blocks}
+    shared = {vm for vm, count in Counter(vm for vm, _ in named).items() if count > 1}
+    found = []
+    for one in blocks:
+        kind, odd = _kind(one.title.partition("istogram:")[2].strip() or one.title, one.line)
+        summary, _, more = _histogram(one.summary, cut=False)
+        notes += [*odd, *more]
+        name, uuid, disk = one.names
+        vm = f"{name} ({uuid})" if name in shared and name else name or uuid
+        if one.bins:
+            whose = {"world_group_id": None, "handle_id": None, "disk": disk, **kind, "vm": vm}
+            found.append(_Found(one.line, whose, summary, one.bins))
+        else:
+            notes.warn(f"no bins in {one.title[:60]!r}: left out", one.line)
+    return found
 
 
 def _blocks(lines: list[str]) -> tuple[list[tuple[int, str]], list[tuple[tuple[int, str], list[tuple[int, str]]]]]:
@@ -114,17 +158,8 @@ def _whose(title_line: str, line: int) -> tuple[Row, list[Note]]:
     """
     found = _LINES["title"].match(title_line[:_LONGEST])
     title = found["title"].strip('" ') if found else title_line.strip()
-    low = title.lower()
-    kind, unit = next(((kind, unit) for word, kind, unit in _KINDS if word in low), ("", None))
-    if kind.endswith("_of_"):
-        window = re.search(r"previous\s+(\d{1,4})", low)
-        kind += window[1] if window else "last"
-    direction = "read" if re.search(r"\breads?\b", low) else "write" if re.search(r"\bwrites?\b", low) else "all"
+    kind, notes = _kind(title, line)
     world, handle = _LINES["world"].search(title_line), _LINES["handle"].search(title_line)
-    notes = Notes()
-    if not kind:
-        notes.say(f"unknown histogram, kept: {title[:60]!r}", line)
-        kind = re.sub(r"[^a-z0-9]+", "_", low).strip("_")[:60] or "unnamed"
     if world is None or handle is None:
         unreadable = _LINES["id"].search(title_line)
         (notes.warn if unreadable else notes.say)("the title does not name the VM and the disk", line)
@@ -132,10 +167,23 @@ def _whose(title_line: str, line: int) -> tuple[Row, list[Note]]:
         "world_group_id": int(world[1]) if world else None,
         "handle_id": int(handle[1]) if handle else None,
         "disk": handle["disk"] if handle else None,
-        "histogram": kind,
-        "direction": direction,
-        "unit": unit,
+        **kind,
     }, notes
+
+
+def _kind(title: str, line: int) -> tuple[Row, Notes]:
+    """Return the kind of a histogram, its direction and its unit, from its title."""
+    low = title.lower()
+    kind, unit = next(((kind, unit) for word, kind, unit in _KINDS if word in low), ("", None))
+    if kind.endswith("_of_"):
+        window = re.search(r"previous\s+(\d{1,4})", low)
+        kind += window[1] if window else "last"
+    direction = "read" if re.search(r"\breads?\b", low) else "write" if re.search(r"\bwrites?\b", low) else "all"
+    notes = Notes()
+    if not kind:
+        notes.say(f"unknown histogram, kept: {title[:60]!r}", line)
+        kind = re.sub(r"[^a-z0-9]+", "_", low).strip("_")[:60] or "unnamed"
+    return {"histogram": kind, "direction": direction, "unit": unit}, notes
 
 
 def _histogram(rows: list[tuple[int, str]], *, cut: bool) -> tuple[Row, list[_Bin], list[Note]]:

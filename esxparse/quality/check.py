@@ -18,7 +18,7 @@ from esxparse.quality.profile import profile, together
 from esxparse.quality.results import STATUSES, Expectation, Fault, Quality
 from esxparse.quality.suites import Suite
 from esxparse.reading import Capture, as_recording
-from esxparse.recording import Recording
+from esxparse.recording import Recording, first_few
 
 Engine = Literal["esxparse", "gx"]
 F = TypeVar("F", bound=Any)
@@ -114,14 +114,22 @@ def doubted(rec: Recording, findings: Iterable[tuple[F, Sequence[Used]]]) -> Ite
     """Yield the findings of a diagnosis, each with the faults of its counters as evidence against it.
 
     `findings`: each with its counters. Faults of the clock and of whole samples affect all findings, except findings
-    about the clock and gaps, which are those faults. Large captures (`stays`) are not checked.
+    about the clock and gaps, which are those faults. Large captures (`stays`) are not checked. A counter that the
+    reader computed by a guess (`meta["guessed_columns"]`) is a doubt too.
     """
     told = list(findings)
     wrong = [one for one in check(rec) if one.status in {"fail", "warn"}] if told and not stays(rec) else []
     for finding, used in told:
         own = finding.trouble.startswith(("clock.", "capture."))
         said = [f"in doubt: {doubt}" for one in wrong if not own and (doubt := _doubt(one, used)) is not None]
-        yield replace(finding, against=(*finding.against, *said[:_DOUBTS]))
+        yield replace(finding, against=(*finding.against, *said[:_DOUBTS], *_guesses(rec, used)))
+
+
+def _guesses(rec: Recording, used: Sequence[Used]) -> list[str]:
+    """Return the doubt about counters whose formula the reader had to guess."""
+    counters = {f"{each.table}.{counter}" for each in used for counter in each.counters}
+    found = [name for name in rec.meta.get("guessed_columns", ()) if name in counters]
+    return [f"in doubt: {first_few(found, _DOUBTS)} by a formula that no source states"] if found else []
 
 
 def _doubt(one: Expectation, used: Sequence[Used]) -> Expectation | None:

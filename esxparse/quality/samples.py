@@ -28,10 +28,13 @@ _NUMBERS: Final = 20
 def rows(frames: Mapping[str, pl.DataFrame], widths: Mapping[str, int]) -> Iterator[dict[str, Any]]:
     """Yield the rows on samples; `widths`: instances of each sample by table, 0 if they differ."""
     fit = [name for name in BUSIEST if widths.get(name) and frames[name].height >= LEAST * widths[name]]
-    matrices = [matrix for name in fit for matrix in _matrices(name, frames[name], widths[name])]
-    if not matrices:
+    if not fit:
         return
-    times = frames[fit[0]].get_column("time").gather_every(widths[fit[0]])
+    unknown = np.logical_and.reduce([_unmeasured(name, frames[name], widths[name]) for name in fit])
+    matrices = [matrix[~unknown] for name in fit for matrix in _matrices(name, frames[name], widths[name])]
+    if not matrices or len(matrices[0]) < LEAST:
+        return
+    times = frames[fit[0]].get_column("time").gather_every(widths[fit[0]]).filter(pl.Series(~unknown))
     for name, unit, told in (
         ("repeated", "count", _repeated(matrices)),
         ("unlike_pct", "%", _unlike(matrices)),
@@ -44,17 +47,34 @@ def rows(frames: Mapping[str, pl.DataFrame], widths: Mapping[str, int]) -> Itera
             yield {"kind": "sample", "name": name, "of": "", "unit": unit, **found}
 
 
+def _noisy(table: str, frame: pl.DataFrame) -> list[str]:
+    return [
+        name
+        for name, kind in frame.schema.items()
+        if kind.is_numeric() and data.unit_of("esxtop", table, name) in NOISY
+    ]
+
+
+def _unmeasured(table: str, frame: pl.DataFrame, width: int) -> Any:
+    """Return for each sample whether it has no number at all: the first one, if counters only count up."""
+    nothing = np.ones(frame.height // width, dtype=np.bool_)
+    for name in _noisy(table, frame):
+        nothing &= frame.get_column(name).is_null().to_numpy().reshape(-1, width).all(axis=1)
+        if not nothing.any():
+            break
+    return nothing
+
+
 def _matrices(table: str, frame: pl.DataFrame, width: int) -> Iterator[Any]:
     """Yield each noisy counter, as a matrix of samples and instances."""
-    for name, kind in frame.schema.items():
-        if kind.is_numeric() and data.unit_of("esxtop", table, name) in NOISY:
-            column = frame.get_column(name).cast(pl.Float64).fill_null(0.0)
-            finite = isfinite(column.sum())
-            numbers = (column.to_numpy() if finite else np.nan_to_num(column.to_numpy())).reshape(-1, width)
-            # Most instances of a large host are all zeros, which do not identify a sample.
-            busy = numbers.any(axis=0)
-            if busy.any():
-                yield numbers[:, busy]
+    for name in _noisy(table, frame):
+        column = frame.get_column(name).cast(pl.Float64).fill_null(0.0)
+        finite = isfinite(column.sum())
+        numbers = (column.to_numpy() if finite else np.nan_to_num(column.to_numpy())).reshape(-1, width)
+        # Most instances of a large host are all zeros, which do not identify a sample.
+        busy = numbers.any(axis=0)
+        if busy.any():
+            yield numbers[:, busy]
 
 
 def _repeated(matrices: list[Any]) -> tuple[float, int] | None:

@@ -41,7 +41,7 @@ def format_of(path: str | Path, options: Options | None = None) -> str:
     Raises EsxparseError: The recording cannot be read, or no reader recognises it.
     """
     from esxparse.formats.opening import Opening  # noqa: PLC0415  polars is not for --help
-    from esxparse.formats.registry import open_recording, recognising  # noqa: PLC0415
+    from esxparse.formats.registry import open_recording, reader_of, recognising  # noqa: PLC0415
     from esxparse.formats.source import SeveralError, resolve  # noqa: PLC0415
 
     if str(path) == STANDARD_INPUT:
@@ -50,14 +50,14 @@ def format_of(path: str | Path, options: Options | None = None) -> str:
     if where.suffix == ".toml" or os.path.isfile(where / _MANIFEST):  # noqa: PTH113  False for a name that is too long
         return STUDY
     if opening.format:
-        return opening.format
+        return reader_of(opening.format).recordings
     if not os.path.isdir(where):  # noqa: PTH112
         try:
             source = resolve(path, opening.member, timeout=opening.timeout, memory_limit=opening.memory_limit)
         except SeveralError:
             return open_recording(path, opening).format
         if source.once is None and source.head.content and (reader := recognising(source.head)) is not None:
-            return reader.name
+            return reader.recordings
     # A directory, or an error that the reader reports.
     return open_recording(path, opening, left_out=set()).format
 

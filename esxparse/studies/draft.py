@@ -73,7 +73,7 @@ def format_of(path: Path) -> str | None:
         reader = recognising(resolve(path, None, lambda head: recognising(head) is not None).head)
     except (EsxparseError, OSError):
         return None
-    return reader.name if reader else None
+    return reader.recordings if reader else None
 
 
 def look(folder: Path) -> tuple[dict[str, list[str]], list[str]]:

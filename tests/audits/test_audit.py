@@ -263,3 +263,47 @@ def test_the_command_prints_and_fails_on_request(tmp_path, capsys):
     assert "## Not met" in (tmp_path / "a.md").read_text()
     assert main(["audit", str(file), "-o", str(file), "--force"]) == 1
     assert "is an input" in capsys.readouterr().err
+
+
+def test_the_inventory_of_a_vcenter_has_some_settings_and_the_others_are_unknown(tmp_path):
+    host = {
+        "host": "esx-01",
+        "cores": 32,
+        "numa_nodes": 2,
+        "mhz": 2400,
+        "memory_mib": 262_144,
+        "release": "VMware ESXi 8.0.3",
+    }
+    free = {
+        "vm": "web",
+        "vm_id": "vm-1",
+        "vcpus": 8,
+        "memory_mib": 16_384,
+        "hardware": "vmx-19",
+        "cpu_reservation_mhz": 0,
+    }
+    limited = {
+        "vm": "db",
+        "vm_id": "vm-2",
+        "vcpus": 24,
+        "memory_mib": 65_536,
+        "hardware": "vmx-08",
+        "cpu_limit_mhz": 2000,
+    }
+
+    def collect(*hosts):
+        rows = {"inventory_host": hosts, "inventory_vm": [free, limited]}
+        (tmp_path / "inventory.json").write_text(json.dumps(rows))
+        (tmp_path / "collected.jsonl").write_text('{"collector": "esxparse collect vcenter"}\n')
+        return ex.audit([tmp_path])
+
+    found = {(one.id, one.subject): one for one in collect(host)}
+    assert found["limits.cpu", "web"].status == "met"
+    assert found["limits.cpu", "db"].status == "not met"
+    assert "sched.cpu.max = 2000" in found["limits.cpu", "db"].evidence
+    assert found["vpmc.hardware", "db"].status == "not met"
+    assert found["vpmc.release", "host"].status == "met"
+    # No file has the setting: it may be at its default or not.
+    assert {found[item, "web"].status for item in ("vpmc.enable", "limits.memory")} == {"unknown"}
+    with pytest.raises(ex.EsxparseError, match="has 2 hosts: collect one"):
+        collect(host, {**host, "host": "esx-02"})

@@ -20,7 +20,8 @@ import esxparse as ex
 from esxparse.collect import power
 from esxparse.collect.bmc import Bmc
 from esxparse.collect.credentials import Account, account
-from esxparse.collect.origin import NoAnswerError, origin
+from esxparse.collect.failures import NoAnswerError
+from esxparse.collect.origin import origin
 from esxparse.collect.polling import address
 
 SECRET = "correct horse"  # noqa: S105  of a server of our own
@@ -348,19 +349,19 @@ def test_passwords_come_from_the_environment_a_netrc_or_a_prompt(tmp_path, monke
     netrc = tmp_path / "netrc"
     netrc.write_text("machine ilo.example login reader password stored\n")
     netrc.chmod(0o600)
-    assert account("https://ilo.example") is None
+    assert account("ilo.example") is None
     monkeypatch.setenv("NETRC", str(netrc))
-    found = account("https://ilo.example")
+    found = account("ilo.example")
     assert (found.username, found.password) == ("reader", "stored")
     assert "stored" not in repr(found)
-    assert account("https://other.example") is None
+    assert account("other.example") is None
     with pytest.raises(ex.EsxparseError, match=r"no password for admin at ilo\.example: set ESXPARSE_BMC_PASSWORD"):
-        account("https://ilo.example", "admin")
+        account("ilo.example", "admin")
     monkeypatch.setenv("ESXPARSE_BMC_PASSWORD", "given")
-    assert account("https://ilo.example", "admin").password == "given"  # noqa: S105  of nobody
+    assert account("ilo.example", "admin").password == "given"  # noqa: S105  of nobody
     netrc.write_text("machine\n")
     with pytest.raises(ex.EsxparseError, match="cannot be used"):
-        account("https://ilo.example")
+        account("ilo.example")
 
 
 def test_addresses():

@@ -22,7 +22,7 @@ def test_each_reader_is_in_it_with_its_tables_and_units():
     formats = {one.name: one for one in ex.catalogue()}
     assert list(formats) == [reader.name for reader in readers()]
     # Their tables are named as the file names its objects.
-    assert [name for name, one in formats.items() if not one.tables] == ["esxtop", "perfmon"]
+    assert [name for name, one in formats.items() if not one.tables] == ["esxtop", "esxtop_api", "perfmon"]
     assert formats["packets"].needs == ("tshark, for pcap and pcapng",)
     assert {"jobs", "series", "latency_bins_series"} <= set(formats["fio"].tables)
     assert "bandwidth_bytes_per_s" in formats["fio"].text
@@ -50,7 +50,7 @@ def test_the_command_lists_and_describes(capsys):
     assert "read_kib_per_s" in described
     assert "context_switches_per_s" in described
     assert main(["formats", "nonsense"]) == 1
-    assert "unknown format 'nonsense'; the formats are: esxtop, fio" in capsys.readouterr().err
+    assert "unknown format 'nonsense'; the formats are: esxtop, esxtop_api, fio" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_a_bundled_recording_is_read_by_one_reader_into_sound_tables(path):
     head = Head(path.read_bytes()[: 1 << 20])
     (reader,) = [reader for reader in readers() if reader.recognise(head)]
     rec = ex.open(path)
-    assert rec.format == reader.name
+    assert rec.format == reader.recordings
     assert len(rec) == len(rec.tables) > 0
     for name in rec:
         frame = rec[name].collect()

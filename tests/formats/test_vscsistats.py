@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from search import examples
 
 import esxparse as ex
+from esxparse_simulator.measured import Distribution
+from esxparse_simulator.writers import vscsistats as writer
 
 TITLES = {
     ("io_length", "all"): "IO lengths of commands",
@@ -126,3 +128,42 @@ def test_a_bin_that_was_lost_widens_no_other(tmp_path, form):
     (note,) = rec.notes
     assert note.severity == "warning"
     assert "1 of the 6 bins that others of its kind have are missing" in note.message
+
+
+def disks():
+    """Two virtual disks as a load generator used them."""
+    latency = Distribution(1.2, "disk")
+    reads, writes = writer.Commands(1000, 4096, latency), writer.Commands(300, 8192, latency)
+    return [
+        writer.VirtualDisk(77, 8194, "scsi0:0", 20.0, reads, writes, 20.0, 8.0),
+        writer.VirtualDisk(78, 8195, "scsi0:1", 20.0, reads, None),
+    ]
+
+
+def test_the_reply_of_the_api_has_the_histograms_that_the_program_prints(tmp_path):
+    rec = opened(tmp_path, writer.reply(list(zip(("web, <1>", "db & co"), disks(), strict=True))), "reply.xml")
+    printed = opened(tmp_path, b"".join(writer.lines(disks())))
+    assert not rec.notes
+    assert rec.meta == {"samples": 1, "disks": 2}
+    assert rec["summaries"].collect()["vm"].unique(maintain_order=True).to_list() == ["web, <1>", "db & co"]
+    for table in ("histograms", "summaries"):
+        mine, expected = (one[table].drop("world_group_id", "handle_id", "vm").collect() for one in (rec, printed))
+        published = mine.select("disk", "histogram", "direction").unique()
+        assert published.height == 2 * 7
+        expected = expected.join(published, on=published.columns, maintain_order="left")
+        order = ["disk", "histogram", "direction", *(["from"] if "from" in mine.columns else [])]
+        assert mine.sort(order).equals(expected.sort(order))
+
+
+def test_vms_of_one_name_in_a_reply_are_told_apart_and_a_cut_list_is_not_used(tmp_path):
+    text = writer.reply(list(zip(("web", "db"), disks(), strict=True)))
+    rec = opened(tmp_path, text.replace("display name: db", "display name: web"), "same.xml")
+    names = rec["summaries"].collect()["vm"].unique().to_list()
+    assert len(names) == 2
+    assert all(name.startswith("web (503c") for name in names)
+    cut = text[: text.rindex("counts: ") + len("counts: 0,1")]
+    rec = opened(tmp_path, cut, "cut.xml")
+    assert any("cut" in note.message for note in rec.notes if note.severity == "warning")
+    assert rec["summaries"].collect().height == 2 * 7 - 1
+    with pytest.raises(ex.DamagedError, match="nothing was collected"):
+        opened(tmp_path, "<vscsiStats>\n</vscsiStats>\n", "empty.xml")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -80,3 +82,82 @@ def waits(folder: Path, seed: str) -> list[Path]:
             text = "\n".join(",".join(f'"{cell}"' for cell in line) for line in lines)
             files[-1].write_text(f"{text}\n", encoding="utf-8")
     return files
+
+
+def collection(path: Path, seed: str) -> Path:
+    """A directory of `esxparse collect vcenter`: VMs, hosts, a datastore, tasks, events, snapshots and limits."""
+    random = Random(f"{path.name} {seed}")  # noqa: S311  test data
+    start, samples = datetime(2026, 3, 2, 8, 15, tzinfo=UTC), random.randint(20, 60)
+
+    def stamp(seconds: float) -> str:
+        return (start + timedelta(seconds=seconds)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+    def member(kind: str, number: int, name: str, step: int, series: dict[str, tuple[str, str, float]]) -> dict:
+        # Newest first, as the simulator of govmomi answers.
+        times = [{"timestamp": stamp(20 * samples - step * at), "interval": step} for at in range(20 * samples // step)]
+        value = []
+        for counter, (unit, instance, usual) in series.items():
+            values = [round(usual * random.lognormvariate(0, 0.4)) for _ in times]
+            values[random.randrange(len(values))] = -1
+            # Some series are shorter than their times.
+            kept = values[: random.randint(len(values) // 2, len(values))]
+            value.append({"name": counter, "unit": unit, "instance": instance, "value": kept})
+        return {
+            "entity": {"type": kind, "value": f"{kind[:2].lower()}-{number}", "name": name},
+            "sampleInfo": times,
+            "value": value,
+        }
+
+    members, rows = [], []
+    for number, (name, vcpus) in enumerate(VMS.items(), 1):
+        series = {
+            "cpu.ready.summation": ("millisecond", "", 300.0 * vcpus),
+            "cpu.costop.summation": ("millisecond", "", 20.0 * vcpus),
+            "cpu.usage.average": ("percent", "", 3500.0),
+            "virtualDisk.totalReadLatency.average": ("millisecond", "scsi0:0", 4.0 * number),
+            "virtualDisk.totalWriteLatency.average": ("millisecond", "scsi0:0", 3.0 * number),
+        }
+        members.append(member("VirtualMachine", number, name, 20, series))
+        snapshots = random.choice((0, 1, 3))
+        row = {"vm": name, "vm_id": f"vi-{number}", "vcpus": vcpus, "memory_mib": 4096 * number, "snapshots": snapshots}
+        row |= {"oldest_snapshot": stamp(-86_400.0 * number)} if snapshots else {}
+        rows.append(row | ({"cpu_limit_mhz": 1000 * number} if number > 1 else {}))
+    for number in (1, 2):
+        series = {
+            "cpu.usage.average": ("percent", "", 4000.0 * number),
+            "mem.usage.average": ("percent", "", 5000.0),
+            "power.power.average": ("watt", "", 250.0),
+            "datastore.totalWriteLatency.average": ("millisecond", "5f3a-01", 9.0 * number),
+        }
+        members.append(member("HostSystem", number, f"esx-0{number}", 20, series))
+    datastore = {"datastore.totalReadLatency.average": ("millisecond", "", 6.0)}
+    members.append(member("Datastore", 1, "gold", 100, datastore))
+    tasks, events = [], []
+    for number in range(6):
+        vm, begin = random.choice(sorted(VMS)), 60.0 * number + random.random()
+        reason = {"userName": "LAB\\kim"}
+        name = random.choice(("Power On virtual machine", "Migrate virtual machine"))
+        times = {
+            "queueTime": stamp(begin - 0.5),
+            "startTime": stamp(begin),
+            "completeTime": stamp(begin + 40 * random.random()),
+        }
+        tasks.append({"name": name, "entityName": vm, "state": "success", "reason": reason, **times})
+        events.append(
+            {"type": random.choice(("VmPoweredOnEvent", "VmMigratedEvent")), "createdTime": stamp(begin), "message": vm}
+        )
+    first = {"collector": "esxparse collect vcenter", "server": "vc.lab"}
+    lines = {
+        "events.json": events,
+        "collected.jsonl": [first],
+        "inventory.json": [
+            {"inventory_vm": rows, "inventory_datastore": [{"datastore": "gold", "instance": "5f3a-01"}]}
+        ],
+        "tasks.json": [{"tasks": tasks}],
+    }
+    path.mkdir()
+    for file, several in lines.items():
+        (path / file).write_text("".join(f"{json.dumps(one)}\n" for one in several), encoding="utf-8")
+    text = "".join(f"{json.dumps(one)}\n" for one in members)
+    (path / "counters.jsonl.gz").write_bytes(gzip.compress(text.encode()))
+    return path

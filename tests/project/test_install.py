@@ -30,6 +30,7 @@ EXTRAS = {
     "study": "import scipy, great_tables; "
     "ex.study(ex.datasets_dir() / 'vcenter').compare('workflow_vpxd_memory_gb').collect()",
     "collect": "import sushy",
+    "vsphere": "from esxparse.collect import vsphere_session; vsphere_session.types()",
     "lake": "from esxparse.cli import main; main(['lake', 'add', rec.source, '--lake', 'lake']); "
     "assert ex.lake('lake').sql('SELECT count(*) AS n FROM vcpu').item() > 0",
     "fleet": "import distributed",

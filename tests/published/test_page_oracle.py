@@ -28,6 +28,7 @@ from page_oracle import (
     storage,
     study,
     troubles,
+    vcenter,
 )
 from page_oracle.compare import Expected, Result, compare, unlisted
 from page_words import words, wrong_words
@@ -157,6 +158,8 @@ PAGES = {
         f"hardware_events-{name.partition('.')[0]}": ("hardware_events", [FORMATS / name], events.expected)
         for name in ("perf-plain.txt", "perf-per-cpu.csv", "perf-interval.jsonl", "vmkperf-poll.txt")
     },
+    "vcenter_counters-govc": ("vcenter_counters", [FORMATS / "vcenter_api-govc.json"], vcenter.expected),
+    "vcenter_counters-drawn": ("vcenter_counters", partial(counted, draw.collection, "7", "vc"), vcenter.expected),
     "troubleshooting-busy": ("troubleshooting", [BUSY], troubles.expected),
     **{
         f"troubleshooting-drawn-{seed}": (
@@ -216,6 +219,7 @@ ROUTINE |= {
     "fleet-drawn",
     "troubleshooting-busy",
     "hardware_events-perf-plain",
+    "vcenter_counters-drawn",
     "hardware_events-drawn",
     "before_after-1",
 }
@@ -250,7 +254,7 @@ def rendered(name: str, study_page: Callable[[str], Path]) -> tuple[Result, list
     if template == "fleet":
         assert cli.main(["lake", "report", "--lake", str(paths[-1]), "-q", "-o", str(output)]) == 0
         return compared(output, template, expected(*paths))
-    given = [str(path / "study.toml" if path.is_dir() else path) for path in paths]
+    given = [str(manifest if (manifest := path / "study.toml").is_file() else path) for path in paths]
     given += [] if template == "study" else ["-t", template]
     assert cli.main(["report", *given, "-o", str(output)]) == 0
     return compared(output, template, expected(*paths))

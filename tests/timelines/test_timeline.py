@@ -36,6 +36,34 @@ VOBD = """\
 2013-05-10T14:00:05.737Z: [UserLevelCorrelator] 1019us: [vob.user.ssh.session.opened] SSH session was opened.
 2026-05-10T14:00:06.737Z In(14) vobd[2097521]:  [scsiCorrelator] 1012us: [esx.problem.storage.apd.start] naa.1 down
 """
+GOVC_TASKS = {
+    "tasks": [
+        {
+            "name": "PowerOff",
+            "descriptionId": "VirtualMachine.powerOff",
+            "entity": {"type": "VirtualMachine", "value": "vm-52"},
+            "entityName": "web-01",
+            "state": "success",
+            "reason": {"userName": "LAB\\\\kim"},
+            "queueTime": "2026-11-24T07:33:19.100000396Z",
+            "startTime": "2026-11-24T07:33:19.5Z",
+            "completeTime": "2026-11-24T07:33:21Z",
+        },
+        {"name": "MigrateVM", "entityName": "db-01", "state": "queued", "queueTime": "2026-11-24T07:33:30Z"},
+        {"name": "a task without times"},
+    ]
+}
+GOVC_EVENTS = """\
+{"type": "VmPoweredOffEvent", "createdTime": "2026-11-24T07:33:20.5Z", "category": "info", "message": "web-01 is off"}
+{"createdTime": "2026-11-24T08:33:40+01:00", "category": "error", "message": "db-01 cannot\\n migrate"}
+"""
+GOVC_TEXT = """\
+
+==> VirtualMachine:vm-52 <==
+[Tue Nov 24 08:33:20 2026] [info] [36] [VmPoweredOffEvent] web-01 on esx-02 in DC0 is powered off
+[Tue Nov  3 08:33:40 2026] [error] db-01 cannot migrate
+Error: connection reset
+"""
 
 
 @pytest.fixture
@@ -110,6 +138,33 @@ def test_events_of_vobd_in_two_releases(write):
     found = ex.timeline(write(VOBD, "vobd.log"), match="storage|ssh")
     assert found.phases["step"].to_list() == ["vob.user.ssh.session.opened", "esx.problem.storage.apd.start"]
     assert found.phases["target"][1] == "naa.1 down"
+
+
+def test_tasks_and_events_of_govc(write):
+    found = ex.timeline(write(json.dumps(GOVC_TASKS), "tasks.json"))
+    assert found.phases.select("step", "target", "status", "duration_s").rows() == [
+        ("PowerOff", "web-01", "success", 1.5),
+        ("MigrateVM", "db-01", "queued", None),
+    ]
+    assert [note.message for _, note in found.notes] == ["neither a task nor an event with a time: left out"]
+    found = ex.timeline(write(GOVC_EVENTS, "events.json"), match="web-01|migrate")
+    assert found.phases["step"].to_list() == ["web-01 is off", "db-01 cannot migrate"]
+    assert found.phases["wait_s"][0] == 19.5
+
+
+def test_the_text_of_govc_is_by_the_clock_of_its_machine(write):
+    found = ex.timeline(write(GOVC_TEXT), zone="Europe/Berlin")
+    assert found.phases["start"].to_list() == [
+        datetime(2026, 11, 3, 7, 33, 40, tzinfo=UTC),
+        datetime(2026, 11, 24, 7, 33, 20, tzinfo=UTC),
+    ]
+    assert [note.message for _, note in found.notes] == [
+        "times have no zone: taken as Europe/Berlin, as requested",
+        "1 line not part of a result, left out: 'Error: connection reset'",
+    ]
+    head = "Task                 Target     Initiator      Queued   Started Completed Result\n"
+    with pytest.raises(ex.EsxparseError, match="times without dates: run govc tasks again with -json"):
+        ex.timeline(write(f"{head}PowerOff     vm-52    kim       0s  07:33:19  07:33:21 success [1.5s]\n"))
 
 
 def test_lines_of_a_log_are_chosen_by_their_text(write):

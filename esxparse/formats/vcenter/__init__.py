@@ -5,6 +5,7 @@ The reader accepts "Export to CSV" of the vSphere Client's advanced charts (`Tim
 `cpu.ready.summation`) and exports of Aria Operations (`Time`, `web-01 - CPU|Ready (%)`). Cells are separated by comma,
 semicolon or tab; title lines may come first.
 
+PowerShell writes local times without their zone: set `zone`.
 `metrics.scheduling.ms_to_pct` converts with another number of vCPUs.
 Intervals are from column IntervalSecs; else the usual step between times: 20 s (real-time), 300 (day), 1800 (week),
 7200 (month), 86400 (year).
@@ -14,14 +15,17 @@ Get-Stat's properties; a public reader of the client's titles. Assumption: Aria'
 
 from __future__ import annotations
 
+import polars as pl
+
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.limits import cut_notes
 from esxparse.formats.kit.notes import reason
-from esxparse.formats.kit.tables import frames
+from esxparse.formats.kit.tables import frame
 from esxparse.formats.opening import DateOrder, Decimal
 from esxparse.formats.source import Source
 from esxparse.formats.vcenter import columns, rates
+from esxparse.formats.vcenter.columns import Dates
 from esxparse.recording import Recording
 
 FORMAT = "vcenter"
@@ -32,21 +36,24 @@ def recognise(head: Head) -> bool:
     return columns.titles(head.text.split("\n", columns.PREAMBLE)[: columns.PREAMBLE]) is not None
 
 
-def read(source: Source, date_order: DateOrder | None = None, decimal: Decimal | None = None) -> Recording:
-    """Read an export; the options are the order of its dates and its decimal mark, if the file shows neither."""
+def read(
+    source: Source, date_order: DateOrder | None = None, decimal: Decimal | None = None, zone: str | None = None
+) -> Recording:
+    """Read an export; the options are what the file may not show: order of dates, decimal mark, zone of its clock."""
     text = source.text().without_cut_line()
     lines = text.lines()
     if (table := columns.titles(lines)) is None:
         raise DamagedError("no line names a time and a counter: export the chart again, with its titles")
-    rows, notes = columns.read_rows(lines, table, date_order, decimal)
+    rows, notes = columns.read_rows(lines, table, Dates(date_order, zone), decimal)
     if not rows:
         raise DamagedError(f"no value below its titles{reason(notes)}: export the chart again")
     notes += rates.complete(rows)
-    waits, more = rates.waits(rows)
+    samples = frame(rows, {**columns.SCHEMAS["samples"], "vcpus": pl.Int64()})
+    waits, more = rates.waits(samples)
     times = [row["time"] for row in rows]
     intervals = {row["interval_s"] for row in rows}
     meta = {"start": min(times), "end": max(times), "samples": len(set(times))}
     meta |= {"interval": intervals.pop()} if len(intervals) == 1 and None not in intervals else {}
     cut = cut_notes(len(table.cells), len(lines) - (not lines[-1]), saved=False)
-    found = frames({"samples": (rows, columns.SCHEMAS["samples"]), "cpu_waits": (waits, columns.SCHEMAS["cpu_waits"])})
+    found = columns.tables({"samples": samples, "cpu_waits": waits})
     return Recording(FORMAT, source.name, found, meta, (*text.notes, *cut, *notes, *more))

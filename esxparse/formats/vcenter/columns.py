@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from esxparse.formats.esxtop.times import Dates, as_esxtop_writes, parse
+from esxparse.formats.esxtop import times as esxtop_times
+from esxparse.formats.esxtop.times import as_esxtop_writes, parse
 from esxparse.formats.kit.marks import Marks, marks_of_cells
 from esxparse.formats.kit.notes import Counted, Notes, excerpt
 from esxparse.formats.kit.numbers import whole
-from esxparse.formats.kit.orders import swap_notes
+from esxparse.formats.kit.orders import order_of_locale, swap_notes
+from esxparse.formats.kit.stamps import has_clock, has_date, in_utc, moment, of_order, unused_zone
 from esxparse.formats.kit.tables import schemas
 from esxparse.formats.kit.text import cells_of
 from esxparse.formats.opening import DateOrder, Decimal
-from esxparse.formats.power.readings import stamp
+from esxparse.formats.power.readings import in_zone, stamp
 from esxparse.formats.vcenter.labels import IDENTIFIER, ROLES, labelled, plain_unit, unit_of
 from esxparse.recording import Note, counted
+
+if TYPE_CHECKING:
+    import polars as pl
 
 SCHEMAS = schemas(__file__)
 PREAMBLE = 40
@@ -34,6 +39,11 @@ _KNOWN_GROUPS = frozenset(
     ["cpu", "mem", "disk", "net", "datastore", "virtualdisk", "sys", "power", "rescpu", "storageadapter", "storagepath"]
 )
 Row = dict[str, Any]
+
+
+def tables(found: Mapping[str, pl.DataFrame]) -> dict[str, pl.LazyFrame]:
+    """Return tables with their declared columns, without empty ones."""
+    return {name: rows.select(SCHEMAS[name].keys()).lazy() for name, rows in found.items() if rows.height}
 
 
 @dataclass(frozen=True)
@@ -132,20 +142,44 @@ def _identified(one: Column, groups: Collection[str]) -> Column:
     return replace(one, counter=found[0].id, unit=found[0].unit) if len(identifiers) == 1 else one
 
 
-def _moments(texts: Sequence[str], order: DateOrder | None) -> tuple[list[datetime | None], list[Note]]:
+@dataclass(frozen=True)
+class Dates:
+    """What the dates of a file may not show: their order, and the zone of the clock that wrote them."""
+
+    order: DateOrder | None = None
+    zone: str | None = None
+
+
+def _moments(texts: Sequence[str], dates: Dates) -> tuple[list[datetime | None], list[Note]]:
     """Return the times in UTC, whatever their form."""
     plain = [_plain(text) for text in texts]
     found = [stamp(text) if text[:4].isdigit() or not text[:1].isdigit() else None for text in plain]
     moments = [one.time for one in found if one]
     if len(moments) == len(found) and not swap_notes(moments):
-        assumed = {one.assumed: None for one in found if one and one.assumed}
-        return list(moments), [Note(said, severity="info") for said in assumed]
+        zoned = [in_zone(one, dates.zone) for one in found if one]
+        assumed = {one.assumed: None for one in zoned if one.assumed}
+        notes = [Note(text, severity="info") for text in assumed]
+        if dates.zone and not assumed:
+            notes.append(Note(unused_zone(dates.zone), severity="warning"))
+        return [one.time for one in zoned], notes
     # A spreadsheet may have swapped day and month in dates that look like ISO 8601.
-    written, notes = as_esxtop_writes(plain, Dates(order))
+    written, notes = as_esxtop_writes(plain, esxtop_times.Dates(dates.order))
     dated = parse(written, 0).to_list()
-    notes.append(Note("times without a zone are taken as UTC"))
-    times = [other or (one.time if one else None) for one, other in zip(found, dated, strict=True)]
-    return times, notes
+    if not any(dated):
+        return _of_locale(plain, dates)
+    notes.append(Note(f"times without a zone are taken as {dates.zone or 'UTC'}"))
+    clocks = [in_utc(other.replace(tzinfo=None), dates.zone) if other else None for other in dated]
+    return [other or (one.time if one else None) for one, other in zip(found, clocks, strict=True)], notes
+
+
+def _of_locale(texts: Sequence[str], dates: Dates) -> tuple[list[datetime | None], list[Note]]:
+    """Return the times of cultures that separate a clock with points, or write other words beside it."""
+    clocked = [text for text in texts if has_date(text) and has_clock(text)]
+    order, is_sure = order_of_locale(clocked, dates.order)
+    notes = [Note(f"times without a zone are taken as {dates.zone or 'UTC'}")]
+    if clocked and not is_sure:
+        notes.append(Note(of_order(clocked[0], order), severity="warning"))
+    return [moment(text, order, dates.zone) if text in clocked else None for text in texts], notes
 
 
 def _plain(text: str) -> str:
@@ -154,9 +188,7 @@ def _plain(text: str) -> str:
     return re.sub(r" ?(?:GMT|UTC)([+-]\d{4})(?: \([^)]*\))?$", r" \1", text)
 
 
-def read_rows(
-    lines: Sequence[str], table: Titles, order: DateOrder | None, decimal: Decimal | None
-) -> tuple[list[Row], Notes]:
+def read_rows(lines: Sequence[str], table: Titles, dates: Dates, decimal: Decimal | None) -> tuple[list[Row], Notes]:
     """Return the values of an export, and notes on cells without a value."""
     notes = Notes(_about(table))
     odd = Counted()
@@ -171,7 +203,7 @@ def read_rows(
             odd.say("the titles again: passed over", place)
         else:
             whole_rows.append((place, cells))
-    times, said = _moments([cells[table.time] for _, cells in whole_rows], order)
+    times, said = _moments([cells[table.time] for _, cells in whole_rows], dates)
     marks = marks_of_cells(
         ((cells[at], (place, at + 1)) for place, cells in whole_rows for at in _number_columns(table)), decimal
     )

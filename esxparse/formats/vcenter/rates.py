@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
+
+import polars as pl
 
 from esxparse.formats.kit.notes import Notes
 from esxparse.recording import counted
@@ -18,6 +20,8 @@ _HUNDREDTHS = 100.0
 _MS_PER_PCT = 10.0
 """Milliseconds of a second that are a percent of it."""
 _HOST = "HostSystem"
+_OBJECT: Final = ["entity", "entity_id"]
+_SHOWN: Final = 5
 
 
 def complete(rows: Sequence[Row]) -> Notes:
@@ -73,48 +77,45 @@ def _key(row: Row) -> tuple[Any, ...]:
     return row["time"], row["entity"], row["instance"]
 
 
-def _is_time(row: Row) -> bool:
-    counter: str = row["counter"].lower()
-    return bool(row["unit"] == "ms" and counter.startswith("cpu.") and counter.endswith(".summation"))
+def waits(samples: pl.DataFrame) -> tuple[pl.DataFrame, Notes]:
+    """Return table `cpu_waits`, and a note on objects whose number of vCPUs is unknown.
 
-
-def waits(rows: Sequence[Row]) -> tuple[list[Row], Notes]:
-    """Return table `cpu_waits`, and a note on objects whose number of vCPUs is unknown."""
-    times = [row for row in rows if _is_time(row)]
-    known = _vcpus(times)
-    found, unknown = [], set()
-    for row in times:
-        of_vcpu = row["instance"].isdecimal()
-        host = (row["entity_id"] or "").startswith(_HOST)
-        vcpus = row["vcpus"] or (None if host else known.get(row["entity"]))
-        pct = row["value"] / row["interval_s"] / _MS_PER_PCT if row["interval_s"] else None
-        each = pct if of_vcpu else pct / vcpus if pct is not None and vcpus else None
-        if not (of_vcpu or vcpus or host):
-            unknown.add(row["entity"] or "an object without a name")
-        more = {"ms": row["value"], "pct": pct, "vcpus": vcpus, "pct_per_vcpu": each}
-        found.append({**{name: row[name] for name in ("time", "entity", "instance", "counter", "interval_s")}, **more})
+    `samples` has the columns of table `samples` and `vcpus` (i64): the number of an object's vCPUs, null if unknown.
+    """
+    counter = pl.col("counter").str.to_lowercase()
+    is_time = (pl.col("unit") == "ms") & counter.str.starts_with("cpu.") & counter.str.ends_with(".summation")
+    times = samples.filter(is_time).with_columns(
+        of_vcpu=pl.col("instance").str.contains(r"^\d+$"),
+        is_host=pl.col("entity_id").fill_null("").str.starts_with(_HOST),
+    )
+    counted_vcpus = pl.when(~pl.col("is_host")).then("counted")
+    pct = pl.when(pl.col("interval_s") > 0).then(pl.col("value") / (pl.col("interval_s") * _MS_PER_PCT))
+    found = (
+        times.join(_vcpus(times), on=_OBJECT, how="left", nulls_equal=True, maintain_order="left")
+        .with_columns(vcpus=pl.coalesce(pl.when(pl.col("vcpus") > 0).then("vcpus"), counted_vcpus), pct=pct)
+        .with_columns(
+            ms="value", pct_per_vcpu=pl.when("of_vcpu").then("pct").otherwise(pl.col("pct") / pl.col("vcpus"))
+        )
+    )
+    unknown = found.filter(~pl.col("of_vcpu") & ~pl.col("is_host") & pl.col("vcpus").is_null())
+    named = unknown.select(pl.coalesce("entity", "entity_id", pl.lit("an object without a name"))).to_series()
     notes = Notes()
-    if unknown:
-        names = ", ".join(sorted(unknown)[:5])
-        many = counted(len(unknown), "object")
-        notes.say(f"number of vCPUs not known of {many} ({names}): pct is the sum over them, pct_per_vcpu is null")
+    if names := sorted(named.unique()):
+        many = counted(len(names), "object")
+        first = ", ".join(names[:_SHOWN])
+        notes.say(f"number of vCPUs not known of {many} ({first}): pct is the sum over them, pct_per_vcpu is null")
     return found, notes
 
 
-def _vcpus(times: Sequence[Row]) -> dict[str | None, int]:
-    """Return the number of vCPUs of each object with all its instances: they add up to the object's total."""
-    wholes: dict[Any, float] = {}
-    parts: dict[Any, dict[str, float]] = defaultdict(dict)
-    for row in times:
-        key = row["time"], row["entity"], row["counter"]
-        if row["instance"].isdecimal():
-            parts[key][row["instance"]] = row["value"]
-        elif not row["instance"]:
-            wholes[key] = row["value"]
-    found: dict[str | None, set[int]] = defaultdict(set)
-    for key, total in wholes.items():
-        several = parts.get(key, {})
-        # Each is rounded to whole milliseconds, or to less in charts.
-        fits = total > 0 and abs(sum(several.values()) - total) <= len(several)
-        found[key[1]].add(len(several) if fits and several else 0)
-    return {entity: max(counts) for entity, counts in found.items() if len(counts - {0}) == 1}
+def _vcpus(times: pl.DataFrame) -> pl.DataFrame:
+    """Return `counted`, the vCPUs of each object with all its instances: they add up to the object's total."""
+    key = [*_OBJECT, "time", "counter", "interval_s"]
+    parts = times.filter("of_vcpu").group_by(key).agg(sum=pl.col("value").sum(), parts=pl.col("instance").n_unique())
+    totals = times.filter(pl.col("instance") == "").group_by(key).agg(total=pl.col("value").last())
+    # Each is rounded to whole milliseconds, or to less in charts.
+    fits = (pl.col("total") > 0) & ((pl.col("sum") - pl.col("total")).abs() <= pl.col("parts"))
+    each = totals.join(parts, on=key, nulls_equal=True).filter(fits)
+    counts = each.group_by(_OBJECT).agg(
+        counted=pl.col("parts").max().cast(pl.Int64), several=pl.col("parts").n_unique()
+    )
+    return counts.filter(pl.col("several") == 1).drop("several")

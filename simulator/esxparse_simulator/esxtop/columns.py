@@ -186,20 +186,8 @@ class _Maker:
             yield from (f"{vm.name}:{disk.slot}" for disk in vm.disks)
 
     def _ports(self) -> Iterator[str]:
-        """Ports are numbered from the switch's first on; those of VMs from a place further on."""
-        number, before, guests = 0, -1, 0
-        for port in self.layout.ports:
-            first = self.release.first_port + port.switch * _PORTS_PER_SWITCH
-            if port.switch != before:
-                number, before, guests = first, port.switch, 0
-            switch = self.layout.scenario.switches[port.switch].name
-            if port.kind == "vm":
-                group = self.groups.printed[self.groups.by_source[int(self.layout.vm_group[port.number])]]
-                yield f"{switch}:{first + _FIRST_VM_PORT + guests}:{group.leader}:{port.name}"
-                guests += 1
-            else:
-                yield f"{switch}:{number}:{port.name}"
-                number += 1
+        for switch, number, client in port_names(self.layout, self.release, self.groups):
+            yield f"{switch}:{number}:{client}"
 
     def _interrupts(self) -> Iterator[Block]:
         pcpus = self.layout.scenario.host.pcpus
@@ -224,6 +212,26 @@ class _Maker:
             counters.append(Counter(_APERF, kind, default=False, source=_APERF))
         for block in self._rows("PCPU Power State", [(n, f"PCPU {n}") for n in range(host.pcpus)]):
             yield replace(block, counters=tuple(counters))
+
+
+def port_names(layout: Layout, release: Release, groups: Groups) -> Iterator[tuple[str, int, str]]:
+    """Switch, id and client of each port of the model; the client of a VM's port begins with its leading world.
+
+    Ports are numbered from the switch's first on; those of VMs from a place further on.
+    """
+    number, before, guests = 0, -1, 0
+    for port in layout.ports:
+        first = release.first_port + port.switch * _PORTS_PER_SWITCH
+        if port.switch != before:
+            number, before, guests = first, port.switch, 0
+        switch = layout.scenario.switches[port.switch].name
+        if port.kind == "vm":
+            group = groups.printed[groups.by_source[int(layout.vm_group[port.number])]]
+            yield switch, first + _FIRST_VM_PORT + guests, f"{group.leader}:{port.name}"
+            guests += 1
+        else:
+            yield switch, number, port.name
+            number += 1
 
 
 def _numbered(count: int) -> list[tuple[int, str | None]]:

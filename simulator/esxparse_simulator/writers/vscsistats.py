@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 from itertools import pairwise
 from math import fsum, isfinite, sqrt
 from typing import Final
@@ -39,6 +40,17 @@ _STEPS: Final = 400
 _ENDS: Final = (100, 10000)
 """Parts at both ends that are cut finer than the rest: that is where the smallest and the largest lie."""
 _RUNS: Final = 64
+_MAX: Final = (1 << 63) - 1
+_NAMES: Final = {
+    "distance (in LBNs) between successive commands": "DistanceHistogram",
+    "distance (in LBNs) between successive Read commands": "DistanceReadsHistogram",
+    "distance (in LBNs) between successive Write commands": "DistanceWritesHistogram",
+    "distance (in LBNs) between each command from the closest of previous 16": "DistanceLast16Histogram",
+    "latency of IOs in Microseconds (us)": "IoLatencyHistogram",
+    "latency of Read IOs in Microseconds (us)": "IoLatencyReadsHistogram",
+    "latency of Write IOs in Microseconds (us)": "IoLatencyWritesHistogram",
+}
+"""What the API calls the histograms whose names are published."""
 _BEFORE_MIDDLE: Final = 0.45
 """Jumps ahead and back are equally far on average, and not one for one."""
 
@@ -106,15 +118,54 @@ def lines(disks: Sequence[VirtualDisk]) -> Iterator[bytes]:
     return (f"{text}\n".encode() for disk in disks for text in _printed(disk))
 
 
+def reply(disks: Sequence[tuple[str, VirtualDisk]]) -> str:
+    """The reply of `FetchAllHistograms` (vSphere API, service VscsiStats) for disks, each with the name of its VM.
+
+    Evidence: the tags, keys and names that the parser of vSphere's Ruby console (rvc) reads. Only histograms whose
+    names are published are there. Assumed: the ids, and the order of the lines.
+    """
+    parts = ["<vscsiStats>"]
+    for vm in dict.fromkeys(name for name, _ in disks):
+        mine = [disk for name, disk in disks if name == vm]
+        uuid = f"503c{mine[0].world_group_id:028x}"
+        parts += [
+            "<VM>",
+            f"VM display name: {escape(vm)}",
+            f"VC uuid: {uuid[:8]} {uuid[8:16]}-{uuid[16:24]} {uuid[24:]}",
+        ]
+        for disk in mine:
+            _check(disk)
+            parts += ["<VirtualDisk>", f"Virtual disk name: {disk.disk}"]
+            for title, limits, values in _histograms(disk):
+                if name := _NAMES.get(title):
+                    parts += ["<histo>", f"VSCSIVsi_{name}: Histogram: {title}"]
+                    parts += [f"{key}: {value}" for key, value in _summary(values)]
+                    parts += [f"numBuckets: {len(limits) + 1}", f"limits: {_listed((*limits, _MAX))}"]
+                    parts += [f"counts: {_listed(_counts(limits, values))}", "</histo>"]
+            parts.append("</VirtualDisk>")
+        parts.append("</VM>")
+    return "\n".join([*parts, "</vscsiStats>", ""])
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ",".join(map(str, numbers))
+
+
+def _counts(limits: Sequence[int], values: Values) -> list[int]:
+    """Commands in each bin, the open end last."""
+    counts = [0] * (len(limits) + 1)
+    for value, commands in values:
+        counts[sum(limit < value for limit in limits)] += commands
+    return counts
+
+
 def _printed(disk: VirtualDisk) -> Iterator[str]:
     handle = f"virtual disk handleID,{disk.handle_id} ({disk.disk})"
     for title, limits, values in _histograms(disk):
         yield f"Histogram: {title},virtual machine worldGroupID,{disk.world_group_id},{handle}"
         yield from (f"{name},{value}" for name, value in _summary(values))
         yield "Frequency,Histogram Bucket Limit"
-        counts = [0] * (len(limits) + 1)
-        for value, commands in values:
-            counts[sum(limit < value for limit in limits)] += commands
+        counts = _counts(limits, values)
         # The open end has no limit of its own: the last one stands there again.
         yield from (f"{count},{limit}" for count, limit in zip(counts, (*limits, limits[-1]), strict=True))
 

@@ -1,0 +1,1 @@
+"""The report on counters of a vCenter: gathers data (`gather`)."""
