@@ -101,8 +101,8 @@ def _origin(found: dict[str, Any]) -> None:
 def _writable(content: dict[str, Any]) -> None:
     """Refuse texts that tables and other files cannot hold; a file's name may have bytes that are not UTF-8."""
     origin = {name: value for name, value in content["origin"].items() if name != "name"}
-    held = {name: value for name, value in content.items() if name != "source"} | {"origin": origin}
-    json.dumps(held, ensure_ascii=False, default=str).encode()
+    written = {name: value for name, value in content.items() if name != "source"} | {"origin": origin}
+    json.dumps(written, ensure_ascii=False, default=str).encode()
 
 
 def _beside(file: str) -> None:

@@ -75,9 +75,9 @@ def figures_of(values: Mapping[str, Any], kinds: Mapping[str, Sequence[str]]) ->
     ]
 
 
-def settings_of(facts: Mapping[str, Any], shown: Mapping[str, str]) -> str:
-    """Return the settings that distinguish runs, as one text, in the order of `shown`: `{"threads": "{} threads"}`."""
-    return listing(*(text.format(facts[name]) for name, text in shown.items() if facts.get(name) is not None))
+def settings_of(facts: Mapping[str, Any], templates: Mapping[str, str]) -> str:
+    """Return the settings that distinguish runs, as text, in the order of `templates`: `{"threads": "{} threads"}`."""
+    return listing(*(text.format(facts[name]) for name, text in templates.items() if facts.get(name) is not None))
 
 
 def dated(rows: list[Fields], columns: Schema, time: str = "time") -> tuple[list[Fields], Schema]:

@@ -244,8 +244,8 @@ def text_before(text: str) -> list[Note]:
         else:
             others.append(line)
     found = " ".join(" ".join(others).split())
-    shown = found if len(found) <= _SHOWN else found[: _SHOWN - 3] + "..."
-    notes = [Note(f"text before the header: ignored ({shown!r})", line=1, column=1)] if found else []
+    excerpt = found if len(found) <= _SHOWN else found[: _SHOWN - 3] + "..."
+    notes = [Note(f"text before the header: ignored ({excerpt!r})", line=1, column=1)] if found else []
     message = (
         f"{counted(rows.count, 'row')} before the header, perhaps of a capture with other columns: left out ({rows}); "
         "to read them, save them below the header of their own capture"

@@ -77,10 +77,10 @@ class Met:
 
     def wrong_count(self, expected: int) -> list[Note]:
         """Return the note on rows with too few or too many cells."""
-        shown = _list(sorted(set(self.cells)), ",")
+        counts = _list(sorted(set(self.cells)), ",")
         have = "1 row has" if self.count == 1 else f"{self.count:,} rows have"
         cells = "cell" if set(self.cells) == {1} else "cells"
-        message = f"{have} {shown} {cells} where the header has {expected:,}: left out ({self})"
+        message = f"{have} {counts} {cells} where the header has {expected:,}: left out ({self})"
         return self.note(message, min(self.cells[0], expected) + 1 if self.count else None, left_out=True)
 
     def torn(self) -> list[Note]:

@@ -31,12 +31,12 @@ _FAILED = re.compile(r"^fio: pid=\d+, err=\d+/file:", re.MULTILINE)
 _OUTPUTS = (
     (('"fio version"', '"jobname"'), _JSON),
     ((": (groupid=",), normal.RESULT),
-    ((": (g=",), normal.ASKED),
+    ((": (g=",), normal.JOB_LINE),
     ((";",), terse.LINE),
     (("fio: pid=",), _FAILED),
 )
 """Evidence of an output: a pattern, and words of which every match has one."""
-_SAID_BY = re.compile(r"^(?:Jobs: .*|\s*)<(?P<host>[^<>\s]+)>(?: (?P<text>.*))?$")
+_FROM_HOST = re.compile(r"^(?:Jobs: .*|\s*)<(?P<host>[^<>\s]+)>(?: (?P<text>.*))?$")
 _CONTENT = re.compile(r"\S")
 _ERRORS_SHOWN = 20
 
@@ -64,10 +64,10 @@ def _lines(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[Line]:
     at, line, host = 0, 1, None
     for start, end in [*spans, (len(text), len(text))]:
         for place, content in enumerate(text[at:start].split("\n"), line):
-            said = _SAID_BY.match(content) if "<" in content else None
+            from_host = _FROM_HOST.match(content) if "<" in content else None
             # A client prints a host's results below the host's name, and immediate text on the same line as the name.
-            host = said["host"] if said else host
-            yield place, said["text"] or "" if said else content, host
+            host = from_host["host"] if from_host else host
+            yield place, from_host["text"] or "" if from_host else content, host
         if _CONTENT.search(text, end):
             line += text.count("\n", at, end)
         at = end
@@ -96,16 +96,16 @@ def _without_repeats(documents: list[Document]) -> tuple[list[Document], list[No
     by_row: dict[tuple[Any, ...], dict[tuple[str, frozenset[tuple[Any, ...]]], None]] = {}
     notes = Notes()
     for document in sorted(documents, key=lambda one: BEST_FIRST.index(one.output)):
-        told = frozenset(_row_keys(document))
-        others = by_row.get(next(iter(told)), ()) if told else ()
-        same = [output for output, rows in others if output != document.output and told <= rows]
+        keys = frozenset(_row_keys(document))
+        others = by_row.get(next(iter(keys)), ()) if keys else ()
+        same = [output for output, rows in others if output != document.output and keys <= rows]
         if same:
             notes.say(f"{document.output} output left out: it repeats the {same[0]} output", document.line)
             notes += [note for note in document.notes if note.severity == "warning"]
         else:
             kept.append(document)
-            for row in told:
-                by_row.setdefault(row, {})[document.output, told] = None
+            for row in keys:
+                by_row.setdefault(row, {})[document.output, keys] = None
     return sorted(kept, key=lambda one: one.line), notes
 
 

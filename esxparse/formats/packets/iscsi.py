@@ -41,13 +41,15 @@ def pair(batch: pl.DataFrame, pending: Pending, tally: Counter[str]) -> Iterator
             if (found := pending.pop(conversation(facts, tag, asks=False), None)) is None:
                 tally["unmatched"] += 1
                 continue
-            said = {"status": status, "reply_ns": facts["ns"], "reply_frame": facts["number"]}
-            yield found | said | _capacity(found, fields)
+            reply = {"status": status, "reply_ns": facts["ns"], "reply_frame": facts["number"]}
+            yield found | reply | _capacity(found, fields)
 
 
 def _capacity(command: Row, fields: Frame) -> Row:
-    told = {*fields.get("scsi_sbc.blocksize", ())}
-    return {"capacity_block": number(told.pop())} if len(told) == 1 and command["direction"] is None else {}
+    block_sizes = {*fields.get("scsi_sbc.blocksize", ())}
+    return (
+        {"capacity_block": number(block_sizes.pop())} if len(block_sizes) == 1 and command["direction"] is None else {}
+    )
 
 
 def _endings(
@@ -73,14 +75,17 @@ def _status(state: int | None) -> str | None:
 def _opcodes(fields: Frame, commands: int) -> list[tuple[int | None, str | None]] | None:
     """Return operation code and name of each command of a frame, in order; None if they are unknown."""
     labels, codes = fields.get("scsi", []), fields.get("scsi_sbc.opcode", [])
-    named = [label.removeprefix(_CDB).upper().replace("0X", "0x") for label in labels if label.startswith(_CDB)]
+    operations = [label.removeprefix(_CDB).upper().replace("0X", "0x") for label in labels if label.startswith(_CDB)]
     if len(labels) == len(codes):
         codes = [code for code, label in zip(codes, labels, strict=True) if label.startswith(_CDB)]
     if commands == 1:
-        codes, named = codes[:1], named[:1]
+        codes, operations = codes[:1], operations[:1]
     if len(codes) == commands:
-        return [(number(code), named[place] if len(named) == commands else None) for place, code in enumerate(codes)]
-    return [(None, name) for name in named] if len(named) == commands else None
+        return [
+            (number(code), operations[place] if len(operations) == commands else None)
+            for place, code in enumerate(codes)
+        ]
+    return [(None, name) for name in operations] if len(operations) == commands else None
 
 
 def _luns(kinds: list[int | None], fields: Frame, *, cut: bool) -> list[list[str] | None]:

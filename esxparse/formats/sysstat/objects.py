@@ -27,7 +27,7 @@ class Document:
     """A collector of hosts and their reports, which become tables."""
 
     def __init__(self, tool: str, order: DateOrder | None, day: date | None, zone: str | None, notes: Notes) -> None:
-        self.tool, self.asked, self.day, self.zone, self.notes = tool, order, day, zone, notes
+        self.tool, self.requested_order, self.day, self.zone, self.notes = tool, order, day, zone, notes
         self.order: DateOrder = order or "ymd"
         self.sheets: Sheets = {}
         self.meta: dict[str, Any] = {}
@@ -40,7 +40,7 @@ class Document:
 
     def find_order(self, texts: Sequence[str]) -> None:
         """Derive the order of day, month and year from all times of the document: a single time may be ambiguous."""
-        self.order, sure = order_of_locale(texts, self.asked, in_halves=any(map(stamps.in_halves, texts)))
+        self.order, sure = order_of_locale(texts, self.requested_order, in_halves=any(map(stamps.in_halves, texts)))
         if not sure:
             self.notes.warn(stamps.of_order(next(filter(stamps.has_date, texts)), self.order))
         if self.day and any(map(stamps.has_date, texts)):
@@ -88,7 +88,7 @@ class Document:
         if self.local:
             self.notes.say(stamps.of_zone(self.zone))
         self.notes += self.odd.notes("warning")
-        self.notes += swap_notes(self.times) if self.asked is None else []
+        self.notes += swap_notes(self.times) if self.requested_order is None else []
         if self.tool == "iostat" and self.sheets:
             self.notes.say(
                 "the first report of each run is the mean since the machine was started (since_boot), unless iostat "
