@@ -155,9 +155,9 @@ class _MemoryFixed:
     def __init__(self, layout: Layout) -> None:
         host, groups, vms, fixed = layout.scenario.host, layout.groups, layout.vms, fixed_of(layout)
         process = np.array([0.0 if group.vm else process_mb(len(group.worlds)) for group in groups])
-        asked = fsum((fixed.size + fixed.overhead).tolist())
+        demand = fsum((fixed.size + fixed.overhead).tolist())
         reserved = host.kernel_mb + fsum(fixed.overhead.tolist())
-        overcommit = max(0.0, asked / (host.memory_mb - host.kernel_mb) - 1.0)
+        overcommit = max(0.0, demand / (host.memory_mb - host.kernel_mb) - 1.0)
         of_host = {
             "Machine MBytes": host.memory_mb,
             "Kernel Managed MBytes": managed(host),
@@ -234,8 +234,8 @@ def _vms(now: Snapshot, layout: Layout) -> Numbers:
         "stored": memory.compressed * COMPRESSION,
         "swapped_out": memory.swapped + fixed.old_swap,
     }
-    shown = [more[row["of"]] if row["of"] in more else getattr(memory, row["of"]) for row in _MEMORY.values()]
-    values: Numbers = np.array(shown) * _TIMES_OVER
+    rows = [more[row["of"]] if row["of"] in more else getattr(memory, row["of"]) for row in _MEMORY.values()]
+    values: Numbers = np.array(rows) * _TIMES_OVER
     return values
 
 
