@@ -195,7 +195,7 @@ def _ribcl(entry: Entry) -> Iterator[bytes]:
     return ribcl_lines(readings, begin, step, count, entry.text("generation", "ilo3"))
 
 
-GIVEN = {
+STANDALONE = {
     "activities": single(_activities),
     "cpuinfo": single(lambda entry: machines.cpuinfo_lines(_made(entry, machines.Topology))),
     "linpack": single(_linpack),
