@@ -35,7 +35,7 @@ from esxparse.recording import Note, Recording, counted, first_few
 MOST_FILES = 20_000
 """Most files of a directory that is read: a larger one is not of a run."""
 
-_SHOWN = 5
+_MOST_NAMES = 5
 _OWN = ("esxtop", "esxtop_api")
 """Recordings of these formats are never combined: each has its own host and time."""
 
@@ -215,4 +215,4 @@ def left_over(files: Iterable[File], used: Iterable[File]) -> list[Note]:
     other = [f"{one.name} ({one.format})" if one.format else one.name for one in rest if not one.refused]
     if not other:
         return refused
-    return [*refused, Note(f"not read: {first_few(other, _SHOWN)}")]
+    return [*refused, Note(f"not read: {first_few(other, _MOST_NAMES)}")]

@@ -51,7 +51,7 @@ _OF_READERS = (
 )
 """Options of `esxparse.open` that readers handle; this module handles the others for every reader."""
 
-_SHOWN = 200
+_EXCERPT_LENGTH = 200
 
 
 class _Reading(Protocol):
@@ -367,6 +367,6 @@ def own_errors(name: str, title: str) -> Iterator[None]:
         # A panic of polars is not an Exception.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        why = f"{type(error).__name__}: {str(error)[:_SHOWN]}"
+        why = f"{type(error).__name__}: {str(error)[:_EXCERPT_LENGTH]}"
         msg = f"{name} cannot be read as {title} ({why}): copy it again; if it is intact, this is a bug in esxparse"
         raise DamagedError(printable(msg)) from error

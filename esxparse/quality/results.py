@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 STATUSES: Final = ("fail", "warn", "pass", "not judged")
 _COLOURS: Final = {"fail": "#b3261e", "warn": "#9a6700", "pass": "#1a7f37", "not judged": "#57606a"}
-_SHOWN: Final = 40
+_MOST_FAULTS: Final = 40
 _HEADS: Final = ("", "Table", "What", "Where", "When (UTC)", "Value", "Expected", "Meaning")
 
 
@@ -167,8 +167,8 @@ class Quality(Sequence[Expectation]):
     def html(self) -> str:
         """Return a fragment of HTML: the verdict, and a table of faults."""
         bad = (*self.failed, *self.warned)
-        more = f"<p>and {len(bad) - _SHOWN} more</p>" if len(bad) > _SHOWN else ""
-        faults = table(_HEADS, map(_cells, bad[:_SHOWN])) if bad else ""
+        more = f"<p>and {len(bad) - _MOST_FAULTS} more</p>" if len(bad) > _MOST_FAULTS else ""
+        faults = table(_HEADS, map(_cells, bad[:_MOST_FAULTS])) if bad else ""
         return f"<p><b>Data quality</b>: {html.escape(self.verdict)}</p>{faults}{more}"
 
 

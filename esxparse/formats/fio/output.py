@@ -38,7 +38,7 @@ _OUTPUTS = (
 """Evidence of an output: a pattern, and words of which every match has one."""
 _FROM_HOST = re.compile(r"^(?:Jobs: .*|\s*)<(?P<host>[^<>\s]+)>(?: (?P<text>.*))?$")
 _CONTENT = re.compile(r"\S")
-_ERRORS_SHOWN = 20
+_MOST_ERRORS = 20
 
 
 @dataclass(frozen=True)
@@ -120,10 +120,10 @@ def _beside(lines: Iterable[Line]) -> tuple[list[Note], list[str]]:
         elif text.strip() and not normal.is_part(text):
             other.append((line, text.strip()))
     notes += [
-        Note(f"fio: {message}", line, severity="warning") for message, line in list(errors.items())[:_ERRORS_SHOWN]
+        Note(f"fio: {message}", line, severity="warning") for message, line in list(errors.items())[:_MOST_ERRORS]
     ]
-    if len(errors) > _ERRORS_SHOWN:
-        notes.warn(f"{len(errors) - _ERRORS_SHOWN} more messages of fio")
+    if len(errors) > _MOST_ERRORS:
+        notes.warn(f"{len(errors) - _MOST_ERRORS} more messages of fio")
     if other:
         first, text = other[0]
         message = f"{counted(len(other), 'line')} not read, not fio output: {text[:60]!r} ..."
@@ -149,8 +149,8 @@ def _failures(documents: Iterable[Document]) -> Iterator[Note]:
             for way in [way for way in done if not done[way]] if any(done.values()) else ["I/O"]:
                 idle.setdefault(way, []).append(job)
         for way, jobs in idle.items():
-            more = " ..." if len(jobs) > _ERRORS_SHOWN else ""
-            yield Note(f"no {way} was done by {', '.join(sorted(set(jobs))[:_ERRORS_SHOWN])}{more}", document.line)
+            more = " ..." if len(jobs) > _MOST_ERRORS else ""
+            yield Note(f"no {way} was done by {', '.join(sorted(set(jobs))[:_MOST_ERRORS])}{more}", document.line)
 
 
 def _did_something(row: Mapping[str, Any]) -> bool:

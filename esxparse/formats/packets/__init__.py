@@ -113,7 +113,7 @@ def _moment(nanoseconds: int) -> datetime:
 
 _BAD = {
     "cut": "packets are incomplete (captured with a snap length, or damaged): requests in them may be missing",
-    "untold": "requests or replies whose values cannot be read from the packet",
+    "unreadable": "requests or replies whose values cannot be read from the packet",
     "undated": "packets without a readable time left out",
 }
 _ODD = {

@@ -29,7 +29,7 @@ def pair(batch: pl.DataFrame, pending: Pending, tally: Counter[str]) -> Iterator
         tags = [first(share) for share in deal(fields.get("iscsi.initiatortasktag", ()), with_tag, cut=facts["cut"])]
         if _COMMAND in kinds:
             for row in _commands(kinds, tags, fields, cut=facts["cut"]):
-                tally["untold"] += not row.pop("told")
+                tally["unreadable"] += not row.pop("complete")
                 row |= {"ns": facts["ns"], "initiator": facts["src"], "target": facts["dst"]}
                 row |= {"stream": facts["stream"], "frame": facts["number"]}
                 key = conversation(facts, row["tag"], asks=True)
@@ -123,7 +123,7 @@ def _commands(kinds: list[int | None], tags: list[int | None], fields: Frame, *,
             "lba": lba,
             "blocks": _ALL_OF_6 if blocks == 0 and "rdwr6" in known[turn].get("blocks", "") else blocks,
             "size_bytes": first(sizes[turn]),
-            "told": operations is not None and not (lba is None and "lba" in known[turn]),
+            "complete": operations is not None and not (lba is None and "lba" in known[turn]),
         }
 
 

@@ -215,7 +215,7 @@ def pair(batch: pl.DataFrame, pending: Pending, tally: Counter[str]) -> Iterator
         if not ours:
             continue
         if not len(xids) == len(programs) == len(kinds) or len({kinds[place] for place in ours}) != 1:
-            tally["untold"] += len(ours)
+            tally["unreadable"] += len(ours)
         elif kinds[ours[0]] == _CALL:
             _ask(_Packet(facts, fields, ours, xids), pending, tally)
         elif kinds[ours[0]] == _REPLY:
@@ -261,7 +261,7 @@ def _ask(packet: _Packet, pending: Pending, tally: Counter[str]) -> None:
                 row["calls"] += 1
             continue
         for row in rows:
-            tally["untold"] += not row.pop("complete")
+            tally["unreadable"] += not row.pop("complete")
             row["direction"] = {"READ": "read", "WRITE": "write"}.get(row["operation"] or "")
             row |= {"ns": facts["ns"], "client": facts["src"], "server": facts["dst"], "version": version_text or None}
             row |= {"xid": xids[place], "calls": 1, "stream": facts["stream"], "frame": facts["number"]}
@@ -281,7 +281,7 @@ def _accepted(fields: Frame, kinds: list[int | None], *, cut: bool) -> list[int 
 def _reply(packet: _Packet, states: list[int | None], pending: Pending, tally: Counter[str]) -> Iterator[Row]:
     facts, fields, ours, xids = packet
     version, cut = _version(fields), facts["cut"]
-    tally["untold"] += sum(number(text) is None for field in _DONE for text in fields.get(field, ()))
+    tally["unreadable"] += sum(number(text) is None for field in _DONE for text in fields.get(field, ()))
     procedures = _procedures(fields, version, ours, len(xids))
     accepted = [states[place] == 0 for place in ours]
     if version == _V4:

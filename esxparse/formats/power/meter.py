@@ -58,7 +58,7 @@ _LONGEST = 20_000
 
 _MOST_COLUMNS = 12
 _ELAPSED = 1e8
-_SHOWN = 5
+_MOST_NOTES = 5
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,7 @@ def _in_zone(rows: Sequence[Reading], zone: str | None) -> Iterator[Note]:
         moment = in_zone(Stamp(row["time"], row["assumed"]), zone)
         row |= {"time": moment.time, "assumed": moment.assumed}
     assumed = sorted({one for row in rows if (one := row.pop("assumed", None))})
-    yield from map(Note, assumed[:_SHOWN])
+    yield from map(Note, assumed[:_MOST_NOTES])
     if zone and not assumed:
         yield Note(unused_zone(zone), severity="warning")
 

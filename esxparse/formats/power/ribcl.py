@@ -48,7 +48,7 @@ FORMAT = "ribcl"
 
 _SCHEMAS, _PATTERNS = schemas(__file__), kinds(__file__, "patterns")
 _READINGS, _SETTINGS = data(__file__)["readings"], data(__file__)["settings"]
-_SHOWN = 120
+_EXCERPT_LENGTH = 120
 """Most characters of an iLO's message that are shown."""
 _STATUS = 10
 _CAP_ATTRIBUTES = ("POWER_CAP", "VALUE", "POWER", "CAP")
@@ -159,7 +159,7 @@ def _parsed(answer: _Answer, odd: Counted) -> Element | None:
         status = response.get("STATUS", "0x0000")
         if not re.fullmatch(r"0x0*|0+", status):
             message = response.get("MESSAGE", "no message")
-            excerpt = message if len(message) <= _SHOWN else f"{message[:_SHOWN]}..."
+            excerpt = message if len(message) <= _EXCERPT_LENGTH else f"{message[:_EXCERPT_LENGTH]}..."
             odd.say(f"the iLO answered with error {status[:_STATUS]}: {excerpt}", answer.line)
     return root
 

@@ -18,7 +18,7 @@ from esxparse.formats.sysstat.tables import INSTANCE, Sheets, add, column_of, of
 
 _ON_CLOCK = ("0", "false", "False")
 """Values of `utc` that mark a time of the machine's own clock."""
-_SHOWN = 120
+_NOTE_LENGTH = 120
 _NO_VALUE = frozenset({"", "-", "N/A"})
 _EVENTS = (("restarts", "boot", "cpu_count"), ("comments", "comment", "com"))
 
@@ -66,7 +66,7 @@ class Document:
         moment, step = self._moment(one.get("timestamp"))
         self.times.append(moment)
         if moment is None and "timestamp" in one:
-            self.notes.warn(f"a report without a readable time, left out: {one['timestamp']!r}"[:_SHOWN], line)
+            self.notes.warn(f"a report without a readable time, left out: {one['timestamp']!r}"[:_NOTE_LENGTH], line)
             return
         sample = {"host": self.facts.get("nodename"), "time": moment, "interval_s": step}
         self.report += 1

@@ -12,7 +12,7 @@ from esxparse.recording import counted
 
 _TOKEN = re.compile(r"\S+")
 _KINDS = {"slave": "slave", "host": "host", "sd": "sd", "wd": "workload", "fsd": "fsd", "fwd": "fwd"}
-_SHOWN = 5
+_MOST_MESSAGES = 5
 
 
 @dataclass(frozen=True)
@@ -112,10 +112,10 @@ def _warnings(lines: Sequence[str]) -> Notes:
     notes = Notes()
     messages = ((place, line) for place, line in enumerate(lines, 1) if LINES["wrong"].search(line))
     wrong = [(place, line) for place, line in messages if not LINES["link"].search(line)]
-    for place, line in wrong[:_SHOWN]:
+    for place, line in wrong[:_MOST_MESSAGES]:
         notes.warn(f"vdbench says: {excerpt(line)}", place)
-    if len(wrong) > _SHOWN:
-        notes.warn(f"vdbench printed {counted(len(wrong) - _SHOWN, 'more message')}", wrong[_SHOWN][0])
+    if len(wrong) > _MOST_MESSAGES:
+        notes.warn(f"vdbench printed {counted(len(wrong) - _MOST_MESSAGES, 'more message')}", wrong[_MOST_MESSAGES][0])
     return notes
 
 

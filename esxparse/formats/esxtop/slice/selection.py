@@ -24,7 +24,7 @@ _SPEAKS_OF = r"^(?:NetWorld-VM-|vmast\.|PVSCSI-|LSI-)(\d+)"
 HOST_TABLES = ("memory", "physical_cpu_load", "physical_cpu", "numa_node", "power", "vsan")
 """The tables about the whole host, which `keep_host` keeps."""
 
-_SHOWN = 5  # names in a message
+_MOST_NAMES = 5  # names in a message
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Selection:
 def none_such(what: str, there: Iterable[str | None], requested: str) -> EsxparseError:
     """Return the error that lists the available names, the nearest first."""
     names = sorted({name for name in there if name is not None})
-    near = nearest(requested, names, _SHOWN, 0.5) or names[:_SHOWN]
+    near = nearest(requested, names, _MOST_NAMES, 0.5) or names[:_MOST_NAMES]
     more = f" and {len(names) - len(near)} more" if len(names) > len(near) else ""
     return EsxparseError(f"{what}; there are {', '.join(near)}{more}" if names else f"{what}; there are none at all")
 
