@@ -48,7 +48,7 @@ def limit(value: str | int, name: str = "memory_limit") -> int:
 def size_text(size: int) -> str:
     """Return a size for people.
 
-    >>> shown(4 << 30), shown(1_500_000)
+    >>> size_text(4 << 30), size_text(1_500_000)
     ('4 GiB', '1.4 MiB')
     """
     value, unit = (size / (1 << 30), "GiB") if size >= 1 << 30 else (size / (1 << 20), "MiB")
