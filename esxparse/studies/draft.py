@@ -103,9 +103,9 @@ def look(folder: Path) -> tuple[dict[str, list[str]], list[str]]:
 def name_patterns(names: Sequence[str]) -> list[NamePattern]:
     """Return patterns for file names: names of one shape become one, with placeholders for the differences.
 
-    >>> named(["a-2vm.csv", "a-10vm.csv", "b-2vm.csv"])[0].pattern
+    >>> name_patterns(["a-2vm.csv", "a-10vm.csv", "b-2vm.csv"])[0].pattern
     '{name}-{vm}vm.csv'
-    >>> named(["x/run1.csv", "x/run2.csv"])[0].values
+    >>> name_patterns(["x/run1.csv", "x/run2.csv"])[0].values
     {'repetition': ['1', '2']}
     """
     shapes: dict[tuple[str, ...], list[list[str]]] = {}
