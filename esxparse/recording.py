@@ -196,8 +196,8 @@ class Recording:
     def _repr_html_(self) -> str:
         def row(name: str, text: str) -> str:
             cell = "text-align:left;vertical-align:top"
-            shown = html.escape(printable(text))
-            return f'<tr><th style="{cell}">{html.escape(name)}</th><td style="{cell}">{shown}</td></tr>'
+            value = html.escape(printable(text))
+            return f'<tr><th style="{cell}">{html.escape(name)}</th><td style="{cell}">{value}</td></tr>'
 
         sizes = self.meta.get("objects", {})
         tables = ", ".join(f"{name} ({sizes[name]:,})" if name in sizes else name for name in self.tables)

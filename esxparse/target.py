@@ -89,9 +89,9 @@ def _stat(path: str | os.PathLike[str]) -> os.stat_result | None:
     return None
 
 
-def _names(given: str | os.PathLike[str]) -> Iterator[str]:
+def _names(path: str | os.PathLike[str]) -> Iterator[str]:
     """Yield a file by its name, and the bundle that `bundle.tgz:member` is in."""
-    name = os.fspath(given)
+    name = os.fspath(path)
     yield name
     for place, char in enumerate(name):
         if char == ":" and place:
@@ -111,8 +111,8 @@ def refuse_inputs(output: object, inputs: Iterable[Input], there: os.stat_result
     """
     if there is None:
         return
-    for given in inputs:
-        for read in (given,) if isinstance(given, os.stat_result) else map(_stat, _names(given)):
+    for source in inputs:
+        for read in (source,) if isinstance(source, os.stat_result) else map(_stat, _names(source)):
             if read and stat.S_ISREG(read.st_mode) and os.path.samestat(read, there):
                 msg = f"{_name(output)} is an input, and would be overwritten: give the output another name"
                 raise EsxparseError(msg)
@@ -121,7 +121,7 @@ def refuse_inputs(output: object, inputs: Iterable[Input], there: os.stat_result
 def _is_within(path: Path, inputs: Iterable[Input]) -> bool:
     """Return whether a file lies in an input directory."""
     real = path.resolve()
-    folders = (Path(given) for given in inputs if not isinstance(given, os.stat_result))
+    folders = (Path(source) for source in inputs if not isinstance(source, os.stat_result))
     return any(_is_folder(folder) and real.is_relative_to(folder.resolve()) for folder in folders)
 
 

@@ -43,8 +43,8 @@ def pair(before: pl.DataFrame, after: pl.DataFrame, title: str, unit: str, note:
         base.mark_area(opacity=0.16).encode(high, alt.Y2("value_min:Q")),
         base.mark_line().encode(alt.Y("value:Q", title=unit, scale=y), tooltip=tips),
     ]
-    said = f"{title}. {note}".strip()
-    return marks.layered(layers, marks.heading(title, note), said)
+    description = f"{title}. {note}".strip()
+    return marks.layered(layers, marks.heading(title, note), description)
 
 
 def _reduced(frame: pl.DataFrame, label: str) -> pl.DataFrame:

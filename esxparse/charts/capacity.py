@@ -34,7 +34,7 @@ def sizes(vms: pl.DataFrame) -> alt.LayerChart | None:
         title=marks.heading(
             "vCPUs wanted and given", "bar: wanted at once, p99; tick: vCPUs that the VM has", left_out
         ),
-        said="vCPUs that each VM wanted at once, beside the vCPUs that it has.",
+        description="vCPUs that each VM wanted at once, beside the vCPUs that it has.",
         axis="vCPUs",
         noun="VM",
         unit="vCPUs",
@@ -54,7 +54,7 @@ def dense_mode(checks: pl.DataFrame) -> alt.LayerChart | None:
     reduced = reduce.over_time(shares.unpivot(names, index="time", variable_name="label").lazy(), ["value"], ["label"])
     look = marks.Look(
         title=marks.heading("Load at each check, as a share of each threshold", reduced.caption),
-        said="Utilisation, vCPUs and VMs over time, each as a percentage of the threshold of dense mode.",
+        description="Utilisation, vCPUs and VMs over time, each as a percentage of the threshold of dense mode.",
         axis="% of the threshold",
         noun="threshold",
         unit="%",

@@ -23,6 +23,6 @@ def past_in_samples(table: pl.DataFrame, value: str, mark: str, levels: Levels |
     for word, limit in (("critical", levels.critical), ("warning", levels.warn)):
         names = [] if limit is None else table.filter(pl.col(value) < limit, pl.col(mark) >= limit)["label"].to_list()
         if names:
-            said = f"some samples passed the {word} limit, although the bar ends below it"
-            return f"{said}: {first_few(names, _NAMED)}"
+            phrase = f"some samples passed the {word} limit, although the bar ends below it"
+            return f"{phrase}: {first_few(names, _NAMED)}"
     return ""

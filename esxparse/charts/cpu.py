@@ -55,7 +55,7 @@ def host(host: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerCh
         return None
     look = marks.Look(
         title=marks.heading("Host CPU, used and util", reduced.caption),
-        said="Used and util of all physical CPUs over time, percent.",
+        description="Used and util of all physical CPUs over time, percent.",
         axis="% of all physical CPUs",
         noun="Measure",
         unit="%",
@@ -79,7 +79,7 @@ def pcpu_heat(pcpu: pl.LazyFrame | None, value: str = "util_pct") -> alt.Chart |
     if reduced.frame.is_empty():
         return None
     step = reduced.step_s or usual_step(reduced.frame)
-    shown = f"highest sample of {spoken(reduced.step_s)}" if reduced.step_s else "each sample"
+    cell_meaning = f"highest sample of {spoken(reduced.step_s)}" if reduced.step_s else "each sample"
     edges = [*_HEAT_EDGES]
     labels = [
         f"under {edges[0]} %",
@@ -89,7 +89,7 @@ def pcpu_heat(pcpu: pl.LazyFrame | None, value: str = "util_pct") -> alt.Chart |
     high = f"{value}_max"
     cells = reduced.frame.with_columns(until=pl.col("time") + pl.duration(seconds=step)).drop(f"{value}_min")
     chart: alt.Chart = (
-        alt.Chart(rounded(cells), title=marks.heading("Each physical CPU, util", shown))
+        alt.Chart(rounded(cells), title=marks.heading("Each physical CPU, util", cell_meaning))
         .transform_calculate(class_=class_of(high, edges, labels))
         .mark_rect()
         .encode(
@@ -125,7 +125,7 @@ def wait_ranked(vms: pl.LazyFrame | None, wait: str, levels: Levels | None = Non
     past = past_in_samples(table, "p95", "max", levels)
     look = marks.Look(
         title=marks.heading(f"{kind.title} per vCPU", kind.meaning, helpers(vms), bars, past, left_out),
-        said=f"VMs ranked by {kind.title} per vCPU, percent.",
+        description=f"VMs ranked by {kind.title} per vCPU, percent.",
         axis="% of the time of one vCPU",
         noun="VM",
         unit="%",
@@ -143,15 +143,15 @@ def wait_over_time(vms: pl.LazyFrame | None, wait: str, levels: Levels | None = 
         return None
     vms = completed(vms, *_SHOWN)
     kind = _kind(vms, wait)
-    named = with_labels(vms, "instance")
-    chosen = leaders(named, "label", kind.column)
+    labelled = with_labels(vms, "instance")
+    chosen = leaders(labelled, "label", kind.column)
     if not chosen.chosen:
         return None
-    reduced = over_time(kept(named, chosen, "VMs", "instance"), [kind.column], ["label", "full"])
+    reduced = over_time(kept(labelled, chosen, "VMs", "instance"), [kind.column], ["label", "full"])
     most = chosen.caption("VMs", "95th percentile")
     look = marks.Look(
         title=marks.heading(f"{kind.title} per vCPU over time", most, helpers(vms), reduced.caption),
-        said=f"{kind.title} per vCPU of the VMs with the most of it, over time, percent.",
+        description=f"{kind.title} per vCPU of the VMs with the most of it, over time, percent.",
         axis="% of the time of one vCPU",
         noun="VM",
         unit="%",
@@ -174,7 +174,7 @@ def used_ranked(vms: pl.LazyFrame | None) -> alt.LayerChart | None:
         return None
     look = marks.Look(
         title=marks.heading("CPU used by VM", "bar: mean, tick: highest sample", left_out),
-        said="VMs ranked by CPU used, in physical cores.",
+        description="VMs ranked by CPU used, in physical cores.",
         axis="physical cores (1 core = 100 %)",
         noun="VM",
         unit="cores",

@@ -83,15 +83,15 @@ def _lines(
         .to_list()
     )
     names = every[:MAX_SERIES]
-    shown = pieces(reduced._replace(frame=table.filter(pl.col("label").is_in(names))), ["label"], "value")
-    band = bool((shown["high"] > shown["low"]).any())
+    drawn = pieces(reduced._replace(frame=table.filter(pl.col("label").is_in(names))), ["label"], "value")
+    band = bool((drawn["high"] > drawn["low"]).any())
     levels = marks.Limit(cap) if cap else None
-    top = marks.top_of(shown["high"].to_list(), levels)
-    scale = alt.Scale(domain=[0, top], nice=False) if zero else _near(shown)
-    x = marks.time_x(shown["time"])
+    top = marks.top_of(drawn["high"].to_list(), levels)
+    scale = alt.Scale(domain=[0, top], nice=False) if zero else _near(drawn)
+    x = marks.time_x(drawn["time"])
     if since_start:
         x = x.title("Time since the first reading, h:min:s").axis(alt.Axis(format="%H:%M:%S", tickCount=6))
-    base = alt.Chart(rounded(shown)).encode(x, detail=["piece:N"] if "piece" in shown.columns else alt.Undefined)
+    base = alt.Chart(rounded(drawn)).encode(x, detail=["piece:N"] if "piece" in drawn.columns else alt.Undefined)
     y, hue = alt.Y("value:Q", title=y_title, scale=scale), marks.series_colour(names, legend=len(names) > 1)
     tips: list[Any] = [alt.Tooltip("label:N", title=noun)]
     tips += [] if since_start else [marks.time_tip(title="From (UTC)" if reduced.step_s else "Time (UTC)")]
@@ -102,14 +102,14 @@ def _lines(
         area = base.mark_area(opacity=0.16).encode(alt.Y("high:Q", title=y_title, scale=scale), alt.Y2("low:Q"))
         layers.append(area.encode(color=hue))
     layers.append(base.mark_line().encode(y, color=hue))
-    few = shown.select(pl.len().over("label").max()).item() <= _DOTS_BELOW
+    few = drawn.select(pl.len().over("label").max()).item() <= _DOTS_BELOW
     hover = alt.selection_point(on="pointerover", clear="pointerout", empty=False, fields=["label", "time"])
     seen = alt.when(hover).then(alt.value(1)).otherwise(alt.value(0.8 if few else 0))
     dots = base.mark_point(filled=True, size=26 if few else 70).encode(y, color=hue, tooltip=tips, opacity=seen)
-    layers += [*marks.lonely(base, shown, y, hue), dots.add_params(hover)]
+    layers += [*marks.lonely(base, drawn, y, hue), dots.add_params(hover)]
     left_out = f"the {len(names)} of {len(every)} with the highest mean" if len(every) > len(names) else ""
     spread = reduced.caption if reduced.step_s else "band: lowest to highest within a reading's period" if band else ""
-    gaps = "gaps break the lines" if "piece" in shown.columns and (shown["piece"] > 0).any() else ""
+    gaps = "gaps break the lines" if "piece" in drawn.columns and (drawn["piece"] > 0).any() else ""
     alone = f"{noun.lower()}: {names[0]}" if len(names) == 1 else ""
     from_zero = "" if zero else "the axis does not start at 0"
     heading = marks.heading(title, alone, about, left_out, spread, gaps, from_zero)
@@ -274,16 +274,16 @@ def against_load(beside: pl.LazyFrame, load: str, *, clocks_apart: bool = False)
     tips = [marks.time_tip(), marks.number_tip("util_pct", "util, %"), marks.number_tip("watts", "W")]
     dots = alt.Chart(rounded(drawn)).mark_point(filled=True, size=36, opacity=0.5, color=colour("blue"))
     layers: list[Any] = [dots.encode(x, y, tooltip=tips)]
-    said = f"every {every}th interval" if every > 1 else "one point per interval, power and load averaged over it"
+    note = f"every {every}th interval" if every > 1 else "one point per interval, power and load averaged over it"
     line = None if clocks_apart else fit(points)
-    said += "; no line: the clocks seem to differ" if clocks_apart else ""
+    note += "; no line: the clocks seem to differ" if clocks_apart else ""
     if line is not None:
         slope, intercept, correlation = line
         low, high = float(points["util_pct"].min()), float(points["util_pct"].max())  # type: ignore[arg-type]
         ends = pl.DataFrame({"util_pct": [low, high], "watts": [intercept + slope * low, intercept + slope * high]})
         rule = alt.Chart(rounded(ends)).mark_line(color=colour("rest"), strokeDash=[5, 4]).encode(x, y)
         layers.append(rule)
-        said += f"; line: {slope:+.2f} W per % util (correlation {correlation:.2f})"
+        note += f"; line: {slope:+.2f} W per % util (correlation {correlation:.2f})"
     marked = _ends(points)
     if marked["util_pct"].n_unique() > 1:
         base = alt.Chart(rounded(marked)).encode(x, y)
@@ -294,7 +294,7 @@ def against_load(beside: pl.LazyFrame, load: str, *, clocks_apart: bool = False)
             rim = one.mark_text(**word, stroke=colour("page"), strokeWidth=3, strokeOpacity=0.8, strokeJoin="round")
             text = one.mark_text(**word, color=colour("ink"), fontWeight=600)
             layers += [layer.encode(x, y, text="text:N") for layer in (rim, text)]
-    heading = marks.heading("Power against load", said)
+    heading = marks.heading("Power against load", note)
     return marks.layered(layers, heading, "Power against CPU util, watts.", 280)
 
 
@@ -317,7 +317,7 @@ def cost_of_work(units: pl.LazyFrame, name: str, unit: str) -> alt.Chart | None:
         "watts_per_unit",
         title=f"Watts per {name}",
         about="interval",
-        said=f"Watts per {name} against CPU util.",
+        description=f"Watts per {name} against CPU util.",
         hue="teal",
         words=("host util, %", unit, unit),
     )

@@ -111,23 +111,23 @@ def _panel(
         .rows()
     )
     divisor, size = _size_words(float(table["per_s"].max() or 0))  # type: ignore[arg-type]
-    said = f"{unit} per second" if unit else "events per second"
-    y_title = f"{size} of {said}" if size else said
+    rate_unit = f"{unit} per second" if unit else "events per second"
+    y_title = f"{size} of {rate_unit}" if size else rate_unit
     step = max(table.select(pl.col("x").max() - pl.col("x").min()).item() / _BUCKETS, 1e-9)
     many = table["x"].n_unique() > _BUCKETS
     place = (pl.col("x") / step).floor() * step if many else pl.col("x")
     value = pl.col("per_s") / divisor
-    shown = (
+    points = (
         table.with_columns(x=place)
         .group_by("event", "x")
         .agg(value=_mean(value), low=value.min(), high=value.max())
         .with_columns(label=pl.col("event").replace_strict(labels))
         .sort("label", "x")
     )
-    top = float(shown["high"].max() or 1) * 1.06  # type: ignore[arg-type]
+    top = float(points["high"].max() or 1) * 1.06  # type: ignore[arg-type]
     hue = marks.series_colour([labels[name] for name in names], legend=len(names) > 1)
     x_title = "Poll" if by_poll else "Seconds since the start"
-    base = alt.Chart(rounded(shown, 4)).encode(
+    base = alt.Chart(rounded(points, 4)).encode(
         alt.X("x:Q", title=x_title, scale=alt.Scale(nice=False, padding=6), axis=_FEW_TICKS), color=hue
     )
     scale = alt.Scale(domain=[0, top], nice=False)
@@ -141,7 +141,7 @@ def _panel(
     if many:
         tips.append(marks.number_tip("high", "highest", 3))
         layers.append(base.mark_area(opacity=0.16).encode(alt.Y("high:Q", title=y_title, scale=scale), alt.Y2("low:Q")))
-    few = shown["x"].n_unique() <= _DOTS_BELOW
+    few = points["x"].n_unique() <= _DOTS_BELOW
     dots = base.mark_point(filled=True, size=30, opacity=0.9 if few else 0).encode(y, tooltip=tips)
     layers += [base.mark_line().encode(y), dots]
     title = first_few(names, 1)
@@ -166,13 +166,13 @@ def spread(counts: pl.LazyFrame, event: str, subject: str = "") -> alt.LayerChar
         .sort(["value", "label"], descending=[True, False])
         .collect()
     )
-    shown = ranked.head(MAX_RANKED)
+    highest = ranked.head(MAX_RANKED)
     unit = f"{size} of {table['unit'][0]}" if size else str(table["unit"][0])
     left_out = f"the highest {MAX_RANKED} of {ranked.height}" if ranked.height > MAX_RANKED else ""
-    said = f"tick: median of all {ranked.height}, {figure(median)}"
-    heading = marks.heading(event, f"recording: {subject}" if subject else "", left_out, said)
-    look = marks.Look(title=heading, said=f"{event} on each CPU, {unit}.", axis=unit, noun="On", unit=unit)
-    return marks.ranked(shown, "value", look, "median", "median")
+    median_note = f"tick: median of all {ranked.height}, {figure(median)}"
+    heading = marks.heading(event, f"recording: {subject}" if subject else "", left_out, median_note)
+    look = marks.Look(title=heading, description=f"{event} on each CPU, {unit}.", axis=unit, noun="On", unit=unit)
+    return marks.ranked(highest, "value", look, "median", "median")
 
 
 def per_instruction(table: pl.DataFrame) -> alt.LayerChart | None:
@@ -190,7 +190,7 @@ def per_instruction(table: pl.DataFrame) -> alt.LayerChart | None:
     )
     labels = labelled["label"].unique(maintain_order=True).to_list()[:MAX_RANKED]
     subjects = labelled["subject"].unique(maintain_order=True).to_list()[:MAX_SERIES]
-    shown = labelled.filter(pl.col("label").is_in(labels), pl.col("subject").is_in(subjects))
+    drawn = labelled.filter(pl.col("label").is_in(labels), pl.col("subject").is_in(subjects))
     subjects = drawable(subjects)
     several = len(subjects) > 1
     hue = alt.Color(
@@ -200,7 +200,7 @@ def per_instruction(table: pl.DataFrame) -> alt.LayerChart | None:
         legend=_SOLID if several else None,
     )
     bars = (
-        alt.Chart(rounded(shown.select("label", "event", "subject", "per_1k"), 5))
+        alt.Chart(rounded(drawn.select("label", "event", "subject", "per_1k"), 5))
         .mark_bar()
         .encode(
             marks.label_y(labels),
@@ -240,17 +240,17 @@ def ratios(compared: pl.LazyFrame, first: str, second: str) -> alt.LayerChart | 
         .sort(["away", "event"], descending=[True, False])
     )
     chosen = far.head(MAX_RANKED).sort(["ratio", "event"], descending=[True, False])["event"].to_list()
-    shown = with_labels(long.filter(pl.col("event").is_in(chosen)).lazy(), "event", width=_LABEL_WIDTH).collect()
-    named = dict(shown.select("event", "label").unique(maintain_order=True).rows())
-    labels = [named[event] for event in chosen]
-    low = min(1.0, float(shown["ratio"].min() or 1))  # type: ignore[arg-type]
-    high = max(1.0, float(shown["ratio"].max() or 1))  # type: ignore[arg-type]
+    labelled = with_labels(long.filter(pl.col("event").is_in(chosen)).lazy(), "event", width=_LABEL_WIDTH).collect()
+    label_of = dict(labelled.select("event", "label").unique(maintain_order=True).rows())
+    labels = [label_of[event] for event in chosen]
+    low = min(1.0, float(labelled["ratio"].min() or 1))  # type: ignore[arg-type]
+    high = max(1.0, float(labelled["ratio"].max() or 1))  # type: ignore[arg-type]
     logarithmic = high / low > _LOG_FROM
     room = 1.15 if logarithmic else 1 + 0.06 * math.log2(max(high / low, 2))
     kind: Any = "log" if logarithmic else "linear"
     scale = alt.Scale(type=kind, domain=[low / room if logarithmic else min(low * 0.92, 0.9), high * room], nice=False)
     x = alt.X("ratio:Q", title=f"{first} / {second}", scale=scale, axis=_FEW_TICKS)
-    rows = rounded(shown, 4)
+    rows = rounded(labelled, 4)
     hue = marks.kinds_colour("kind", dict(zip(kinds.values(), ("blue", "orange"), strict=True)), _SOLID)
     tips = [
         alt.Tooltip("event:N", title="Event"),
@@ -267,5 +267,5 @@ def ratios(compared: pl.LazyFrame, first: str, second: str) -> alt.LayerChart | 
     left_out = f"the {len(labels)} of {far.height} events furthest from 1" if far.height > len(labels) else ""
     heading = marks.heading(f"{first} against {second}", "ratio of event counts; dashed: equal", left_out)
     layers = [one, dots.encode(marks.label_y(labels), x, color=hue, shape=shape, tooltip=tips)]
-    said = f"Ratio of events of {first} to {second}."
-    return marks.layered(layers, heading, said, marks.bars_height(len(labels)) + 8)
+    description = f"Ratio of events of {first} to {second}."
+    return marks.layered(layers, heading, description, marks.bars_height(len(labels)) + 8)

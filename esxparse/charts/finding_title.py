@@ -77,10 +77,10 @@ def of_changes(points: pl.DataFrame, name: str, unit: str, level: float, place: 
     """
     points = _placed(points)
     within = (pl.col("low") <= level) & (pl.col("high") >= level)
-    shown = points.filter(~within.fill_null(value=False))
-    if shown.is_empty():
+    significant = points.filter(~within.fill_null(value=False))
+    if significant.is_empty():
         return f"{name}: no difference shown"
-    most = shown.sort((pl.col("value") - level).abs(), maintain_order=True).row(-1, named=True)
+    most = significant.sort((pl.col("value") - level).abs(), maintain_order=True).row(-1, named=True)
     series = f" ({_series_name(most)})" if points["label"].n_unique() > 1 else ""
     amount = f"{most['value']:+.3g} %" if level == 0 else _amount(most, "" if name.endswith(unit) else unit)
     return f"{name}{_at(most['place'], place)}: {amount}{series}"

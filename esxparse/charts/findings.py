@@ -63,14 +63,14 @@ def spell(seen: Evidence) -> alt.LayerChart | None:
     fault = [name for name in seen.fault[:MAX_FAULT] if name in set(table["name"])]
     if not fault:
         return None
-    named = reduce.with_labels(table.rename({"name": "full"}).lazy(), "full")
-    rest = named.filter(~pl.col("full").is_in(fault))
+    labelled = reduce.with_labels(table.rename({"name": "full"}).lazy(), "full")
+    rest = labelled.filter(~pl.col("full").is_in(fault))
     grey = reduce.leaders(rest, "label", "value", MAX_OTHERS, "max")
-    mine = named.filter(pl.col("full").is_in(fault)).select("full", "label").unique().collect()
+    mine = labelled.filter(pl.col("full").is_in(fault)).select("full", "label").unique().collect()
     order = dict(mine.rows())
     labels = [order[name] for name in fault]
     chosen = [*labels, *grey.chosen]
-    reduced = reduce.over_time(named.filter(pl.col("label").is_in(chosen)), ["value"], ["label", "full"])
+    reduced = reduce.over_time(labelled.filter(pl.col("label").is_in(chosen)), ["value"], ["label", "full"])
     # Objects at fault are drawn last, over the others.
     last = pl.col("label").is_in(labels)
     reduced = reduced._replace(frame=reduced.frame.sort(last, "label", "time"))
@@ -84,7 +84,7 @@ def spell(seen: Evidence) -> alt.LayerChart | None:
     axis = ", ".join(part for part in (seen.screen or _capital(seen.words), seen.unit) if part)
     look = marks.Look(
         title=marks.heading(title, *parts),
-        said=f"{title}. The spell lasts from {clock.spell(seen.start, seen.end)} UTC.",
+        description=f"{title}. The spell lasts from {clock.spell(seen.start, seen.end)} UTC.",
         axis=axis,
         noun=seen.noun,
         unit=seen.unit,
@@ -137,8 +137,8 @@ def sweep(points: pl.DataFrame, *, factor: str, unit: str, title: str) -> alt.La
     names = points["label"].unique(maintain_order=True).to_list()
     levels = points["level"].unique(maintain_order=True).cast(pl.String).to_list()
     first = pl.col("label") == names[0]
-    shown = points.with_columns(pl.col("level").cast(pl.String), dash=pl.when(first).then(0).otherwise(1))
-    base = alt.Chart(reduce.rounded(shown))
+    drawn = points.with_columns(pl.col("level").cast(pl.String), dash=pl.when(first).then(0).otherwise(1))
+    base = alt.Chart(reduce.rounded(drawn))
     x = alt.X("level:N", title=factor, sort=levels, axis=alt.Axis(labelAngle=0), scale=alt.Scale(domain=levels))
     hue = marks.series_colour(names).legend(symbolOpacity=1, columns=2 if max(map(len, names)) <= _NARROW else 1)
     y = alt.Y("mean:Q", title=unit, scale=alt.Scale(zero=True))
@@ -153,7 +153,7 @@ def sweep(points: pl.DataFrame, *, factor: str, unit: str, title: str) -> alt.La
     dashed = base.transform_filter(alt.datum.dash == 1).mark_line(strokeDash=[5, 4]).encode(x, y, hue)
     dots = base.mark_point(filled=True, size=60).encode(x, y, hue, tooltip=tips)
     slow = base.transform_filter(alt.datum.slow).mark_point(size=190, strokeWidth=2, color=colour("critical"))
-    ranged = "upright bars: lowest to highest repetition" if (shown["high"] > shown["low"]).any() else ""
+    ranged = "upright bars: lowest to highest repetition" if (drawn["high"] > drawn["low"]).any() else ""
     layers = [solid, dashed, spread, dots, slow.encode(x, y, tooltip=tips)]
     return marks.layered(layers, marks.heading(title, "rings: slow runs", ranged), title)
 
@@ -173,10 +173,10 @@ def experiments(bars: pl.DataFrame, *, unit: str, title: str) -> alt.LayerChart 
     x = alt.X("value:Q", title=unit, scale=alt.Scale(domain=[0, top], nice=False))
     tips = [alt.Tooltip("label:N", title="runs"), marks.number_tip("value", "% of the fast runs", 1)]
     drawn = base.mark_bar(height=alt.RelativeBandSize(0.62)).encode(x, hue, tooltip=tips)
-    said = base.mark_text(align="left", dx=4).encode(x, text=alt.Text("value:Q", format=",.0f"))
+    numbers = base.mark_text(align="left", dx=4).encode(x, text=alt.Text("value:Q", format=",.0f"))
     fast = alt.Chart(pl.DataFrame({"at": [100.0]})).mark_rule(strokeDash=[6, 4], color=colour("muted")).encode(x="at:Q")
     parts = ("against fast runs with the same change", "dashed: as fast as they are")
-    return marks.layered([drawn, said, fast], marks.heading(title, *parts), title, max(bars.height, 2) * _BAR + 8)
+    return marks.layered([drawn, numbers, fast], marks.heading(title, *parts), title, max(bars.height, 2) * _BAR + 8)
 
 
 def changes(rows: pl.DataFrame, *, title: str) -> alt.LayerChart | None:
@@ -215,8 +215,8 @@ def _of(some: int, total: int) -> str:
 def _who(noun: str, fault: Sequence[str]) -> str:
     if noun == "host":
         return "The host"
-    named = first_few(list(map(shorten, fault)), 1)
-    return named if noun == "VM" else f"{_capital(noun)} {named}"
+    name = first_few(list(map(shorten, fault)), 1)
+    return name if noun == "VM" else f"{_capital(noun)} {name}"
 
 
 def _change(seen: Evidence, table: pl.DataFrame, name: str) -> str:
@@ -230,11 +230,11 @@ def _change(seen: Evidence, table: pl.DataFrame, name: str) -> str:
     unit = _UNIT_IN_TITLES.get(seen.unit, f" {seen.unit}")
     if seen.unit.startswith("%"):
         unit = " %"
-    told = f"{seen.words} {figure(then)}{unit}"
+    level_text = f"{seen.words} {figure(then)}{unit}"
     if else_ is not None:
-        return f"{told} on average in the spell, median {figure(else_)} outside"
+        return f"{level_text} on average in the spell, median {figure(else_)} outside"
     peak = mine.select(value.max()).item()
-    return f"{told} on average" + (f", up to {figure(peak)}" if peak > _PEAKS * then else "")
+    return f"{level_text} on average" + (f", up to {figure(peak)}" if peak > _PEAKS * then else "")
 
 
 def _capital(text: str) -> str:

@@ -93,5 +93,5 @@ def _pieces(days: pl.DataFrame) -> pl.DataFrame:
     """Return `date`, `label`, `pct`, `piece` (the day's stretch between gaps), `alone` (the only day of it)."""
     gap = pl.col("date").diff().dt.total_days() > _APART
     piece = gap.fill_null(value=False).cast(pl.Int64).cum_sum().over("label", order_by="date")
-    told = days.select("date", "label", "pct").with_columns(piece=piece)
-    return told.with_columns(alone=pl.len().over("label", "piece") == 1)
+    pieces = days.select("date", "label", "pct").with_columns(piece=piece)
+    return pieces.with_columns(alone=pl.len().over("label", "piece") == 1)

@@ -72,15 +72,15 @@ def vms(vms: pl.LazyFrame | None, measure: str, levels: Levels | None = None) ->
     if vms is None:
         return None
     kind = MEASURES[measure]
-    named = with_labels(completed(vms, kind.column), "instance", width=_LABEL)
+    labelled = with_labels(completed(vms, kind.column), "instance", width=_LABEL)
     value = pl.col(kind.column)
-    frame = named.select("time", "label", value=pl.when(value > 0).then(value) if kind.of_work else value)
+    frame = labelled.select("time", "label", value=pl.when(value > 0).then(value) if kind.of_work else value)
     drawing = grid(frame, "VM", kind.unit, levels)
     if drawing.chosen.total < FEWEST:
         return None
-    shown = f"cell: highest sample of {spoken(drawing.step)}" if drawing.gathered else "cell: one sample"
+    cell_meaning = f"cell: highest sample of {spoken(drawing.step)}" if drawing.gathered else "cell: one sample"
     peaks = frame.group_by("label").agg(high=pl.col("value").max()).drop_nulls().collect()
-    return _drawn(drawing, f"{kind.title} of all VMs", peaks, (shown, kind.meaning))
+    return _drawn(drawing, f"{kind.title} of all VMs", peaks, (cell_meaning, kind.meaning))
 
 
 def hosts(days: pl.DataFrame, levels: Levels | None = None) -> alt.LayerChart | None:
@@ -103,10 +103,14 @@ def hosts(days: pl.DataFrame, levels: Levels | None = None) -> alt.LayerChart | 
         .collect()
     )
     period = "week" if weekly else "day"
-    shown = f"cell: the VM that waited most on a day of the {period}" if weekly else "cell: the VM that waited most"
+    cell_meaning = (
+        f"cell: the VM that waited most on a day of the {period}" if weekly else "cell: the VM that waited most"
+    )
     drawing = Grid(cells, _DAY * (7 if weekly else 1), chosen, "host", "%", levels)
     peaks = frame.group_by("label").agg(high=pl.col("value").max()).collect()
-    return _drawn(drawing, "Ready time of all hosts", peaks, (f"{shown}, 95th percentile of its vCPUs' samples",))
+    return _drawn(
+        drawing, "Ready time of all hosts", peaks, (f"{cell_meaning}, 95th percentile of its vCPUs' samples",)
+    )
 
 
 class Grid(NamedTuple):
@@ -204,7 +208,7 @@ def _missing(cells: pl.DataFrame, step: int) -> pl.DataFrame:
     return pl.concat([before, between, after]).sort("label", "time")
 
 
-def _drawn(drawing: Grid, title: str, peaks: pl.DataFrame, said: Sequence[str]) -> alt.LayerChart | None:
+def _drawn(drawing: Grid, title: str, peaks: pl.DataFrame, notes: Sequence[str]) -> alt.LayerChart | None:
     """Draw rectangles, and thin lines for missing values; None if all values are in the lowest class."""
     cells, unit = drawing.cells, drawing.unit
     if not (cells["high"] >= drawing.edges[0]).any():
@@ -234,7 +238,7 @@ def _drawn(drawing: Grid, title: str, peaks: pl.DataFrame, said: Sequence[str]) 
     if missing.height:
         line = alt.Chart(rounded(missing)).mark_rule(color=colour("rest"), strokeWidth=1)
         layers.append(line.encode(x, alt.X2("end:T"), y))
-    heading = marks.heading(f"{title}: {_finding(drawing, peaks)}", *said, *_beside(drawing))
+    heading = marks.heading(f"{title}: {_finding(drawing, peaks)}", *notes, *_beside(drawing))
     rows = len(drawing.chosen.chosen)
     words = f"{title} over time, {unit}: {counted(rows, drawing.noun)}, the worst first."
     return marks.layered(layers, heading, words, _ROW * rows + _ABOVE)

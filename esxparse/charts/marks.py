@@ -70,7 +70,7 @@ class Look:
     """The words beside the marks of a chart, and their look."""
 
     title: alt.TitleParams
-    said: str
+    description: str
     """Words for readers who cannot see the chart."""
     noun: str
     """The kind of thing that a label identifies, for tooltips."""
@@ -126,13 +126,13 @@ def series_colour(
     names: Sequence[str], palette: Sequence[str] | None = None, *, legend: bool | Sequence[str] = True
 ) -> alt.Color:
     """Return colours for `names` in their order, with a legend of all, of the ones in `legend`, or none if False."""
-    said = alt.Undefined if isinstance(legend, bool) else drawable(legend)
+    values = alt.Undefined if isinstance(legend, bool) else drawable(legend)
     return alt.Color(
         "label:N",
         title=None,
         scale=alt.Scale(domain=drawable(names), range=list(palette or colours(len(names)))),
         # Symbols would take on the faintness of a band.
-        legend=alt.Legend(symbolOpacity=1, values=said) if legend else None,
+        legend=alt.Legend(symbolOpacity=1, values=values) if legend else None,
     )
 
 
@@ -198,8 +198,8 @@ def rules(
         other = alt.X(value=_ENDS[side]) if across else alt.Y(value=height)
         # A rim in the colour of the page keeps the words readable if lines run behind them.
         rim = base.mark_text(**settings, stroke=colour("page"), strokeWidth=3, strokeOpacity=0.7, strokeJoin="round")
-        said = base.mark_text(**settings, color=colour(level))
-        drawn += [rule, *(layer.encode(at, other, alt.Text("text:N")) for layer in (rim, said))]
+        label = base.mark_text(**settings, color=colour(level))
+        drawn += [rule, *(layer.encode(at, other, alt.Text("text:N")) for layer in (rim, label))]
     return drawn
 
 
@@ -293,7 +293,9 @@ def over_time(
     def place(at: float, text: str) -> str:
         return emptiest(data, lines, value, (at, at + _TEXT_HEIGHT * top), min(0.5, _TEXT_WIDTH * len(text)))
 
-    return layered([*layers, *rules(look.levels, top, unit, words=look.words, place=place)], look.title, look.said)
+    return layered(
+        [*layers, *rules(look.levels, top, unit, words=look.words, place=place)], look.title, look.description
+    )
 
 
 def lonely(base: alt.Chart, data: pl.DataFrame, y: alt.Y, hue: alt.Color) -> list[alt.Chart]:
@@ -304,7 +306,7 @@ def lonely(base: alt.Chart, data: pl.DataFrame, y: alt.Y, hue: alt.Color) -> lis
 
 
 def against(
-    points: pl.DataFrame, x: str, y: str, *, title: str, about: str, said: str, hue: str, words: tuple[str, str, str]
+    points: pl.DataFrame, x: str, y: str, *, title: str, about: str, description: str, hue: str, words: Sequence[str]
 ) -> alt.Chart:
     """Draw points of `y` against `x`, thinned if there are many; `words`: titles of both axes, unit of `y`."""
     every = -(-points.height // MOST_POINTS)
@@ -318,7 +320,7 @@ def against(
             tooltip=[time_tip(), number_tip(x, "util, %"), number_tip(y, words[2])],
         )
     )
-    return fluid(chart, said)
+    return fluid(chart, description)
 
 
 def stacked_time(
@@ -332,8 +334,8 @@ def stacked_time(
     `reduced` has `label`, `time`, `value`. A sample between two gaps is a bar. The caller sets the heading.
     """
     order = pl.DataFrame({"label": list(names), "place": range(len(names))})
-    shown = reduced.frame.select("label", "time", value).join(order, on="label").sort("place", "time")
-    data = pieces(reduced._replace(frame=shown), ["label"], value)
+    ordered = reduced.frame.select("label", "time", value).join(order, on="label").sort("place", "time")
+    data = pieces(reduced._replace(frame=ordered), ["label"], value)
     y = alt.Y(f"{value}:Q", title=look.axis or look.unit, stack="zero")
     base = alt.Chart(rounded(data)).encode(
         time_x(data["time"]),
@@ -381,7 +383,7 @@ def ranked(
     tick = base.mark_tick(color=colour("ink"), thickness=2, height=alt.RelativeBandSize(0.62))
     ticks = tick.encode(alt.X(f"{mark}:Q", title=look.axis, scale=scale), tooltip=tips)
     layers = [bars, ticks, *rules(look.levels, top, look.unit, axis="x")]
-    return layered(layers, look.title, look.said, bars_height(table.height))
+    return layered(layers, look.title, look.description, bars_height(table.height))
 
 
 def label_y(labels: Sequence[str], field: str = "label") -> alt.Y:

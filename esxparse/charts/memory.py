@@ -35,7 +35,7 @@ def host(memory: pl.LazyFrame | None) -> alt.LayerChart | None:
     palette = [colour({"VMs and other": "blue", "VMkernel": "orange", "Free": "grid"}[name]) for name in names]
     look = marks.Look(
         title=marks.heading("Host memory"),
-        said="Host memory over time by holder, GiB.",
+        description="Host memory over time by holder, GiB.",
         noun="Held by",
         unit="GiB",
         palette=palette,
@@ -45,7 +45,7 @@ def host(memory: pl.LazyFrame | None) -> alt.LayerChart | None:
     if floor and "Free" in names:
         most = reduced.frame.group_by("time").agg(pl.col("value").sum()).select(pl.col("value").max()).item()
         layers += _floor_rule(most - floor / _MIB_PER_GIB, floor)
-    return marks.layered(layers, look.title, look.said)
+    return marks.layered(layers, look.title, look.description)
 
 
 def reclaimed(memory: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
@@ -72,8 +72,8 @@ def _lines(
     if long is None or not long.select((pl.col("value") > 0).any()).collect().item():
         return None
     reduced = over_time(long, ["value"], ["label"])
-    heading, said = marks.heading(title, reduced.caption), f"{title} over time, {unit}."
-    look = marks.Look(title=heading, said=said, noun="How", unit=unit, levels=levels)
+    heading, description = marks.heading(title, reduced.caption), f"{title} over time, {unit}."
+    look = marks.Look(title=heading, description=description, noun="How", unit=unit, levels=levels)
     return marks.over_time(reduced, "value", reduced.labels(columns.values()), look)
 
 

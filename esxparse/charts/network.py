@@ -63,7 +63,7 @@ def throughput(
     most = chosen.caption(nouns, "95th percentile")
     look = marks.Look(
         title=marks.heading(f"{noun} traffic over time", words, most, reduced.caption),
-        said=f"{noun} traffic over time by direction, megabits per second.",
+        description=f"{noun} traffic over time by direction, megabits per second.",
         noun=noun,
         unit="Mbit/s",
         levels=link if link is not None and link.warn is not None and highest >= link.warn / 2 else None,
@@ -114,7 +114,7 @@ def drops_ranked(summary: pl.LazyFrame | None, direction: str, levels: Levels | 
     bars = "bar: share of all packets, tick: highest sample with enough packets"
     look = marks.Look(
         title=marks.heading(title, bars, past_in_samples(table, "dropped", "max", levels), left_out),
-        said=f"Ports ranked by {title.lower()}, percent.",
+        description=f"Ports ranked by {title.lower()}, percent.",
         axis="% of packets",
         noun="Port",
         unit="%",

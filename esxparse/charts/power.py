@@ -36,7 +36,7 @@ def host(host: pl.LazyFrame | None) -> alt.LayerChart | None:
         return None
     look = marks.Look(
         title=marks.heading("Power drawn by the host", reduced.caption),
-        said="Power drawn by the host over time, watts.",
+        description="Power drawn by the host over time, watts.",
         axis="watts",
         noun="Drawn by",
         unit="W",
@@ -62,7 +62,7 @@ def against_use(host: pl.LazyFrame | None) -> alt.Chart | None:
         "watts",
         title="Power against util",
         about="sample",
-        said="Power drawn against CPU util, one point per sample.",
+        description="Power drawn against CPU util, one point per sample.",
         hue="blue",
         words=("host util, % of all physical CPUs", "watts", "W"),
     )
@@ -94,13 +94,13 @@ def c_states(states: pl.LazyFrame | None) -> alt.Chart | alt.LayerChart | None:
     labels = reduced.labels(names.values())
     look = marks.Look(
         title=marks.heading("C-states", "C0 is running, the rest is sleep; mean of all physical CPUs"),
-        said="Share of time in each C-state over time, percent.",
+        description="Share of time in each C-state over time, percent.",
         axis="% of time",
         noun="State",
         unit="%",
     )
     chart = marks.stacked_time(reduced, "pct", labels, look)
-    return marks.fluid(chart.properties(title=look.title), look.said)
+    return marks.fluid(chart.properties(title=look.title), look.description)
 
 
 def clock(states: pl.LazyFrame | None) -> alt.LayerChart | None:
@@ -119,7 +119,7 @@ def clock(states: pl.LazyFrame | None) -> alt.LayerChart | None:
     step = reduced.step_s or 0
     look = marks.Look(
         title=marks.heading("Clock", "% of nominal; above 100 is turbo; line: mean, band: slowest to fastest CPU"),
-        said="Clock of the physical CPUs over time, percent of nominal.",
+        description="Clock of the physical CPUs over time, percent of nominal.",
         axis="% of nominal clock",
         noun="Of",
         unit="%",

@@ -204,11 +204,11 @@ def pieces(reduced: Reduced, by: Sequence[str], value: str) -> pl.DataFrame:
     dense = usual <= (reduced.step_s or 0) * 1_000_000
     longest = pl.when(dense).then(reduced.gap).otherwise(LONGEST_GAP) * usual
     even = step.quantile(EVEN, "lower") <= longest
-    told = frame.with_columns(_longest=pl.when(even).then(longest).over(by, order_by="time"))
-    told = told.filter(pl.col(value).is_not_null())
+    samples = frame.with_columns(_longest=pl.when(even).then(longest).over(by, order_by="time"))
+    samples = samples.filter(pl.col(value).is_not_null())
     begins = (step > pl.col("_longest")).fill_null(value=False)
     piece = begins.cast(pl.Int64).cum_sum().over(by, order_by="time")
-    numbered = told.with_columns(piece=piece).drop("_longest")
+    numbered = samples.with_columns(piece=piece).drop("_longest")
     numbered = numbered.with_columns(alone=pl.len().over(*by, "piece") == 1)
     ends = numbered.select(((pl.col("piece") > 0) | pl.col("alone")).any()).item()
     return numbered if ends else numbered.drop("piece", "alone")
@@ -329,13 +329,13 @@ def with_labels(frame: pl.LazyFrame, name: str, key: str | None = None, width: i
     if key is not None and key != name:
         keys = names[key].to_list()
         twice = {text for text in full if full.count(text) > 1}
-        told = [f"{text} ({theme.drawable(str(ident))})" for text, ident in zip(full, keys, strict=True)]
-        full = [other if text in twice else text for text, other in zip(full, told, strict=True)]
+        with_ids = [f"{text} ({theme.drawable(str(ident))})" for text, ident in zip(full, keys, strict=True)]
+        full = [other if text in twice else text for text, other in zip(full, with_ids, strict=True)]
     full = _numbered(full)
     short = [shorten(text, width) for text in full]
     labels = [text if short.count(brief) > 1 else brief for text, brief in zip(full, short, strict=True)]
-    named = names.with_columns(pl.Series("label", labels, dtype=pl.String))
-    return frame.join(named.lazy(), on=columns, how="inner", maintain_order="left")
+    labelled = names.with_columns(pl.Series("label", labels, dtype=pl.String))
+    return frame.join(labelled.lazy(), on=columns, how="inner", maintain_order="left")
 
 
 def _numbered(texts: Sequence[str]) -> list[str]:

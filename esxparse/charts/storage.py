@@ -158,15 +158,15 @@ def _devices(
 ) -> alt.LayerChart | None:
     if latency is None:
         return None
-    named = with_labels(completed(latency, value), "instance")
-    chosen = leaders(named, "label", value, order=order, nonzero=nonzero)
+    labelled = with_labels(completed(latency, value), "instance")
+    chosen = leaders(labelled, "label", value, order=order, nonzero=nonzero)
     if not chosen.chosen:
         return None
-    reduced = over_time(kept(named, chosen, "devices", "instance"), [value], ["label", "full"], weight=weight)
+    reduced = over_time(kept(labelled, chosen, "devices", "instance"), [value], ["label", "full"], weight=weight)
     by = {"p95": "95th percentile", "mean": "mean", "max": "highest sample"}[order]
     look = marks.Look(
         title=marks.heading(title, chosen.caption("devices", by), reduced.caption),
-        said=f"{title.removesuffix(f', {unit}')}, by device, {unit}.",
+        description=f"{title.removesuffix(f', {unit}')}, by device, {unit}.",
         axis=axis,
         noun="Device",
         unit=unit,

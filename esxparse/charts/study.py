@@ -82,8 +82,8 @@ def of(
     `said`: words below the title. `level`: value of the dashed line. `relative`: whether values lie around the level,
     as ratios do, and need no 0.
     """
-    named = {"value": y, "place": x, "label": by, "panel": panel, "low": low, "high": high, "linear": linear}
-    points = table.select(pl.col(column).alias(name) for name, column in named.items() if column)
+    columns = {"value": y, "place": x, "label": by, "panel": panel, "low": low, "high": high, "linear": linear}
+    points = table.select(pl.col(column).alias(name) for name, column in columns.items() if column)
     points = points.with_columns(pl.col(name).cast(pl.String) for name in ("label", "panel") if name in points.columns)
     made = panels(points, title, unit or y, place or x, said, level, relative=relative, width=_WIDTH)
     return made[0] if len(made) == 1 else alt.vconcat(*made).resolve_scale(color="independent")
@@ -116,12 +116,14 @@ def panels(
     low, high = ends_around(points, level or 0.0) if relative else ends_from_0(points)
     if level is not None:
         low, high, level = with_level(low, high, level)
-    told = tuple(one for one in said if level is not None or not one.startswith("dashed"))
+    subtitle = tuple(one for one in said if level is not None or not one.startswith("dashed"))
     names = points["label"].unique(maintain_order=True).to_list()
     return [
         chart(
             part,
-            Words(f"{title}: {panel}" if panel else title, f"{title}, {panel}" if panel else title, unit, place, told),
+            Words(
+                f"{title}: {panel}" if panel else title, f"{title}, {panel}" if panel else title, unit, place, subtitle
+            ),
             names,
             (low, high),
             width,
@@ -172,10 +174,10 @@ def chart(
     scaled = [name for name in ("value", "low", "high", "linear") if name in points.columns]
     points, ends = points.with_columns(pl.col(scaled) * factor), (ends[0] * factor, ends[1] * factor)
     words, level = replace(words, value=unit), None if level is None else level * factor
-    shown = list(dict.fromkeys(one for one in series if one in set(points["label"])))[:MAX_SERIES]
-    left_out = points["label"].n_unique() - len(shown)
-    more = f"the first {len(shown)} of {len(shown) + left_out} series" if left_out > 0 else ""
-    points = points.filter(pl.col("label").is_in(shown))
+    present = list(dict.fromkeys(one for one in series if one in set(points["label"])))[:MAX_SERIES]
+    left_out = points["label"].n_unique() - len(present)
+    more = f"the first {len(present)} of {len(present) + left_out} series" if left_out > 0 else ""
+    points = points.filter(pl.col("label").is_in(present))
     data = rounded(points, digits=6)
     made = _lines if points["place"].dtype.is_numeric() else _dots if dots else _bars
     axis: dict[str, Any] = {
@@ -190,16 +192,16 @@ def chart(
             **_steps(data["value"]),
         ),
     }
-    layers, height = made(_Drawing(data, words, list(series)[:MAX_SERIES], shown, axis, level))
+    layers, height = made(_Drawing(data, words, list(series)[:MAX_SERIES], present, axis, level))
     if dots or level == 0:
         seen = finding_title.of_changes(points, words.name, unit, level or 0.0, words.place)
     else:
         seen = finding_title.of_values(points, words.name, unit, words.place)
     heading = marks.heading(*([seen] if seen else []), words.title, *words.subtitle, more)
-    said = f"{words.title}: {words.value} by {words.place}."
+    description = f"{words.title}: {words.value} by {words.place}."
     if width is None:
-        return marks.layered(layers, heading, said, height)
-    return alt.LayerChart(layer=layers, title=heading, width=width, height=height, description=said)
+        return marks.layered(layers, heading, description, height)
+    return alt.LayerChart(layer=layers, title=heading, width=width, height=height, description=description)
 
 
 def _steps(values: pl.Series) -> dict[str, Any]:
@@ -226,7 +228,7 @@ class _Drawing(NamedTuple):
     words: Words
     series: Sequence[str]
     """All labels; each has its colour."""
-    shown: Sequence[str]
+    present: Sequence[str]
     """Labels that have points."""
     axis: dict[str, Any]
     """Settings of the axis of values."""
@@ -234,7 +236,7 @@ class _Drawing(NamedTuple):
 
 
 def _lines(drawing: _Drawing) -> tuple[list[Any], int]:
-    data, words, series, shown, axis, level = drawing
+    data, words, series, present, axis, level = drawing
     places = sorted(data["place"].unique().to_list())
     even = len(places) > 3 and places[0] > 0 and places[-1] / places[0] > _EVEN  # noqa: PLR2004  of a power series
     straight = "linear" in data.columns
@@ -256,7 +258,7 @@ def _lines(drawing: _Drawing) -> tuple[list[Any], int]:
             axis=ticks,
         )
     y = alt.Y("value:Q", **axis)
-    base = alt.Chart(data).encode(x, color=marks.series_colour(series, legend=shown if len(shown) > 1 else False))
+    base = alt.Chart(data).encode(x, color=marks.series_colour(series, legend=present if len(present) > 1 else False))
     layers: list[Any] = []
     if straight and data["linear"].null_count() < data.height:
         # The line may leave the chart by a factor of a thousand.
@@ -288,13 +290,13 @@ def _dots(drawing: _Drawing) -> tuple[list[Any], int]:
 
 def _ranked(drawing: _Drawing) -> tuple[alt.X, alt.Chart, list[Any], int]:
     """Return the common parts of bars and points over names: a lane for each series of each name, and error bars."""
-    data, words, series, shown, axis, _ = drawing
+    data, words, series, present, axis, _ = drawing
     places = drawable(data["place"].unique(maintain_order=True).to_list())
     there = [one for one in series if one in set(data["label"])]
-    lanes: Any = alt.YOffset("label:N", scale=alt.Scale(domain=drawable(there))) if len(shown) > 1 else alt.Undefined
+    lanes: Any = alt.YOffset("label:N", scale=alt.Scale(domain=drawable(there))) if len(present) > 1 else alt.Undefined
     place = marks.label_y(places, field="place").axis(labelLimit=_NAME_WIDTH)
-    hue = marks.series_colour(series, legend=shown if len(shown) > 1 else False)
-    if len(shown) > 1 and max(map(len, shown)) > LABEL_WIDTH:
+    hue = marks.series_colour(series, legend=present if len(present) > 1 else False)
+    if len(present) > 1 and max(map(len, present)) > LABEL_WIDTH:
         # Beside names of bars, two labels do not fit on a telephone.
         hue["legend"]["columns"] = 1
     base = alt.Chart(data).encode(
@@ -306,7 +308,7 @@ def _ranked(drawing: _Drawing) -> tuple[alt.X, alt.Chart, list[Any], int]:
     ends: list[Any] = []
     if spread := _spread(data, color=colour("ink")):
         ends.append(spread.encode(alt.X("low:Q", title=words.value), alt.X2("high:Q"), place, yOffset=lanes))
-    height = marks.bars_height(len(places)) if len(shown) <= 1 else 18 * len(places) * len(there) + 60
+    height = marks.bars_height(len(places)) if len(present) <= 1 else 18 * len(places) * len(there) + 60
     return alt.X("value:Q", **axis), base, ends, height
 
 

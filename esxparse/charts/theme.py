@@ -53,8 +53,8 @@ _PICTURE_PPI: Final = 108
 
 def css_variables() -> dict[str, tuple[str, Shade]]:
     """Return light colour -> (name of its CSS variable, its two shades): the replacements of the HTML export."""
-    named = {**SERIES, **ROLES, **{f"heat-{step}": shade for step, shade in enumerate(HEAT)}}
-    return {shade.light: (f"--{name}", shade) for name, shade in named.items()}
+    shades = {**SERIES, **ROLES, **{f"heat-{step}": shade for step, shade in enumerate(HEAT)}}
+    return {shade.light: (f"--{name}", shade) for name, shade in shades.items()}
 
 
 def palette(dark: str = "@media screen and (prefers-color-scheme:dark){{{0}}}", root: str = ":root") -> str:

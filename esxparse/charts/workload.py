@@ -108,10 +108,10 @@ def _sweep_chart(points: pl.DataFrame, axis: str, value: str, place_title: str) 
         return None
     name, y_title, unit, _ = VALUES[value]
     labels, every = highest(points, value)
-    shown = points.filter(pl.col("label").is_in(labels))
+    kept = points.filter(pl.col("label").is_in(labels))
     left_out = f"the {len(labels)} of {every} series with the highest values" if every > len(labels) else ""
-    best = "for repeated tests, the run with the most IOPS" if (shown["of"] > 1).any() else ""
-    order = drawable(shown.select(axis, "place").unique().sort(axis)["place"].to_list())
+    best = "for repeated tests, the run with the most IOPS" if (kept["of"] > 1).any() else ""
+    order = drawable(kept.select(axis, "place").unique().sort(axis)["place"].to_list())
     tips = [
         alt.Tooltip("label:N", title="I/O"),
         alt.Tooltip("test:N", title="Test"),
@@ -119,7 +119,7 @@ def _sweep_chart(points: pl.DataFrame, axis: str, value: str, place_title: str) 
         alt.Tooltip("depth:Q", title="Outstanding I/Os"),
         marks.number_tip(value, f"{name}, {unit}"),
     ]
-    base = alt.Chart(rounded(shown)).encode(
+    base = alt.Chart(rounded(kept)).encode(
         alt.X("place:N", title=place_title, sort=None, scale=alt.Scale(domain=order), axis=alt.Axis(labelAngle=0)),
         alt.Y(f"{value}:Q", title=y_title, scale=alt.Scale(zero=True)),
         color=marks.series_colour(labels),
@@ -236,8 +236,8 @@ def heat(results: pl.LazyFrame) -> alt.LayerChart | None:
         .otherwise(alt.value(colour("ink"))),
     )
     heading = marks.heading("IOPS by queue depth and workers", "the best test at each depth and number of workers")
-    said = "Heat map of I/Os per second by queue depth and workers."
-    return marks.layered([cells, words], heading, said, 44 * table["workers"].n_unique())
+    description = "Heat map of I/Os per second by queue depth and workers."
+    return marks.layered([cells, words], heading, description, 44 * table["workers"].n_unique())
 
 
 def tests(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
@@ -256,11 +256,11 @@ def tests(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
         return None
     every = table["label"].unique(maintain_order=True).to_list()
     labels = every[:MAX_RANKED]
-    shown = table.filter(pl.col("label").is_in(labels))
-    directions = [one for one in DIRECTIONS if one in shown["direction"].to_list()]
-    beside = shown.height > len(labels)
-    end, beyond = _end(shown, value)
-    base = alt.Chart(rounded(shown.select("label", "test", "direction", value))).encode(
+    ranked = table.filter(pl.col("label").is_in(labels))
+    directions = [one for one in DIRECTIONS if one in ranked["direction"].to_list()]
+    beside = ranked.height > len(labels)
+    end, beyond = _end(ranked, value)
+    base = alt.Chart(rounded(ranked.select("label", "test", "direction", value))).encode(
         marks.label_y(labels).axis(labelExpr="split(datum.label, '\\n')"),
         alt.X(f"{value}:Q", title=x_title, stack=False, scale=alt.Scale(domain=[0, end], nice=False, clamp=True)),
         yOffset=alt.YOffset("direction:N", scale=alt.Scale(domain=directions)) if beside else alt.Undefined,
@@ -291,12 +291,12 @@ def tests(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
     )
 
 
-def _end(shown: pl.DataFrame, value: str) -> tuple[float, list[str]]:
+def _end(results: pl.DataFrame, value: str) -> tuple[float, list[str]]:
     """Return the end of a ranking's axis, and the tests that reach beyond it: few that are far above all others.
 
-    `shown`: `test` and `value`, the highest test first.
+    `results`: `test` and `value`, the highest test first.
     """
-    peaks = shown.group_by("test", maintain_order=True).agg(pl.col(value).max())
+    peaks = results.group_by("test", maintain_order=True).agg(pl.col(value).max())
     tests, values = peaks["test"].to_list(), peaks[value].to_list()
     most = max(1, len(values) // _FEW) if len(values) > 2 else 0  # noqa: PLR2004  two flatten nothing
     far = next((at for at in range(1, most + 1) if values[at - 1] > _FAR * values[at] > 0), 0)
@@ -336,8 +336,8 @@ def over_time(series: pl.LazyFrame, metric: str) -> alt.LayerChart | None:
     )
     every = reduced.group_by("label").agg(pl.col("value").mean()).sort("value", descending=True)["label"].to_list()
     labels = every[:MAX_SERIES]
-    shown = reduced.filter(pl.col("label").is_in(labels))
-    base = alt.Chart(rounded(shown)).encode(alt.X("elapsed_s:Q", title="Seconds since the start of each job"))
+    kept = reduced.filter(pl.col("label").is_in(labels))
+    base = alt.Chart(rounded(kept)).encode(alt.X("elapsed_s:Q", title="Seconds since the start of each job"))
     hue = marks.series_colour(labels)
     tips: list[Any] = [
         alt.Tooltip("label:N", title="Job"),

@@ -95,11 +95,11 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
         parser.error(f"there is no command {command!r}; {did_you_mean(command, _COMMANDS)}".rstrip("; "))
     options, rest = parser.parse_known_args(words or ["--help"])
     if rest:
-        *outer, named = _parsers_of(parser, words)
-        flags = [flag for one in (*outer, named) for flag in one._option_string_actions]  # noqa: SLF001
+        *outer, command_parser = _parsers_of(parser, words)
+        flags = [flag for one in (*outer, command_parser) for flag in one._option_string_actions]  # noqa: SLF001
         near = did_you_mean(rest[0].partition("=")[0], [flag for flag in flags if flag.startswith("--")])
         near = near if rest[0].startswith("-") else ""
-        named.error(f"unrecognized arguments: {' '.join(rest)}; {near}".rstrip("; "))
+        command_parser.error(f"unrecognized arguments: {' '.join(rest)}; {near}".rstrip("; "))
     if options.command is None:
         parser.error("a COMMAND is missing: esxparse --help lists them")
     return options

@@ -68,8 +68,8 @@ def run(options: argparse.Namespace) -> int:
     rename = dict(_rule(text) for text in options.rename)
     from esxparse.comparison.compare import compare  # noqa: PLC0415  polars is not for --help
 
-    given = [options.lake] if options.lake else [*options.files, *options.before[:1], *options.after[:1]]
-    names = " and ".join(Path(one).name for one in given)
+    inputs = [options.lake] if options.lake else [*options.files, *options.before[:1], *options.after[:1]]
+    names = " and ".join(Path(one).name for one in inputs)
     with Progress(f"comparing {names}"):
         found = compare(
             before,
@@ -82,11 +82,11 @@ def run(options: argparse.Namespace) -> int:
             profile=options.profile,
             **given_opening(options),
         )
-        shown = in_shape(found, options.shape)
+        output = in_shape(found, options.shape)
     recordings = {rec.source: rec for side in (found.before, found.after) for rec in side.side.recordings}
     for rec in recordings.values():
         warn(rec.losses())
-    print(shown)
+    print(output)
     return FOUND if options.fail_on and found.is_worse else 0
 
 

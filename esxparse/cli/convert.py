@@ -91,13 +91,18 @@ def _converted(job: _Job) -> Converted:
 def run(options: argparse.Namespace) -> int:
     """Convert each recording; go on after one that fails."""
     _checked_names(options)
-    given, crew = given_opening(options), given_crew(options)
+    opening, crew = given_opening(options), given_crew(options)
     total = len(options.captures)
     quiet = options.quiet or crew.elsewhere
     output = path_for(crew, options.output)
     jobs = [
         _Job(
-            path_for(crew, capture), output, options.name, options.force, given, "" if quiet else f"{number} of {total}"
+            path_for(crew, capture),
+            output,
+            options.name,
+            options.force,
+            opening,
+            "" if quiet else f"{number} of {total}",
         )
         for number, capture in enumerate(options.captures, 1)
     ]

@@ -56,9 +56,9 @@ def _diagnosed(job: tuple[str, str, str, str | None, Options, str]) -> tuple[str
     from esxparse.formats.registry import open_recording  # noqa: PLC0415
     from esxparse.studies import study  # noqa: PLC0415
 
-    file, shape, profile, inventory, given, label = job
+    file, shape, profile, inventory, options, label = job
     with Progress(label, quiet=not label) as progress:
-        opening = Opening.of(given)
+        opening = Opening.of(options)
         opened = study(file, progress=progress) if file.endswith(".toml") else open_recording(file, opening)
         found = diagnose(opened, profile, inventory=inventory)
     losses = opened.losses() if isinstance(opened, Recording) else []
@@ -74,10 +74,10 @@ def run(options: argparse.Namespace) -> int:
     heads = iter(["", *["\n"] * len(options.files)]) if len(options.files) > 1 else None
 
     def tell(found: tuple[str, str, set[str], list[str]]) -> None:
-        source, said, grades, losses = found
+        source, text, grades, losses = found
         warn(losses)
         severities.update(grades)
-        print(f"{next(heads)}{source}: {said}" if heads and options.shape == "table" else said)
+        print(f"{next(heads)}{source}: {text}" if heads and options.shape == "table" else text)
 
     opening, crew = given_opening(options), given_crew(options)
     labels = ["" if crew.elsewhere else f"diagnosing {Path(file).name}" for file in options.files]

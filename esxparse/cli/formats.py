@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     for one in () if options.names else catalogue():
         print(f"{one.name}: {one.title}")
         print(f"    tables: {', '.join(one.tables) or 'one per object'}")
-        for label, told in (("options", one.options), ("needs", one.needs)):
-            if told:
-                print(f"    {label}: {', '.join(told)}")
+        for label, items in (("options", one.options), ("needs", one.needs)):
+            if items:
+                print(f"    {label}: {', '.join(items)}")
     return 0

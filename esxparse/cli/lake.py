@@ -112,7 +112,7 @@ def _readable(options: argparse.Namespace) -> tuple[Lake, dict[str, str]]:
 
     store = _whole(options).store
     found, unreadable = entries.look(store)
-    return Lake(store, held=found), unreadable
+    return Lake(store, known_entries=found), unreadable
 
 
 def _add(options: argparse.Namespace) -> int:
@@ -125,7 +125,7 @@ def _add(options: argparse.Namespace) -> int:
     done: list[str] = []
     with Progress("lake", quiet=options.quiet) as progress:
 
-        def told(capture: str, made: Added | str) -> None:
+        def report(capture: str, made: Added | str) -> None:
             if capture not in done:
                 done.append(capture)
             progress.clear()
@@ -141,7 +141,7 @@ def _add(options: argparse.Namespace) -> int:
             host=options.host,
             replace=options.force,
             crew=given_crew(options),
-            told=told,
+            told=report,
             **given_opening(options),
         )
     if left_out and not options.quiet:
@@ -161,8 +161,8 @@ def _added_text(capture: str, made: Added) -> str:
     if made.skipped:
         return f"{capture}: already there ({made.id}, host {made.host})"
     sizes = f"{made.source_bytes / 1e6:,.1f} MB to {made.bytes / 1e6:,.1f} MB"
-    held = f"{counted(made.tables, 'table')}, {counted(made.rows, 'row')}"
-    return f"{capture}: {made.id}, host {made.host}, {held}, {sizes}"
+    content = f"{counted(made.tables, 'table')}, {counted(made.rows, 'row')}"
+    return f"{capture}: {made.id}, host {made.host}, {content}, {sizes}"
 
 
 def _twice(pair: tuple[Entry, Entry]) -> str:
@@ -183,9 +183,9 @@ def _ls(options: argparse.Namespace) -> int:
             if one["start"] and one["end"]
             else "no time"
         )
-        held = f"{counted(one['rows'], 'row')}, {one['bytes'] / 1e6:,.1f} MB"
+        content = f"{counted(one['rows'], 'row')}, {one['bytes'] / 1e6:,.1f} MB"
         warned = counted(one["warnings"], "warning")
-        print(printable(f"{one['id']}  {one['host']}  {span}  {held}  {warned}  {one['source']}"))
+        print(printable(f"{one['id']}  {one['host']}  {span}  {content}  {warned}  {one['source']}"))
     if not options.quiet:
         total = found.catalogue
         hosts, rows, size = total["host"].n_unique(), int(total["rows"].sum()), int(total["bytes"].sum())
@@ -316,19 +316,19 @@ def _judged(found: Lake, options: argparse.Namespace) -> int:
     done = 0
     with Progress("judging", quiet=options.quiet) as progress:
 
-        def told(entry: Entry, said: Mapping[str, Any] | str) -> None:
+        def report(entry: Entry, result: Mapping[str, Any] | str) -> None:
             nonlocal failed, done
             done += 1
             progress.clear()
-            if isinstance(said, str):
+            if isinstance(result, str):
                 failed += 1
-                fail(EsxparseError(f"{entry.id} of host {entry.host}: {said}"))
+                fail(EsxparseError(f"{entry.id} of host {entry.host}: {result}"))
             elif not options.quiet:
-                verdict = said.get("verdict", said["quality"]["verdict"])
-                print(printable(f"{entry.host}: {verdict} Check: {said['quality']['status']}."))
+                verdict = result.get("verdict", result["quality"]["verdict"])
+                print(printable(f"{entry.host}: {verdict} Check: {result['quality']['status']}."))
             progress(done, len(found.captures), f"{done:,}")
 
-        judge(found, given_crew(options), told)
+        judge(found, given_crew(options), report)
     return failed
 
 

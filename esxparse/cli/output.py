@@ -41,8 +41,10 @@ FOUND: Final = 3
 
 def counted_segments(sources: Iterable[str]) -> str:
     """Return a message on the files with several captures, given the file of each capture; empty without such files."""
-    held = Counter(sources)
-    several = [f"{source} holds {count} captures with different columns" for source, count in held.items() if count > 1]
+    counts = Counter(sources)
+    several = [
+        f"{source} holds {count} captures with different columns" for source, count in counts.items() if count > 1
+    ]
     return f"esxparse: {'; '.join(several)}: each was read" if several else ""
 
 
@@ -82,7 +84,7 @@ def path_for(crew: Crew, path: str) -> str:
 
 
 def each_on(
-    crew: Crew, things: Sequence[T], names: Sequence[str], work: Callable[[T], R], told: Callable[[R], None]
+    crew: Crew, things: Sequence[T], names: Sequence[str], work: Callable[[T], R], report: Callable[[R], None]
 ) -> int:
     """Do the work on each thing, anywhere, report the results in order, and return the exit code.
 
@@ -97,7 +99,7 @@ def each_on(
                 fail(EsxparseError(done.why_of(names[done.place])))
                 code = 1
             else:
-                told(done.result)
+                report(done.result)
             progress(number, len(things), f"{number:,} of {len(things):,}")
     return code
 
@@ -192,5 +194,5 @@ def add_opening(parser: argparse.ArgumentParser, *, but: Collection[str] = ()) -
 
 def given_opening(options: argparse.Namespace) -> Options:
     """Return the given options for `esxparse.open`, which checks each of them."""
-    said: dict[str, Any] = {name: value for name in NAMES if (value := getattr(options, name, None)) is not None}
-    return cast("Options", said)
+    values: dict[str, Any] = {name: value for name in NAMES if (value := getattr(options, name, None)) is not None}
+    return cast("Options", values)

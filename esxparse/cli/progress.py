@@ -24,7 +24,7 @@ class Progress:
 
     def __init__(self, label: str, *, quiet: bool = False) -> None:
         self._label = printable(label)
-        self._shown = not quiet and sys.stderr.isatty()
+        self._visible = not quiet and sys.stderr.isatty()
         self._line = ""
         self._begun = time.monotonic()
         self._drawn = threading.Lock()
@@ -39,19 +39,19 @@ class Progress:
             self._draw(self._line)
 
     def __enter__(self) -> Self:
-        if self._shown:
+        if self._visible:
             self._clock.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
-        if self._shown:
+        if self._visible:
             self._clock.join()
         self.clear()
 
     def clear(self) -> None:
         """Remove the line."""
-        if self._shown:
+        if self._visible:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
     def _count(self) -> None:
@@ -62,6 +62,6 @@ class Progress:
                 self._draw(f"{self._line or self._label} ({time.monotonic() - self._begun:.0f} s)")
 
     def _draw(self, line: str) -> None:
-        if self._shown:
+        if self._visible:
             width = shutil.get_terminal_size().columns - 1
             print(f"\r{line[:width]:<{width}}", end="", file=sys.stderr, flush=True)

@@ -54,9 +54,9 @@ def add_template(parser: argparse.ArgumentParser, default: str | None, usual: st
 
 def given_parameters(options: argparse.Namespace) -> dict[str, str]:
     """Return the values of the template's parameters, as given."""
-    named = {} if options.profile is None else {"profile": options.profile}
+    profile = {} if options.profile is None else {"profile": options.profile}
     events = getattr(options, "events", [])
-    return {**dict(options.parameters), **named, **({"events": json.dumps(events)} if events else {})}
+    return {**dict(options.parameters), **profile, **({"events": json.dumps(events)} if events else {})}
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

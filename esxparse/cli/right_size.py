@@ -37,16 +37,16 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 def run(options: argparse.Namespace) -> int:
     """Judge the VMs and print the result."""
-    given = _captures_or_hosts(options)
+    inputs = _captures_or_hosts(options)
     from esxparse.sizing.right_size import right_size  # noqa: PLC0415  polars is not for --help
 
     name = options.lake or " and ".join(Path(one).name for one in options.files)
     with Progress(f"judging {name}"):
-        found = right_size(given, last=options.last, **given_opening(options))
-        shown = in_shape(found, options.shape)
+        found = right_size(inputs, last=options.last, **given_opening(options))
+        text = in_shape(found, options.shape)
     for rec in found.recordings:
         warn(rec.losses())
-    print(shown)
+    print(text)
     return 0
 
 

@@ -26,9 +26,9 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     listed = commands.add_parser(
         "list", help="every rule, with its limits and the cases, tables and charts they are in"
     )
-    shown = commands.add_parser("show", help="one rule: limits, meaning, causes, what to do, source")
-    shown.add_argument("rule", metavar="ID", help="id of the rule, such as cpu.ready")
-    for one in (listed, shown):
+    show = commands.add_parser("show", help="one rule: limits, meaning, causes, what to do, source")
+    show.add_argument("rule", metavar="ID", help="id of the rule, such as cpu.ready")
+    for one in (listed, show):
         one.add_argument("--profile", metavar="NAME", default="standard", help="standard, strict or a .toml file")
     checked = commands.add_parser("check", help="read files of your own, and say what is wrong with them")
     checked.add_argument("files", nargs="+", metavar="FILE", help="a .toml file with [[rule]] entries")

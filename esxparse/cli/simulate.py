@@ -103,24 +103,24 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _experiment(simulate: Any, options: argparse.Namespace) -> Any:
-    said = {name: getattr(options, name) for name in ("seed", "samples", "interval")}
-    said = {name: value for name, value in said.items() if value is not None}
+    settings = {name: getattr(options, name) for name in ("seed", "samples", "interval")}
+    settings = {name: value for name, value in settings.items() if value is not None}
     if options.columns is not None:
-        return simulate.large_experiment(options.columns, **said)
+        return simulate.large_experiment(options.columns, **settings)
     if options.scenario == _RANDOM:
         troubles = options.trouble and [name for name in options.trouble if name != "none"]
-        seed = said.pop("seed", 1)
+        seed = settings.pop("seed", 1)
         of = {"troubles": troubles, "severity": options.severity, "background": options.background}
-        return simulate.random_experiment(seed, **of, **said)
+        return simulate.random_experiment(seed, **of, **settings)
     severity = 1.0 if options.severity is None else options.severity
-    return simulate.load_experiment(options.scenario, severity=severity, **said)
+    return simulate.load_experiment(options.scenario, severity=severity, **settings)
 
 
 def _capture(options: argparse.Namespace) -> dict[str, Any]:
-    said = {name: getattr(options, name) for name in ("release", "only", "host", "utc_offset", "zone", "compress")}
+    settings = {name: getattr(options, name) for name in ("release", "only", "host", "utc_offset", "zone", "compress")}
     if options.default_fields:
-        said["all_counters"] = False
-    return {name: value for name, value in said.items() if value is not None}
+        settings["all_counters"] = False
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _check(options: argparse.Namespace) -> None:

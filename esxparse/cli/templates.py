@@ -51,8 +51,8 @@ def run(options: argparse.Namespace) -> int:
             written = starter.write(options.name, folder, replace=force)
         else:
             written = starter.copy(options.template, options.name, folder, replace=force)
-        given = "study.toml" if read(written).has("study") else "CAPTURE"
-        print(printable(f"{written}: esxparse report -t {written} {given} -o report.html"))
+        source = "study.toml" if read(written).has("study") else "CAPTURE"
+        print(printable(f"{written}: esxparse report -t {written} {source} -o report.html"))
         return 0
     from esxparse.reports.library import all_templates  # noqa: PLC0415  not for --help
 

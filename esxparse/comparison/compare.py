@@ -86,8 +86,8 @@ def compare(
     # Captures are read and computed without the interpreter's lock.
     with ThreadPoolExecutor(2) as pool:
         jobs = [
-            pool.submit(lambda given, window: gather(side(given, window, how), tables), given, window)
-            for given, window in ((before, first), (before if after is None else after, second))
+            pool.submit(lambda inputs, window: gather(side(inputs, window, how), tables), inputs, window)
+            for inputs, window in ((before, first), (before if after is None else after, second))
         ]
         sides = [job.result() for job in jobs]
     options = Options(confidence, dict(rename or {}), tuple(vms))

@@ -87,11 +87,13 @@ class Comparison:
         for area, answer in self.areas.select("area", "answer").rows():
             by_answer.setdefault(answer, []).append(area)
         order = (WORSE, MIXED, BETTER, WITH_LOAD, CHANGED, SAME, TOO_FEW)
-        told = [f"{answer.capitalize()}: {', '.join(by_answer[answer])}." for answer in order if answer in by_answer]
+        sentences = [
+            f"{answer.capitalize()}: {', '.join(by_answer[answer])}." for answer in order if answer in by_answer
+        ]
         for side, word in _OF_SIDE.items():
             if many := self.unmatched.filter(side=side, table="vm").height:
-                told.append(f"{counted(many, 'VM')} {word}.")
-        return " ".join(told) or "Nothing can be compared: the two sides have no series of the same name."
+                sentences.append(f"{counted(many, 'VM')} {word}.")
+        return " ".join(sentences) or "Nothing can be compared: the two sides have no series of the same name."
 
     @property
     def is_worse(self) -> bool:
@@ -140,7 +142,7 @@ class Comparison:
 
     def missing(self) -> list[str]:
         """Return sentences on series that cannot be compared."""
-        told = []
+        sentences = []
         for side, word in _OF_SIDE.items():
             mine = self.unmatched.filter(side=side)
             for kind in mine["table"].unique(maintain_order=True):
@@ -150,13 +152,13 @@ class Comparison:
                 count = (
                     f"{counted(len(names), 'row')} of {kind}" if plural else counted(len(names), NOUNS.get(kind, kind))
                 )
-                told.append(f"{count} {word}: {first_few(names, _NAMED)}")
+                sentences.append(f"{count} {word}: {first_few(names, _NAMED)}")
         few = self.frame.filter(verdict=TOO_FEW)
         if not few.is_empty():
             needed = few["samples_needed"].median()
             enough = f"; half of them need {needed:,.0f} or more" if isinstance(needed, float) else ""
-            told.append(f"{len(few):,} of {len(self.frame):,} series have too few independent samples{enough}")
-        return told
+            sentences.append(f"{len(few):,} of {len(self.frame):,} series have too few independent samples{enough}")
+        return sentences
 
     def _lists(self) -> dict[str, list[str]]:
         """Return the lists below the verdict, by heading, for every form of output."""

@@ -85,8 +85,10 @@ def _panels(
         times = dict.fromkeys(panels, pl.Series("time", stamps))
     if tables is not None:
         panels = {kind: found for kind, found in panels.items() if kind in tables}
-    asked = ([] if panels else list(rec.tables)) if tables is None else [one for one in tables if one not in panels]
-    for table in asked:
+    raw_tables = (
+        ([] if panels else list(rec.tables)) if tables is None else [one for one in tables if one not in panels]
+    )
+    for table in raw_tables:
         if table in rec.tables and "time" in rec.tables[table].collect_schema():
             panels[table], times[table] = _raw(table, rec.tables[table])
     if several:
@@ -105,9 +107,9 @@ def _raw(table: str, frame: pl.LazyFrame) -> tuple[Panel, pl.Series]:
     schema = frame.collect_schema()
     numbers = [column for column, kind in schema.items() if kind == pl.Float64]
     name = lasting_name(schema)
-    named = frame.select("time", *numbers, entity=(series_name(schema) if name is None else name).fill_null(""))
+    by_entity = frame.select("time", *numbers, entity=(series_name(schema) if name is None else name).fill_null(""))
     # Worlds with the same name cannot be distinguished: their mean counts.
-    rows = named.group_by("time", "entity", maintain_order=True).mean().collect()
+    rows = by_entity.group_by("time", "entity", maintain_order=True).mean().collect()
     times = rows["time"].unique().sort()
     return panel(table, [rows], times.to_list()), times
 

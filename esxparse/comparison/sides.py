@@ -40,13 +40,13 @@ class Side:
         return tuple(dict.fromkeys(str(one.meta.get("host") or "") for one in self.recordings))
 
 
-def side(given: Given | Sequence[Given], window: Window | None = None, opening: Opening | None = None) -> Side:
+def side(inputs: Given | Sequence[Given], window: Window | None = None, opening: Opening | None = None) -> Side:
     """Open one side.
 
     Raises EsxparseError: A capture cannot be read, a window holds no sample, or there is nothing to compare.
     """
     start, end = edges(window)
-    things = [given] if isinstance(given, (str, os.PathLike, Recording, Lake)) else list(given)
+    things = [inputs] if isinstance(inputs, (str, os.PathLike, Recording, Lake)) else list(inputs)
     options = replace(opening or Opening(), start=start, end=end) if window else opening or Opening()
     recordings = [rec for thing in things for rec in _opened(thing, options, start, end)]
     if not recordings:

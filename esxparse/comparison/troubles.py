@@ -29,11 +29,11 @@ def troubles(before: Gathered, after: Gathered, renamed: Mapping[str, str], prof
     rows = []
     for key in dict.fromkeys([*old, *new]):
         one, other = old.get(key), new.get(key)
-        told = other or one
-        if told is None:
+        finding = other or one
+        if finding is None:
             continue
         severities = (one.severity if one else None, other.severity if other else None)
-        rows.append((_what(*severities), *key, *severities, told.verdict, told.next))
+        rows.append((_what(*severities), *key, *severities, finding.verdict, finding.next))
     frame = pl.DataFrame(rows, schema=_COLUMNS, orient="row")
     rank = {name: place for place, name in enumerate(_ORDER)}
     return frame.sort(pl.col("what").replace_strict(rank, return_dtype=pl.Int64), maintain_order=True)
@@ -58,7 +58,7 @@ def _by_object(side: Gathered, profile: str, renamed: Mapping[str, str]) -> dict
             if one.severity == "info":
                 continue
             kind, name = one.entity["kind"], new_name(one.entity["name"], renamed)
-            held = found.setdefault((one.trouble, kind, name), one)
-            if SEVERITIES.index(one.severity) < SEVERITIES.index(held.severity):
+            worst = found.setdefault((one.trouble, kind, name), one)
+            if SEVERITIES.index(one.severity) < SEVERITIES.index(worst.severity):
                 found[one.trouble, kind, name] = one
     return found

@@ -40,22 +40,22 @@ def windows_of(
     return windows[0], windows[1]
 
 
-def last_window(given: Given | Sequence[Given], length: timedelta) -> tuple[datetime, datetime]:
+def last_window(source: Given | Sequence[Given], length: timedelta) -> tuple[datetime, datetime]:
     """Return the last part of a lake, of that length: its first moment and its last.
 
     Raises EsxparseError: It is not a lake, or the lake has no capture with times.
     """
-    end = _end_of_lake(given)
+    end = _end_of_lake(source)
     return end - length + _MOMENT, end
 
 
-def _end_of_lake(given: Given | Sequence[Given]) -> datetime:
-    if not isinstance(given, Lake):
+def _end_of_lake(source: Given | Sequence[Given]) -> datetime:
+    if not isinstance(source, Lake):
         raise EsxparseError("last counts back from the end of a lake: give a lake, or windows")
-    ends = [end for one in given.whole.captures if (end := one.span[1])]
+    ends = [end for one in source.whole.captures if (end := one.span[1])]
     if not ends:
-        raise EsxparseError(f"lake {given.store.uri} has no capture with times: last has no end to count back from")
-    return min(max(ends), given.until) if given.until else max(ends)
+        raise EsxparseError(f"lake {source.store.uri} has no capture with times: last has no end to count back from")
+    return min(max(ends), source.until) if source.until else max(ends)
 
 
 def apart(first: Window | None, second: Window | None) -> tuple[Window, Window]:

@@ -35,8 +35,8 @@ def number(value: float | None) -> str:
 
 def unit(of: str) -> str:
     """Return a unit as it follows a number; empty for counts."""
-    shown = _PLAIN.get(of, of)
-    return f" {shown}" if shown else ""
+    symbol = _PLAIN.get(of, of)
+    return f" {symbol}" if symbol else ""
 
 
 def percent(change_pct: float | None) -> str:

@@ -55,15 +55,17 @@ class Capture:
     def entities(self) -> pl.LazyFrame:
         """`group_id, vm, vcpus, entity`: the name, with the id if several VMs share it."""
         twice = pl.col("vm").is_duplicated()
-        named = pl.when(twice).then(pl.concat_str("vm", pl.lit(" ("), pl.col("group_id").cast(pl.String), pl.lit(")")))
-        return self.vms.with_columns(entity=named.otherwise("vm")).lazy()
+        with_id = pl.when(twice).then(
+            pl.concat_str("vm", pl.lit(" ("), pl.col("group_id").cast(pl.String), pl.lit(")"))
+        )
+        return self.vms.with_columns(entity=with_id.otherwise("vm")).lazy()
 
     @cached_property
     def worlds(self) -> pl.DataFrame:
         """`world_id, entity`: of every world of a VM, and of ids inside the names of its worlds. Needs `vcpu`."""
         every = self.tables["vcpu"].select("group_id", "world_id", "world").unique().collect()
-        named = every.select("group_id", world_id=pl.col("world").str.extract(_WORLD_OF, 1).cast(pl.Int64))
-        both = pl.concat([every.select("group_id", "world_id"), named]).drop_nulls().unique("world_id", keep="first")
+        by_name = every.select("group_id", world_id=pl.col("world").str.extract(_WORLD_OF, 1).cast(pl.Int64))
+        both = pl.concat([every.select("group_id", "world_id"), by_name]).drop_nulls().unique("world_id", keep="first")
         return both.join(self.entities.collect(), on="group_id").select("world_id", "entity")
 
 

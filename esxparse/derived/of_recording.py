@@ -71,11 +71,11 @@ def table(rec: Recording, name: str, wanted: Sequence[str] | None = None) -> pl.
     if name not in tables(rec):
         needs = dict.fromkeys(view.needs[0] for view in VIEWS if view.table == name)
         raise MissingTableError(f"{rec.source} has no derived table {name!r}: it needs {' or '.join(needs)}")
-    lacks = lacking(rec, name)
-    chosen = [one for one in (declared()[name] if wanted is None else wanted) if one not in lacks]
+    unavailable = lacking(rec, name)
+    chosen = [one for one in (declared()[name] if wanted is None else wanted) if one not in unavailable]
     for one in wanted or ():
-        if one in lacks:
-            raise MissingTableError(f"{rec.source} has no {one} of {name}: {lacks[one]}")
+        if one in unavailable:
+            raise MissingTableError(f"{rec.source} has no {one} of {name}: {unavailable[one]}")
     capture, times = capture_of(rec), sample_times(rec)
     views = [view for view in views_of(capture, name) if set(columns(view)) & set(chosen)]
     frames = [

@@ -81,8 +81,8 @@ def entry(ident: str, one: Case | Rule, reason: Reason) -> dict[str, str]:
     what, title = ("rule", one.screen) if isinstance(one, Rule) else ("case", one.title)
     # Missing counters are easier to find area by area.
     why = f"{_area(ident, one)} counters {reason.why}" if reason.why == Why.FIELDS else str(reason.why)
-    told = {"what": what, "id": ident, "title": title, "reason": str(reason)}
-    return told | {"why": f"{why[:1].upper()}{why[1:]}{reason.more}", "of": "\n".join(reason.of)}
+    fields = {"what": what, "id": ident, "title": title, "reason": str(reason)}
+    return fields | {"why": f"{why[:1].upper()}{why[1:]}{reason.more}", "of": "\n".join(reason.of)}
 
 
 def _area(ident: str, one: Case | Rule) -> str:

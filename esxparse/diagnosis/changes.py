@@ -115,11 +115,11 @@ def every(rec: Recording, derived: Sequence[str] = ()) -> tuple[Every, pl.DataFr
     out = [(name, "no column time", len(rec[name].collect_schema())) for name in rec.tables if name not in timed]
     for table, frame in frames.items():
         numbers = [column for column, kind in frame.schema.items() if kind == pl.Float64]
-        named = frame.select("time", *numbers, entity=series_name(frame.schema).fill_null(""))
+        by_entity = frame.select("time", *numbers, entity=series_name(frame.schema).fill_null(""))
         # Several rows of one time: a spreadsheet dropped the seconds, or each row is an event.
-        if named.select("time", "entity").is_duplicated().any():
-            named = named.group_by("time", "entity", maintain_order=True).mean()
-        made = panel(table, [named], times.to_list())
+        if by_entity.select("time", "entity").is_duplicated().any():
+            by_entity = by_entity.group_by("time", "entity", maintain_order=True).mean()
+        made = panel(table, [by_entity], times.to_list())
         resting = 0
         for counter, whole in made.values.items():
             rows = whole.T.astype(np.float32)
@@ -231,8 +231,8 @@ def _gathered(onset: Places, weight: Numbers, count: int) -> list[int]:
 
 def _event(place: int, onset: Places, sure: Marks, largest: Places, whole: Every) -> tuple[object, ...]:
     near = sure & (np.abs(onset - place) <= _NEAR)
-    told = [one for one in largest if near[one]]
-    first = min(told, key=lambda one: onset[one], default=None)
+    nearby = [one for one in largest if near[one]]
+    first = min(nearby, key=lambda one: onset[one], default=None)
     names = whole.names.row(int(first)) if first is not None else (None,) * len(_FIRST)
     return (whole.times[place], int(near.sum()), *names)
 

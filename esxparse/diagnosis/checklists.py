@@ -37,15 +37,15 @@ def answered(name: str, runs: pl.DataFrame, answers: Mapping[str, str] | None = 
     if name not in LISTS:
         raise EsxparseError(f"no check list {name!r}: {choose_from(name, LISTS)}")
     questions = LISTS[name]["questions"]
-    given = answers or {}
-    for key, answer in given.items():
+    by_user = answers or {}
+    for key, answer in by_user.items():
         if key not in questions:
             raise EsxparseError(f"check list {name} has no question {key!r}: {choose_from(key, questions)}")
         if answer not in {YES, NO, UNKNOWN}:
             raise EsxparseError(f"answer {answer!r} to {key}: write yes, no or unknown")
     rows = []
     for key, question in questions.items():
-        answer, evidence = (given[key], "as answered") if key in given else _by_runs(question, runs)
+        answer, evidence = (by_user[key], "as answered") if key in by_user else _by_runs(question, runs)
         rows.append((key, question["text"], answer, evidence))
     return pl.DataFrame(rows, schema=COLUMNS, orient="row")
 

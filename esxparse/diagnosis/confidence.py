@@ -41,8 +41,8 @@ def basis(confidence: float, *, of_study: bool = False) -> str:
     """
     if not confidence:
         return ""
-    shown = f"{confidence:.2f}" if confidence < _ALL_BUT_SURE else "above 0.99"
-    number, name = f"Confidence {shown}", word(confidence)
+    rounded = f"{confidence:.2f}" if confidence < _ALL_BUT_SURE else "above 0.99"
+    number, name = f"Confidence {rounded}", word(confidence)
     if of_study:
         return f"{number}, {_OF_STUDIES}."
     if name not in SIMULATED:

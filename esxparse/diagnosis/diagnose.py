@@ -29,7 +29,7 @@ from esxparse.diagnosis.rules import Rule
 from esxparse.diagnosis.series import Series, source
 from esxparse.diagnosis.series import tables as needed
 from esxparse.diagnosis.symptoms import symptoms, values
-from esxparse.diagnosis.wording import said
+from esxparse.diagnosis.wording import fill_text
 from esxparse.errors import EsxparseError
 from esxparse.formats.kit.limits import is_cut
 from esxparse.metrics import over_time
@@ -159,9 +159,9 @@ def _finding(story: Story, times: Sequence[datetime], source: str, passed: Level
     spell = times[since : last + 1]
     also: list[dict[str, str]] = []
     for one in _under(story):
-        told = {"trouble": one.case.trouble, "kind": one.kind, "name": one.name}
-        if told not in also:
-            also.append(told)
+        symptom = {"trouble": one.case.trouble, "kind": one.kind, "name": one.name}
+        if symptom not in also:
+            also.append(symptom)
     causes = [story.values.get(who) for who, of in story.case.who.items() if of["kind"] == "vm"]
     vms = [name for name in (story.name if story.kind == "vm" else None, *causes) if isinstance(name, str)]
     return Finding(
@@ -175,7 +175,7 @@ def _finding(story: Story, times: Sequence[datetime], source: str, passed: Level
         story.evidence,
         story.against,
         story.missing,
-        said(story.case.next, story.values),
+        fill_text(story.case.next, story.values),
         story.case.source,
         tuple(also),
         source,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from esxparse.diagnosis import spells
 from esxparse.diagnosis.cases import Case, Evidence
 from esxparse.diagnosis.series import Series, compared, roots, spoken
-from esxparse.diagnosis.wording import Values, said, whole
+from esxparse.diagnosis.wording import Values, fill_text, whole
 from esxparse.metrics import over_time
 from esxparse.recording import counted
 
@@ -104,7 +104,7 @@ class Story:
     @property
     def text(self) -> str:
         """The sentence of the verdict, led by the case's title if values for its first clause are missing."""
-        known = said(self.case.verdict, self.values)
+        known = fill_text(self.case.verdict, self.values)
         if whole(self.case.verdict, self.values):
             return known
         return " ".join(filter(None, (f"{self.name}: {self.case.title}.", known)))
@@ -117,7 +117,7 @@ def _confidence(odds: float) -> float:
 def stories(cases: Iterable[Case], series: Series) -> list[Story]:
     """Judge every spell that triggers a case; group symptoms under their causes, most important first."""
     there = [case for case in cases if case.kind in series.panels]
-    found = [story for case, held in _triggered(there, series) for story in _candidates(case, series, held)]
+    found = [story for case, triggered in _triggered(there, series) for story in _candidates(case, series, triggered)]
     return sorted(_arranged(found), key=lambda one: one.rank)
 
 
@@ -126,24 +126,24 @@ def _triggered(cases: Sequence[Case], series: Series) -> Iterator[tuple[Case, ND
     for kind in dict.fromkeys(case.kind for case in cases):
         mine = [case for case in cases if case.kind == kind]
         frame = series.frame(kind, {name for case in mine for name in roots(case.trigger)})
-        asked = [
+        triggers = [
             pl.sql_expr(case.trigger).fill_null(value=False).alias(str(number)) for number, case in enumerate(mine)
         ]
-        held = frame.select(asked).collect()
+        triggered = frame.select(triggers).collect()
         for one, case in enumerate(mine):
-            yield case, held[str(one)].to_numpy().reshape(series.samples, -1)
+            yield case, triggered[str(one)].to_numpy().reshape(series.samples, -1)
 
 
-def _candidates(case: Case, series: Series, held: NDArray[np.bool_]) -> list[Story]:
+def _candidates(case: Case, series: Series, triggered: NDArray[np.bool_]) -> list[Story]:
     names = series.panels[case.kind].names
     bounds = [series.matrix(case.kind, name) if name else None for name in (case.level, case.since, case.until)]
     persist = min(case.persist, max(1, series.samples - 1))
     found = []
-    for place in np.flatnonzero(held.any(axis=0)).tolist():
+    for place in np.flatnonzero(triggered.any(axis=0)).tolist():
         mine = [None if one is None else one[:, place] for one in bounds]
-        inside = spells.spell(held[:, place], persist, case.gap, *mine)
+        inside = spells.spell(triggered[:, place], persist, case.gap, *mine)
         if inside is not None:
-            found.append((place, inside, inside & held[:, place]))
+            found.append((place, inside, inside & triggered[:, place]))
     judged = _judged(case, series, found, names) if found else []
     return _shared(judged) if case.shared else judged
 
@@ -158,11 +158,11 @@ def _judged(
     read = sorted(case.per_spell)
     rows = [{one: series.spell(case.kind, place, inside, one, core) for one in read} for place, inside, core in found]
     frame = pl.DataFrame(rows or [{}], schema={**dict.fromkeys(read, pl.Float64), "_": pl.Float64})
-    asked = [*(one.holds for one in case.evidence), case.impact]
-    answers = frame.select(pl.sql_expr(one).alias(str(number)) for number, one in enumerate(asked)).rows()
+    expressions = [*(one.holds for one in case.evidence), case.impact]
+    answers = frame.select(pl.sql_expr(one).alias(str(number)) for number, one in enumerate(expressions)).rows()
     return [
-        _story(case, series, place, names[place], inside, core, values, told)
-        for (place, inside, core), values, told in zip(found, rows, answers, strict=True)
+        _story(case, series, place, names[place], inside, core, values, row)
+        for (place, inside, core), values, row in zip(found, rows, answers, strict=True)
     ]
 
 
@@ -194,27 +194,27 @@ def _story(
         against.append(f"it comes and goes: {core.sum()} of {counted(span, 'sample')}")
     missing: list[str] = []
     doubt = 0.0
-    for one, held in zip(case.evidence, answers[:-1], strict=True):
-        if held is None:
+    for one, answer in zip(case.evidence, answers[:-1], strict=True):
+        if answer is None:
             missing.append(unanswered(case, one, values))
             doubt += min(one.weight, one.fails, 0.0)
             continue
-        weight, words = (one.weight, one.say) if held else (one.fails, one.otherwise)
+        weight, words = (one.weight, one.say) if answer else (one.fails, one.otherwise)
         odds += weight
-        if weight and (known := said(words, values)):
+        if weight and (known := fill_text(words, values)):
             (fits if weight > 0 else against).append(known)
     lifted = max(odds, min(odds + lift, _EVEN_ODDS))
     doubt += odds - lifted
     impact = 0.0 if answers[-1] is None else float(answers[-1])
-    told = tuple(fits), tuple(against), tuple(dict.fromkeys(missing))
-    return Story(case, place, case.entity.get("name", name), inside, lifted, impact, values, *told, doubt)
+    sentences = tuple(fits), tuple(against), tuple(dict.fromkeys(missing))
+    return Story(case, place, case.entity.get("name", name), inside, lifted, impact, values, *sentences, doubt)
 
 
 def _known(case: Case, answers: Sequence[object]) -> float:
     """Return the share of the evidence that the capture has: a capture of few counters was made on suspicion."""
     weights = [max(abs(one.weight), abs(one.fails)) for one in case.evidence]
-    told = sum(weight for weight, held in zip(weights, answers, strict=False) if held is not None)
-    return told / max(sum(weights), 1.0)
+    answered = sum(weight for weight, answer in zip(weights, answers, strict=False) if answer is not None)
+    return answered / max(sum(weights), 1.0)
 
 
 def unanswered(case: Case, one: Evidence, values: Values) -> str:

@@ -39,8 +39,8 @@ def of(finding: Finding, series: Series, times: Sequence[datetime], profile: str
     for name in case.series_read:
         kind, own, how = origin(case.kind, name)
         matrix = None if not own or _SETTINGS.fullmatch(own) else series.matrix(kind, own)
-        shown = {(one.words, one.noun) for one in (*moving, *still)}
-        if matrix is None or (declared()[kind][own].name, _noun(kind)) in shown:
+        drawn = {(one.words, one.noun) for one in (*moving, *still)}
+        if matrix is None or (declared()[kind][own].name, _noun(kind)) in drawn:
             continue
         # All charts of a story show the same objects, except for evidence about others.
         fault = next((one.fault for one in moving if one.noun == _noun(kind) and not how.startswith("others")), ())

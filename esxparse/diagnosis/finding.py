@@ -91,10 +91,10 @@ class Finding:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the finding as in the JSON."""
-        told = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
-        told |= {"confidence": round(self.confidence, 3), "start": stamp(self.start), "end": stamp(self.end)}
-        del told["recording"], told["vms"]
-        return {"id": self.id, **told}
+        fields = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
+        fields |= {"confidence": round(self.confidence, 3), "start": stamp(self.start), "end": stamp(self.end)}
+        del fields["recording"], fields["vms"]
+        return {"id": self.id, **fields}
 
 
 def stamp(time: datetime | None) -> str | None:

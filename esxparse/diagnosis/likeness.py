@@ -53,8 +53,8 @@ def similar(
     best = np.nanargmax(np.abs(np.nan_to_num(each)), axis=0)
     correlation = np.take_along_axis(each, best[None, :], 0)[0]
     step = float(np.median(np.diff(whole.times.dt.epoch("us").to_numpy()))) / 1e6
-    told = whole.names.with_columns(correlation=correlation.astype(np.float64), lag_s=(best - _LAGS) * step)
-    others = told.with_row_index("_row").filter(pl.col("_row") != mine[0], pl.col("correlation").is_not_nan())
+    correlations = whole.names.with_columns(correlation=correlation.astype(np.float64), lag_s=(best - _LAGS) * step)
+    others = correlations.with_row_index("_row").filter(pl.col("_row") != mine[0], pl.col("correlation").is_not_nan())
     return others.drop("_row").sort(pl.col("correlation").abs(), descending=True, maintain_order=True)
 
 

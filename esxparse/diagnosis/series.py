@@ -197,11 +197,11 @@ class Series:
         def read(
             with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _batch_size: int | None
         ) -> Iterator[pl.DataFrame]:
-            asked = list(schema) if with_columns is None else with_columns
-            named = dict.fromkeys([*asked, *(() if predicate is None else predicate.meta.root_names())])
-            made = rows(self.panels[kind], self.times, [name for name in named if name not in {"time", "instance"}])
+            requested = list(schema) if with_columns is None else with_columns
+            needed = dict.fromkeys([*requested, *(() if predicate is None else predicate.meta.root_names())])
+            made = rows(self.panels[kind], self.times, [name for name in needed if name not in {"time", "instance"}])
             made = made if predicate is None else made.filter(predicate)
-            yield made.select(asked).head(made.height if n_rows is None else n_rows)
+            yield made.select(requested).head(made.height if n_rows is None else n_rows)
 
         return register_io_source(read, schema=schema, is_pure=True)
 
@@ -222,8 +222,8 @@ class Series:
         core = inside if core is None or not core.any() else core
         if name in _OF_SPELLS:
             at = np.flatnonzero(core)
-            told = {"spell_samples": at.size, "spell_pct": over_time.average(100.0 * core, self.covered)}
-            return float(told.get(name, at.size / (at[-1] - at[0] + 1)))
+            extents = {"spell_samples": at.size, "spell_pct": over_time.average(100.0 * core, self.covered)}
+            return float(extents.get(name, at.size / (at[-1] - at[0] + 1)))
         of, what = _of_spell(kind, name)
         matrix = self.matrix(kind, of)
         if matrix is None:

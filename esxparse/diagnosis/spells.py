@@ -28,31 +28,31 @@ _FAINT: Final = 0.4
 _EXACT: Final = 1e-9
 
 
-def runs(held: Mask) -> list[tuple[int, int]]:
+def runs(mask: Mask) -> list[tuple[int, int]]:
     """Return the first sample and the one after the last, of each run of samples that hold.
 
     >>> runs(np.array([False, True, True, False, True]))
     [(1, 3), (4, 5)]
     """
-    steps = np.flatnonzero(np.diff(np.concatenate([[0], held.astype(np.int8), [0]])))
+    steps = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(np.int8), [0]])))
     return list(zip(steps[::2].tolist(), steps[1::2].tolist(), strict=True))
 
 
-def joined(held: Mask, gap: int) -> Mask:
+def joined(mask: Mask, gap: int) -> Mask:
     """Fill gaps of at most so many samples.
 
     >>> joined(np.array([True, False, True, False, False, True]), 1).tolist()
     [True, True, True, False, False, True]
     """
-    filled = held.copy()
-    found = runs(held)
+    filled = mask.copy()
+    found = runs(mask)
     for (_, stop), (start, _) in pairwise(found):
         if start - stop <= gap:
             filled[stop:start] = True
     return filled
 
 
-def episodes(held: Mask, gap: int, persist: float, weight: Values | None = None) -> list[tuple[int, int, int]]:
+def episodes(mask: Mask, gap: int, persist: float, weight: Values | None = None) -> list[tuple[int, int, int]]:
     """Return column, first sample and the one after the last of all runs that are long enough, joined over gaps.
 
     `weight`: for how many samples each counts; 1 by default.
@@ -61,9 +61,9 @@ def episodes(held: Mask, gap: int, persist: float, weight: Values | None = None)
     [(0, 0, 3)]
     """
     # One column after the other, further apart than the gaps that are joined.
-    wide = held.shape[0] + gap + 1
-    line = np.zeros((held.shape[1], wide), dtype=np.int8)
-    line[:, : held.shape[0]] = held.T
+    wide = mask.shape[0] + gap + 1
+    line = np.zeros((mask.shape[1], wide), dtype=np.int8)
+    line[:, : mask.shape[0]] = mask.T
     steps = np.flatnonzero(np.diff(line.reshape(-1), prepend=0))
     starts, stops = steps[::2], steps[1::2]
     apart = starts[1:] - stops[:-1] > gap
@@ -78,7 +78,7 @@ def episodes(held: Mask, gap: int, persist: float, weight: Values | None = None)
 
 
 def spell(
-    held: Mask,
+    triggered: Mask,
     persist: int,
     gap: int,
     level: Values | None = None,
@@ -87,17 +87,17 @@ def spell(
 ) -> Mask | None:
     """Return the samples of a trouble, with its edges; None if the trigger never holds long enough.
 
-    `held`: samples in which the trigger holds. `persist`: samples that a run has at least, gaps of up to `gap` samples
-    filled; shorter ones count beside it. Runs much lighter than the heaviest are left out. `level`: the series whose
-    rise or fall bounds it; `since`: the series that shows it first; `until`: the series that alone shows its end, if
-    the aftermath lasts longer than the cause, or less long.
+    `triggered`: samples in which the trigger holds. `persist`: samples that a run has at least, gaps of up to `gap`
+    samples filled; shorter ones count beside it. Runs much lighter than the heaviest are left out. `level`: the series
+    whose rise or fall bounds it; `since`: the series that shows it first; `until`: the series that alone shows its end,
+    if the aftermath lasts longer than the cause, or less long.
     """
-    core = joined(held, gap)
+    core = joined(triggered, gap)
     found = runs(core)
-    if max((held[start:stop].sum() for start, stop in found), default=0) < max(1, min(persist, held.size)):
+    if max((triggered[start:stop].sum() for start, stop in found), default=0) < max(1, min(persist, triggered.size)):
         return None
-    weight = held.astype(np.float64) if level is None else held * _rise(level, held)
-    kept = _of(_dense(found, weight), held.size)
+    weight = triggered.astype(np.float64) if level is None else triggered * _rise(level, triggered)
+    kept = _of(_dense(found, weight), triggered.size)
     if level is not None:
         # Twice each: samples that the first step removes or adds count for the other side in the second.
         kept = _trimmed(_trimmed(kept, weight), weight)
@@ -113,9 +113,9 @@ def _of(found: Iterable[tuple[int, int]], size: int) -> Mask:
     return made
 
 
-def _rise(level: Values, held: Mask) -> Values:
+def _rise(level: Values, triggered: Mask) -> Values:
     """Return how far a level has come, from its value outside (0) to the usual one while triggered (1); 2 at most."""
-    then, outside = _known(level[held]), _known(level[~joined(held, _OUTSIDE)])
+    then, outside = _known(level[triggered]), _known(level[~joined(triggered, _OUTSIDE)])
     usual = _median(outside) if outside.size >= _OUTSIDE else 0.0
     way = _median(then) - usual if then.size else 0.0
     if abs(way) < _EXACT:

@@ -29,15 +29,15 @@ def values(rules: Iterable[Rule], series: Series) -> dict[str, Matrix]:
         shape = (series.samples, len(series.panels[kind].names))
         read = sorted({name for rule in mine for name in rule.reads | rule.activity})
         frame = series.frame(kind, read)
-        asked = [pl.sql_expr(rule.value).cast(pl.Float64).alias(rule.id) for rule in mine]
-        asked += [
+        expressions = [pl.sql_expr(rule.value).cast(pl.Float64).alias(rule.id) for rule in mine]
+        expressions += [
             pl.sql_expr(rule.floor_of).cast(pl.Float64).alias(f"{rule.id} floor") for rule in mine if rule.floor_of
         ]
-        told = frame.select(asked).collect()
+        computed = frame.select(expressions).collect()
         for rule in mine:
-            value = told[rule.id].to_numpy().reshape(shape)
+            value = computed[rule.id].to_numpy().reshape(shape)
             if rule.floor_of:
-                value = _floored(rule, value, told[f"{rule.id} floor"].to_numpy().reshape(shape))
+                value = _floored(rule, value, computed[f"{rule.id} floor"].to_numpy().reshape(shape))
             if not np.isnan(value).all():
                 made[rule.id] = value
     return made

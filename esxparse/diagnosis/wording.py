@@ -19,7 +19,7 @@ _PART: Final = re.compile(r", (?![^()]*\))")
 _CONCLUSION: Final = ": "
 
 
-def said(text: str, values: Values) -> str:
+def fill_text(text: str, values: Values) -> str:
     """Fill a text with values, without the parts whose values are missing.
 
     Args:
@@ -30,7 +30,7 @@ def said(text: str, values: Values) -> str:
         The text, empty if nothing is left of it.
 
     >>> verdict = "{active} of {depth} commands are active, {queued} wait; KAVG {kavg:.2f} ms (before {before:.2f})."
-    >>> said(verdict, {"active": 32, "depth": 32, "queued": None, "kavg": 8.0, "before": None})
+    >>> fill_text(verdict, {"active": 32, "depth": 32, "queued": None, "kavg": 8.0, "before": None})
     '32 of 32 commands are active; KAVG 8.00 ms.'
     """
     clauses = _CLAUSE.split(text.strip())

@@ -164,21 +164,21 @@ class Explorer(anywidget.AnyWidget):
         if not self.view["panels"]:
             raise EsxparseError("the view has no panel: search for a counter first")
         captures = [(one.source, self.values.shift(one)) for one in self.recordings]
-        drawn = [(one, self._drawn(one)) for asked in self.requests(buckets) for one in asked.each]
+        drawn = [(one, self._drawn(one)) for request in self.requests(buckets) for one in request.each]
         return cell(captures, drawn, (self.guest.path, self.guest.vm) if self.guest else None)
 
     def _answer(self, _: Any, content: dict[str, Any], __: Any) -> None:
         answers: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "panel": self._panel,
-            "objects": lambda _said: {"objects": self.objects.known},
-            "object": lambda said: self.objects.page(said["kind"], said["name"]),
-            "code": lambda said: {"code": self.code(said.get("buckets", PanelRequest.buckets))},
-            "findings": lambda _said: {"findings": self._findings()},
-            "changes": lambda said: changed(
-                self.recordings[0], None if said.get("start") is None else moment(said["start"])
+            "objects": lambda _message: {"objects": self.objects.known},
+            "object": lambda message: self.objects.page(message["kind"], message["name"]),
+            "code": lambda message: {"code": self.code(message.get("buckets", PanelRequest.buckets))},
+            "findings": lambda _message: {"findings": self._findings()},
+            "changes": lambda message: changed(
+                self.recordings[0], None if message.get("start") is None else moment(message["start"])
             ),
-            "similar": lambda said: {"rows": self._similar(said)},
-            "grown": lambda _said: {"grown": self._grown()},
+            "similar": lambda message: {"rows": self._similar(message)},
+            "grown": lambda _message: {"grown": self._grown()},
         }
         try:
             answer = answers[content["ask"]](content)
@@ -188,15 +188,15 @@ class Explorer(anywidget.AnyWidget):
             answer = {"error": printable(f"{type(error).__name__}: {error}")}
         self.send({"ask": content.get("ask"), "id": content.get("id"), "answer": answer})
 
-    def _panel(self, said: dict[str, Any]) -> dict[str, Any]:
-        return self._drawn(PanelRequest.of(said["panel"]))
+    def _panel(self, message: dict[str, Any]) -> dict[str, Any]:
+        return self._drawn(PanelRequest.of(message["panel"]))
 
-    def _drawn(self, asked: PanelRequest) -> dict[str, Any]:
-        if asked.kind == "lines":
-            return lines(self.values, asked)
+    def _drawn(self, request: PanelRequest) -> dict[str, Any]:
+        if request.kind == "lines":
+            return lines(self.values, request)
         from esxparse.explorer.heat import heat  # noqa: PLC0415  (altair, which lines do without)
 
-        return heat(self.values, asked)
+        return heat(self.values, request)
 
     def _grown(self) -> bool:
         """Read the file again if its size changed, or if another file has its name."""
@@ -216,14 +216,18 @@ class Explorer(anywidget.AnyWidget):
 
         return findings(self.recordings[0])
 
-    def _similar(self, said: dict[str, Any]) -> list[dict[str, Any]]:
+    def _similar(self, message: dict[str, Any]) -> list[dict[str, Any]]:
         """Return the series that moved most like a series of a panel in a range of time."""
-        rec, table, instance = self.recordings[said.get("capture", 1) - 1], str(said["table"]), str(said["instance"])
+        rec, table, instance = (
+            self.recordings[message.get("capture", 1) - 1],
+            str(message["table"]),
+            str(message["instance"]),
+        )
         # `rows` gives a name to the host's own row.
         name = "" if table in rec and instance in {_HOST, table} else instance
         shift = self.values.shift(rec)
-        window = (moment(said["start"]) - shift, moment(said["end"]) - shift)
-        return alike(rec, (table, str(said["counter"]), name), window)
+        window = (moment(message["start"]) - shift, moment(message["end"]) - shift)
+        return alike(rec, (table, str(message["counter"]), name), window)
 
 
 def explore(

@@ -29,7 +29,7 @@ def cell(
     shifts = [shift // timedelta(microseconds=1) for _, shift in captures]
     drawn = [
         {
-            "asked": asked,
+            "request": request,
             "answer": answer,
             "heat": answer["kind"] == "heat",
             "shifts": shifts[: max((one["capture"] for one in answer["series"]), default=1)],
@@ -39,7 +39,7 @@ def cell(
             "ends": any("piece" in one for one in answer["series"]),
             "title": f"{answer['name']}, {answer['unit']}" if answer["unit"] else answer["name"],
         }
-        for asked, answer in panels
+        for request, answer in panels
     ]
     # The output is Python, which needs no escaping for HTML.
     words = Environment(  # noqa: S701

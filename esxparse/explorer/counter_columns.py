@@ -70,9 +70,9 @@ class CounterColumn:
     def names(self) -> tuple[str, ...]:
         """Every name of the counter."""
         one = self.counter
-        named = (one.screen, one.batch, *one.aliases) if one else ()
+        spellings = (one.screen, one.batch, *one.aliases) if one else ()
         more = (self.derived.screen, self.derived.name) if self.derived else ()
-        return tuple(dict.fromkeys(filter(None, (*named, self.column, *more))))
+        return tuple(dict.fromkeys(filter(None, (*spellings, self.column, *more))))
 
     @property
     def weight(self) -> str | None:
@@ -93,9 +93,9 @@ def counter_columns(rec: Recording) -> tuple[CounterColumn, ...]:
     derived = (
         CounterColumn(table, column, None, one)
         for table in rec.derived
-        for lacks in (lacking(rec, table),)
+        for missing in (lacking(rec, table),)
         for column, one in declared()[table].items()
-        if column not in lacks
+        if column not in missing
     )
     return (*raw, *derived)
 
@@ -110,7 +110,7 @@ def find(rec: Recording, name: str, table: str | None = None) -> CounterColumn:
 
     Raises EsxparseError: The recording has no such table or counter; the message has the nearest names, or the reason.
     """
-    said("the name of a counter", name)
+    check_text("the name of a counter", name)
     if table is not None and table not in (*rec, *rec.derived):
         rec[table]
     there = [one for one in counter_columns(rec) if table in (None, one.table)]
@@ -144,13 +144,13 @@ def _stands(one: CounterColumn, group: CounterColumn) -> bool:
     return one.derived is not None and one.derived.counters == ((group.column,),) and one.derived.screen == group.name
 
 
-def said(what: str, given: object) -> None:
+def check_text(what: str, value: object) -> None:
     """Refuse anything but text: `what`, for instance the name of a counter.
 
     Raises EsxparseError: It is something else.
     """
-    if not isinstance(given, str):
-        raise EsxparseError(f"{what} is text, not {given!r}")
+    if not isinstance(value, str):
+        raise EsxparseError(f"{what} is text, not {value!r}")
 
 
 def expression(pattern: str) -> re.Pattern[str]:
@@ -158,7 +158,7 @@ def expression(pattern: str) -> re.Pattern[str]:
 
     Raises EsxparseError: The pattern is not valid.
     """
-    said("a regular expression", pattern)
+    check_text("a regular expression", pattern)
     try:
         return re.compile(pattern, re.IGNORECASE)
     except re.error as error:
@@ -170,9 +170,9 @@ def _lacking(rec: Recording, table: str) -> dict[str, str]:
 
 
 def _missing(rec: Recording, name: str, table: str | None, there: Iterable[CounterColumn]) -> str:
-    lacks = {column: why for one in ((table,) if table else TABLES) for column, why in _lacking(rec, one).items()}
-    if name in lacks:
-        return f"{rec.source} cannot give {name}: {lacks[name]}"
+    reasons = {column: why for one in ((table,) if table else TABLES) for column, why in _lacking(rec, one).items()}
+    if name in reasons:
+        return f"{rec.source} cannot give {name}: {reasons[name]}"
     near = nearest(name, (spelling for one in there for spelling in one.names), _NEAREST, 0.5)
     where = f"table {table} of {rec.source}" if table else rec.source
     return f"{where} has no counter {name!r}; " + (

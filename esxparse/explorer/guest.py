@@ -48,10 +48,10 @@ class Guest:
     def panels(self) -> list[dict[str, Any]]:
         """The panels of a view, host and guest in each."""
         there = self.recording.tables[TABLE].collect_schema().names()
-        lacks = lacking(self.recording, "vm")
+        missing = lacking(self.recording, "vm")
         made = []
         for one in _PANELS:
-            host = [name for name in one["counters"] if name not in lacks]
+            host = [name for name in one["counters"] if name not in missing]
             mine = [f"{TABLE}.{name}" for name in one["guest"] if name in there]
             if host and mine:
                 panel = {"title": f"{one['title']}: host and guest", "table": "vm", "counter": host[0], "n": MAX_SERIES}
@@ -84,9 +84,9 @@ class Guest:
         rows = both.filter(pl.col("waited") >= _WAITED)
         stolen = not rows.is_empty()
         rows = rows if stolen else both
-        given = metrics.given_pct(pl.col("waited").mean(), pl.col("run").mean())
+        delivered = metrics.given_pct(pl.col("waited").mean(), pl.col("run").mean())
         busy, share, ready, costop = (
-            rows.select(pl.col(BUSY).mean(), given, pl.col("ready").mean(), "costop").mean().row(0)
+            rows.select(pl.col(BUSY).mean(), delivered, pl.col("ready").mean(), "costop").mean().row(0)
         )
         first = f"The guest reports {busy:.0f} % busy; the host gave it {share:.0f} % of the CPU time it asked for"
         if not stolen:
@@ -116,8 +116,8 @@ def with_guest(rec: Recording, guest: Recording | str | os.PathLike[str], vm: st
     table = readings(read)
     if table is None or BUSY not in table.columns:
         raise EsxparseError(f"{name} has no CPU use with times: without it the clocks cannot be aligned")
-    lacks = lacking(rec, "vm") if "vm" in rec.derived else dict.fromkeys(_NEED, "no VMs")
-    if short := [why for column, why in lacks.items() if column in _NEED]:
+    missing = lacking(rec, "vm") if "vm" in rec.derived else dict.fromkeys(_NEED, "no VMs")
+    if short := [why for column, why in missing.items() if column in _NEED]:
         raise EsxparseError(f"{printable(rec.source)} cannot be compared with a guest: {short[0]}")
     chosen, found = _matched(rec, table, _candidates(rec, read, vm), name)
     shifted = table.with_columns(pl.col("time") + found.shift, instance=pl.lit(chosen))
@@ -156,8 +156,8 @@ def _matched(rec: Recording, table: pl.DataFrame, vms: list[str], name: str) -> 
 
 def _of_vm(rec: Recording, vm: str) -> pl.DataFrame:
     """Return `time`, `run`, `ready`, `costop`, `waited` of a VM, % of one core per vCPU."""
-    lacks = lacking(rec, "vm")
-    wanted = [one for one in ("run_pct", "ready_pct", "costop_pct") if one not in lacks]
+    missing = lacking(rec, "vm")
+    wanted = [one for one in ("run_pct", "ready_pct", "costop_pct") if one not in missing]
     frame = derived_table(rec, "vm", wanted).filter(instance=vm)
     costop = pl.col("costop_pct") if "costop_pct" in wanted else pl.lit(0.0)
     rows = frame.select("time", run="run_pct", ready="ready_pct", costop=costop)

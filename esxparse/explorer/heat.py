@@ -17,7 +17,7 @@ _CELLS: Final = 3000
 """Most rectangles: a browser redraws more of them too slowly."""
 
 
-def heat(values: Values, asked: PanelRequest, profile: str = "standard") -> dict[str, Any]:
+def heat(values: Values, request: PanelRequest, profile: str = "standard") -> dict[str, Any]:
     """Return a panel as a heat map for the page.
 
     Returns `kind` "heat", `name`, `table`, `counter`, `unit`, `meaning`, `noun`, `total` (objects with a value),
@@ -27,15 +27,15 @@ def heat(values: Values, asked: PanelRequest, profile: str = "standard") -> dict
 
     Raises EsxparseError: As `panel.panel`.
     """
-    found, whole = values.of(asked.counter, asked.table)
-    data = chosen_rows(found, whole, asked).filter(capture=asked.worst_of)
+    found, whole = values.of(request.counter, request.table)
+    data = chosen_rows(found, whole, request).filter(capture=request.worst_of)
     value = pl.col("value")
     # A latency of 0 ms means that there was no command.
     frame = data.lazy().select("time", "label", value=pl.when(value > 0).then(value) if found.unit == "ms" else value)
-    levels = rules.load(profile).get(asked.limits) or rule_of(found, profile)
+    levels = rules.load(profile).get(request.limits) or rule_of(found, profile)
     # "% of one core, per vCPU" would be too long for the name of a class.
     unit = found.unit.partition(" ")[0]
-    grid = charts.grid(frame, found.noun.removesuffix("s"), unit, levels, min(asked.buckets, _BINS), _CELLS)
+    grid = charts.grid(frame, found.noun.removesuffix("s"), unit, levels, min(request.buckets, _BINS), _CELLS)
     names = {row["label"]: row for row in data.select("label", "full", "instance").unique("label").to_dicts()}
     rows = [{**names[label], "full": printable(names[label]["full"])} for label in grid.chosen.chosen]
     counter = found.counter

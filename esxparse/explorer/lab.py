@@ -73,14 +73,14 @@ def prepare(
     for one in events:
         read_events(one)
     place = target(path, of)
-    given = {
+    fields = {
         "title": _SPECIAL.sub(r"\\\1", printable(name)),
         "first": of[0],
         "other": f", ex.open({of[1]!r})" if len(of) > 1 else "",
         "events": f", events={[str(Path(one).resolve()) for one in events]!r}" if events else "",
     }
     sources = _sources(there)
-    place.write(json.dumps(_notebook([source.format(**given) for source in sources], of), indent=1).encode())
+    place.write(json.dumps(_notebook([source.format(**fields) for source in sources], of), indent=1).encode())
     return path, True
 
 
@@ -122,19 +122,19 @@ def present(path: str) -> None:
 
     name = printable(Path(path).name)
     # None outside a notebook.
-    said = display(Pretty(f"Reading {name} ..."), display_id=True)  # type: ignore[no-untyped-call]
+    handle = display(Pretty(f"Reading {name} ..."), display_id=True)  # type: ignore[no-untyped-call]
 
     def tell(done: int, runs: int, run: str) -> None:
-        if said is not None:
-            said.update(Pretty(f"Reading {name}: run {done + 1} of {runs}, {printable(run)} ..."))  # type: ignore[no-untyped-call]
+        if handle is not None:
+            handle.update(Pretty(f"Reading {name}: run {done + 1} of {runs}, {printable(run)} ..."))  # type: ignore[no-untyped-call]
 
     try:
-        shown = explore(study(path, progress=tell) if Path(path).suffix == SUFFIX else path)
+        view = explore(study(path, progress=tell) if Path(path).suffix == SUFFIX else path)
     except EsxparseError as error:
         sys.stdout.write(f"{error}\n")
         return
     clear_output(wait=True)  # type: ignore[no-untyped-call]
-    display(shown)  # type: ignore[no-untyped-call]
+    display(view)  # type: ignore[no-untyped-call]
 
 
 def start(notebook: Path, more: Sequence[str] = ()) -> NoReturn:

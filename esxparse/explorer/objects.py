@@ -128,8 +128,8 @@ class Objects:
         """Return a panel of a view; None if the recording has none of its objects or counters."""
         table = one["table"]
         if table in self.rec.derived:
-            lacks = lacking(self.rec, table)
-            there = [counter for counter in one["counters"] if counter not in lacks]
+            missing = lacking(self.rec, table)
+            there = [counter for counter in one["counters"] if counter not in missing]
         else:
             columns = self.rec.tables[table].collect_schema().names() if table in self.rec else []
             there = [counter for counter in one["counters"] if counter in columns]

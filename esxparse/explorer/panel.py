@@ -69,43 +69,43 @@ class PanelRequest:
         return table or self.table, counter
 
     @classmethod
-    def of(cls, said: Mapping[str, Any]) -> PanelRequest:
+    def of(cls, message: Mapping[str, Any]) -> PanelRequest:
         """Return the request of a page, within bounds.
 
         Raises EsxparseError: There is no such order, or a value is not a number.
         """
-        order = said.get("order", "p95")
-        kind = said.get("kind", "lines")
+        order = message.get("order", "p95")
+        kind = message.get("kind", "lines")
         check_known("order", order, get_args(Order))
         check_known("kind", kind, get_args(Kind))
-        start, end = (moment(said[key]) if said.get(key) is not None else None for key in ("start", "end"))
+        start, end = (moment(message[key]) if message.get(key) is not None else None for key in ("start", "end"))
         return cls(
-            str(said["counter"]),
-            str(said["table"]),
+            str(message["counter"]),
+            str(message["table"]),
             order,
-            min(max(_whole(said, "n", 5), 1), reduce.MAX_SERIES),
-            str(said.get("pattern") or ""),
+            min(max(_whole(message, "n", 5), 1), reduce.MAX_SERIES),
+            str(message.get("pattern") or ""),
             start,
             end,
-            max(_whole(said, "smooth", 1), 1),
-            bool(said.get("normalise")),
-            bool(said.get("difference")),
-            min(max(_whole(said, "buckets", 400), 20), _MOST_BUCKETS),
-            min(max(_whole(said, "worst_of", 1), 1), 2),
+            max(_whole(message, "smooth", 1), 1),
+            bool(message.get("normalise")),
+            bool(message.get("difference")),
+            min(max(_whole(message, "buckets", 400), 20), _MOST_BUCKETS),
+            min(max(_whole(message, "worst_of", 1), 1), 2),
             kind,
-            str(said.get("limits") or ""),
-            dict(said.get("only") or {}),
-            tuple(said.get("more") or ()),
-            str(said.get("title") or ""),
+            str(message.get("limits") or ""),
+            dict(message.get("only") or {}),
+            tuple(message.get("more") or ()),
+            str(message.get("title") or ""),
         )
 
 
-def _whole(said: Mapping[str, Any], key: str, otherwise: int) -> int:
+def _whole(message: Mapping[str, Any], key: str, otherwise: int) -> int:
     """Return the whole number of that name."""
     try:
-        return int(said.get(key, otherwise))
+        return int(message.get(key, otherwise))
     except (TypeError, ValueError):
-        raise EsxparseError(f"{key} is a whole number, not {said[key]!r}") from None
+        raise EsxparseError(f"{key} is a whole number, not {message[key]!r}") from None
 
 
 def moment(milliseconds: float) -> datetime:
@@ -167,15 +167,15 @@ class Values:
         return moved
 
 
-def lines(values: Values, asked: PanelRequest, profile: str = "standard") -> dict[str, Any]:
+def lines(values: Values, request: PanelRequest, profile: str = "standard") -> dict[str, Any]:
     """Return `panel` as lines for the page, with the series of all its counters; each label has its counter.
 
     Raises EsxparseError: As `panel`; a counter that has no value is left out if another one has.
     """
-    if not asked.more:
-        return panel(values, asked, profile)
+    if not request.more:
+        return panel(values, request, profile)
     made, reasons = [], []
-    for one in asked.each:
+    for one in request.each:
         try:
             made.append(panel(values, one, profile))
         except EsxparseError as error:
@@ -192,7 +192,7 @@ def lines(values: Values, asked: PanelRequest, profile: str = "standard") -> dic
         for answer in made
         for one in answer["series"]
     ]
-    return {**made[0], "name": asked.title or made[0]["name"], "levels": [], "series": series}
+    return {**made[0], "name": request.title or made[0]["name"], "levels": [], "series": series}
 
 
 def _short(answer: Mapping[str, Any]) -> str:
@@ -200,7 +200,7 @@ def _short(answer: Mapping[str, Any]) -> str:
     return str(answer["name"]).partition(" (")[0]
 
 
-def panel(values: Values, asked: PanelRequest, profile: str = "standard") -> dict[str, Any]:
+def panel(values: Values, request: PanelRequest, profile: str = "standard") -> dict[str, Any]:
     """Return one counter as lines for the page.
 
     Returns `name`, `table`, `counter` (its column), `unit`, `meaning`, `noun`, `total` (instances with a value),
@@ -212,29 +212,31 @@ def panel(values: Values, asked: PanelRequest, profile: str = "standard") -> dic
 
     Raises EsxparseError: There is no such counter, no sample in the range of time, or no instance has the pattern.
     """
-    found, whole = values.of(asked.counter, asked.table)
-    data = chosen_rows(found, whole, asked)
+    found, whole = values.of(request.counter, request.table)
+    data = chosen_rows(found, whole, request)
     there = data["capture"].unique()
     # If only one capture covers the range of time, rank that one.
-    chosen = asked.worst_of if asked.worst_of in there else there.min()
-    ranked = _ranked(data.filter(capture=chosen), asked, found.weight, asked.n)
+    chosen = request.worst_of if request.worst_of in there else there.min()
+    ranked = _ranked(data.filter(capture=chosen), request, found.weight, request.n)
     # Each line has the figure of its own capture.
     mine = data.filter(pl.col("label").is_in(ranked["label"].to_list()))
     figures = {
         capture: dict(
-            _ranked(mine.filter(capture=capture), asked, found.weight, asked.n).select("label", asked.order).rows()
+            _ranked(mine.filter(capture=capture), request, found.weight, request.n)
+            .select("label", request.order)
+            .rows()
         )
         for capture in there
     }
     # A normalised value is no longer an average of commands.
-    weight = found.weight if not asked.normalise else None
-    kept = _changed(mine, asked)
+    weight = found.weight if not request.normalise else None
+    kept = _changed(mine, request)
     reduced = reduce.over_time(
         kept.lazy(),
         ["value"],
         ["label", "instance", "capture"],
         weight=weight,
-        buckets=asked.buckets,
+        buckets=request.buckets,
     )
     series = ["label", "capture"]
     ends = reduce.pieces(reduced, series, "value").select(
@@ -258,10 +260,10 @@ def panel(values: Values, asked: PanelRequest, profile: str = "standard") -> dic
     counter, total = found.counter, data["label"].n_unique()
     return {
         "kind": "lines",
-        "name": asked.title or counter.name,
+        "name": request.title or counter.name,
         "table": counter.table,
         "counter": counter.column,
-        "unit": "of its highest value" if asked.normalise else found.unit,
+        "unit": "of its highest value" if request.normalise else found.unit,
         "meaning": counter.meaning,
         "noun": found.noun,
         "total": total,
@@ -270,25 +272,25 @@ def panel(values: Values, asked: PanelRequest, profile: str = "standard") -> dic
         "gathered": weight is not None or reduced.step_s is not None or reduced.frame.height < kept.height,
         "weighted": weight is not None,
         "by_time": whole[over_time.COVERED].null_count() < whole.height,
-        "levels": [] if asked.normalise or asked.difference else _levels(found, profile),
+        "levels": [] if request.normalise or request.difference else _levels(found, profile),
         "missing": values.missing(found, whole, ranked["label"].to_list()),
         "series": lines,
     }
 
 
-def chosen_rows(found: Rows, data: pl.DataFrame, asked: PanelRequest) -> pl.DataFrame:
+def chosen_rows(found: Rows, data: pl.DataFrame, request: PanelRequest) -> pl.DataFrame:
     """Return the rows of a counter in the requested time and of the requested objects.
 
     Raises EsxparseError: No row matches.
     """
-    if asked.start is not None and asked.end is not None:
-        data = data.filter(pl.col("time").is_between(asked.start, asked.end))
+    if request.start is not None and request.end is not None:
+        data = data.filter(pl.col("time").is_between(request.start, request.end))
     if data.is_empty():
-        where = f" from {asked.start:%F %T} to {asked.end:%F %T} UTC" if asked.start and asked.end else ""
+        where = f" from {request.start:%F %T} to {request.end:%F %T} UTC" if request.start and request.end else ""
         raise EsxparseError(f"no sample of {found.counter.name}{where}")
-    if asked.only:
-        data = _named_objects(found, data, asked.only)
-    return _matching(data, asked.pattern) if asked.pattern else data
+    if request.only:
+        data = _named_objects(found, data, request.only)
+    return _matching(data, request.pattern) if request.pattern else data
 
 
 def _named_objects(found: Rows, data: pl.DataFrame, only: Mapping[str, str]) -> pl.DataFrame:
@@ -300,9 +302,9 @@ def _named_objects(found: Rows, data: pl.DataFrame, only: Mapping[str, str]) -> 
     raise EsxparseError(f"no sample of {found.counter.name} of {', '.join(only.values())}")
 
 
-def _ranked(data: pl.DataFrame, asked: PanelRequest, weight: str | None, most: int) -> pl.DataFrame:
+def _ranked(data: pl.DataFrame, request: PanelRequest, weight: str | None, most: int) -> pl.DataFrame:
     """Return the instances of one capture, highest first."""
-    return ranking.top(data.lazy(), ["label", "full"], "value", most, asked.order, weight).collect()
+    return ranking.top(data.lazy(), ["label", "full"], "value", most, request.order, weight).collect()
 
 
 def _drawn(frame: pl.DataFrame) -> dict[str, list[float | None]]:
@@ -316,14 +318,14 @@ def _same(table: str, first: Recording, second: Recording) -> pl.DataFrame:
 
     Names that a table has twice identify nothing: for these the instances must be equal.
     """
-    named = []
+    by_name = []
     for rec in (first, second):
         frame = rec.tables.get(table)
         name = lasting_name(frame.collect_schema()) if frame is not None else None
         if frame is None or name is None:
             return pl.DataFrame(schema={"instance": pl.String, "same": pl.String})
-        named.append(frame.select("instance", _name=name).unique().collect().unique("_name", keep="none"))
-    mine, others = named
+        by_name.append(frame.select("instance", _name=name).unique().collect().unique("_name", keep="none"))
+    mine, others = by_name
     return others.join(mine.rename({"instance": "same"}), "_name").select("instance", "same")
 
 
@@ -339,14 +341,14 @@ def _matching(data: pl.DataFrame, pattern: str) -> pl.DataFrame:
     return kept
 
 
-def _changed(data: pl.DataFrame, asked: PanelRequest) -> pl.DataFrame:
+def _changed(data: pl.DataFrame, request: PanelRequest) -> pl.DataFrame:
     value = pl.col("value")
     series = ["label", "capture"]
-    if asked.difference:
+    if request.difference:
         data = data.with_columns(value.diff().over(series, order_by="time"))
-    if asked.smooth > 1:
-        data = data.with_columns(value.rolling_mean(asked.smooth, min_samples=1).over(series, order_by="time"))
-    if asked.normalise:
+    if request.smooth > 1:
+        data = data.with_columns(value.rolling_mean(request.smooth, min_samples=1).over(series, order_by="time"))
+    if request.normalise:
         highest = value.abs().max().over(series)
         data = data.with_columns(pl.when(highest > 0).then(value / highest).otherwise(value))
     return data

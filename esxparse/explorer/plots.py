@@ -52,7 +52,7 @@ def plot(
     meaning = counter.meaning.split(";")[0].rstrip(".")
     look = marks.Look(
         title=marks.heading(f"{counter.name} of {found.noun}", meaning, of, reduced.caption),
-        said=f"{counter.name} of {', '.join(chosen)} over time, {found.unit}.",
+        description=f"{counter.name} of {', '.join(chosen)} over time, {found.unit}.",
         axis=", ".join(filter(None, (counter.name, found.unit))),
         noun=found.noun.removesuffix("s"),
         unit=found.unit,

@@ -15,7 +15,15 @@ from esxparse.counters.series import series_name
 from esxparse.derived.of_recording import lacking
 from esxparse.derived.of_recording import table as derived_table
 from esxparse.errors import EsxparseError, did_you_mean
-from esxparse.explorer.counter_columns import CounterColumn, about, counter_columns, expression, find, of_vms, said
+from esxparse.explorer.counter_columns import (
+    CounterColumn,
+    about,
+    check_text,
+    counter_columns,
+    expression,
+    find,
+    of_vms,
+)
 from esxparse.metrics import ranking
 from esxparse.metrics.inventory import only_kinds, only_vms, vms
 from esxparse.metrics.network import offered
@@ -84,8 +92,8 @@ def rows(
             frame = _of(frame, found, what, list(wanted) if several else [wanted])  # type: ignore[list-item]
     frame = frame.with_columns(pl.col("instance").fill_null("host" if "instance" in there else found.table))
     name_column = about(found.table, "name", "instance")
-    named = pl.col(name_column).fill_null(pl.col("instance")) if name_column in there else pl.col("instance")
-    named = pl.lit(about(found.table, "prefix")) + named
+    full_name = pl.col(name_column).fill_null(pl.col("instance")) if name_column in there else pl.col("instance")
+    full_name = pl.lit(about(found.table, "prefix")) + full_name
     if instance is not None:
         frame = _matching(frame, instance, found)
     value = pl.col(found.column).cast(pl.Float64)
@@ -93,7 +101,7 @@ def rows(
     if "time" not in there:
         raise EsxparseError(f"table {found.table} of {rec.source} has no times")
     chosen = frame.select(
-        "time", "instance", name=named, value=value, **({"weight": weight} if weight is not None else {})
+        "time", "instance", name=full_name, value=value, **({"weight": weight} if weight is not None else {})
     )
     chosen = chosen.filter(pl.col("value").is_not_null(), pl.col("value").is_not_nan())
     if weight is not None:
@@ -121,7 +129,7 @@ def _of(frame: pl.LazyFrame, found: CounterColumn, what: str, wanted: list[str])
     if not column:
         raise EsxparseError(f"{found.name} of {found.table} is not given by {what}; choose with instance=")
     for one in wanted:
-        said(f"the name of a {what}", one)
+        check_text(f"the name of a {what}", one)
     there = frame.select(pl.col(column).drop_nulls().unique().sort()).collect().to_series().to_list()
     for one in wanted:
         if one not in there:

@@ -36,8 +36,8 @@ def page(name: str, frame: pl.LazyFrame) -> str:
     head = head.with_columns(pl.col(pl.Datetime).dt.replace_time_zone(None))
     rows = [["" if cell is None else html.escape(printable(str(cell))) for cell in row] for row in head.iter_rows()]
     size = f"{counted(head.width, 'column')}, the first {counted(head.height, 'row')}{of}"
-    said = f"<b>{html.escape(printable(name))}</b>: {size}; a lazy table of polars"
-    return f"<p>{said}</p>{table(heads, rows)}"
+    heading = f"<b>{html.escape(printable(name))}</b>: {size}; a lazy table of polars"
+    return f"<p>{heading}</p>{table(heads, rows)}"
 
 
 def _of_vcpus(frame: pl.LazyFrame) -> pl.DataFrame | None:

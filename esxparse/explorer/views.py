@@ -54,12 +54,12 @@ def of_object(objects: Objects, wanted: Mapping[str, str | None]) -> dict[str, A
 
     Raises EsxparseError: More than one is set, or there is no such object.
     """
-    named = {kind: name for kind, name in wanted.items() if name is not None}
-    if not named:
+    chosen = {kind: name for kind, name in wanted.items() if name is not None}
+    if not chosen:
         return {}
-    if len(named) > 1:
-        raise EsxparseError(f"one page at a time: give one of {', '.join(KINDS)}, not {' and '.join(named)}")
-    ((kind, name),) = named.items()
+    if len(chosen) > 1:
+        raise EsxparseError(f"one page at a time: give one of {', '.join(KINDS)}, not {' and '.join(chosen)}")
+    ((kind, name),) = chosen.items()
     return {"object": {"kind": kind, "name": name}, "panels": objects.page(kind, name)["panels"]}
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from esxparse.errors import EsxparseError
-from esxparse.fleet.tasks import Done, own, said
+from esxparse.fleet.tasks import Done, error_text, own
 from esxparse.version import __version__
 
 _PATIENCE_S: Final = 10
@@ -37,7 +37,7 @@ def _client(address: str) -> Any:
         keys = "distributed.comm.tls.ca-file, client.cert and client.key"
         raise EsxparseError(f"{address} asks for certificates: name them in the settings of Dask ({keys})") from None
     except (OSError, ValueError, TimeoutError) as error:
-        raise EsxparseError(f"no Dask scheduler answers at {address}: {said(error)}") from None
+        raise EsxparseError(f"no Dask scheduler answers at {address}: {error_text(error)}") from None
 
 
 def _reached(address: str) -> None:
@@ -69,7 +69,7 @@ def _attempt(work: Callable[[Any], Any], place: int, item: Any) -> Done:
         done = own(work, place, item)
         pickle.dumps(done)
     except (Exception, SystemExit) as error:  # noqa: BLE001  SystemExit would end the worker
-        why = said(error)
+        why = error_text(error)
     else:
         return done
     # Raised outside the handler: otherwise the first error would travel along.
@@ -82,7 +82,7 @@ def _why(error: BaseException) -> str:
 
     if isinstance(error, KilledWorker):
         return f"its worker was killed {error.allowed_failures + 1} times, perhaps for lack of memory"
-    return str(error) if isinstance(error, BrokenError) else said(error)
+    return str(error) if isinstance(error, BrokenError) else error_text(error)
 
 
 def _work_name(work: Callable[[Any], Any]) -> str:

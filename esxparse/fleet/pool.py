@@ -14,7 +14,7 @@ from multiprocessing import get_context
 from threading import Thread, current_thread, main_thread
 from typing import TYPE_CHECKING, Any, Final
 
-from esxparse.fleet.tasks import Done, own, said
+from esxparse.fleet.tasks import Done, error_text, own
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -76,7 +76,7 @@ def _attempt(work: Callable[[Any], Any], place: int, item: Any) -> Done:
         signal.signal(signal.SIGINT, _interrupt)
         return own(work, place, item)
     except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001  one item never stops the others
-        return Done(place, why=said(error))
+        return Done(place, why=error_text(error))
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -86,7 +86,7 @@ def _answer(future: Future[Done], place: int) -> Done:
     error = future.exception()
     if isinstance(error, BrokenProcessPool):
         raise error
-    return Done(place, why=said(error)) if error else future.result()
+    return Done(place, why=error_text(error)) if error else future.result()
 
 
 def run(work: Callable[[Any], Any], items: Sequence[Any], jobs: int, retries: int) -> Generator[Done]:

@@ -34,6 +34,6 @@ def own(work: Callable[[Any], Any], place: int, item: Any) -> Done:
         return Done(place, why=str(error), own=True)
 
 
-def said(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Return an error in one line."""
     return " ".join(f"{type(error).__name__}: {error}".rstrip(": ").split())[:400]

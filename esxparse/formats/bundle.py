@@ -87,8 +87,8 @@ class _Search:
         head = Head(content.peek(_MEMBER_HEAD))
         if any(mark in head.content for mark in _MARKS):
             return "capture"
-        asked = self.known is not None and bool(head.content) and "capture" not in self.met
-        return "other" if asked and self.known and self.known(head) else None
+        may_be_other = self.known is not None and bool(head.content) and "capture" not in self.met
+        return "other" if may_be_other and self.known and self.known(head) else None
 
     def walk(self, entries: Iterator[Entry], raw: Raw, member: str | None, depth: int = 0) -> Iterator[Found]:
         met: Counter[str] = Counter()

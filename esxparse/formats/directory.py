@@ -35,7 +35,7 @@ from esxparse.recording import Note, Recording, counted, first_few
 MOST_FILES = 20_000
 """Most files of a directory that is read: a larger one is not of a run."""
 
-_SHOWN = 5
+_MOST_NAMES = 5
 _OWN = ("esxtop", "esxtop_api")
 """Recordings of these formats are never combined: each has its own host and time."""
 
@@ -96,34 +96,34 @@ def _file(path: Path, name: str, format_of: Callable[[Head], str | None], limit:
         return File(name, None, refused=str(error))
 
 
-def chosen(where: str, files: Sequence[File], asked: str | None) -> list[File]:
+def chosen(where: str, files: Sequence[File], requested_format: str | None) -> list[File]:
     """Return the files to read: all of one format.
 
     Raises:
         UnreadableError: No file fits, the files have several formats, or they are captures of esxtop.
     """
     counts = Counter(one.format for one in files if one.format)
-    if asked and asked not in counts:
+    if requested_format and requested_format not in counts:
         # The requested format cannot be recognised by content: files that no other reader reads count as that format.
-        files = [replace(one, format=asked) for one in files if one.source and one.format is None]
-        counts = Counter({asked: len(files)} if files else {})
+        files = [replace(one, format=requested_format) for one in files if one.source and one.format is None]
+        counts = Counter({requested_format: len(files)} if files else {})
     kinds: dict[str, int] = {name: count for name, count in counts.items() if name}
     if not kinds and {Path(one.name).parts[0].partition("=")[0] for one in files} >= _LAKE:
         raise UnreadableError(f"{where} is a lake of captures: esxparse lake ls --lake {where}, or ex.lake({where!r})")
     if not kinds:
         what = f"holds {counted(len(files), 'file')} in no format esxparse reads" if files else "is empty"
         raise UnreadableError(f"{where} is a directory, and {what}: name a recording")
-    if asked in {None, *_OWN} and (own := [one for one in files if one.format in _OWN]):
+    if requested_format in {None, *_OWN} and (own := [one for one in files if one.format in _OWN]):
         # A reply of CounterInfo, which begins like this, has no values.
         first = next((one.name for one in own if one.source and one.source.head.content[:1] != b"|"), own[0].name)
         raise UnreadableError(
             f"{where} is a directory of {_kinds(kinds)}: name a capture in it, such as {first} (each capture of esxtop "
             "is a recording of its own)"
         )
-    if len(kinds) > 1 and not asked:
+    if len(kinds) > 1 and not requested_format:
         msg = f"{where} is a directory of several formats ({_kinds(kinds)}): choose one with format= (--format)"
         raise UnreadableError(msg)
-    return [one for one in files if one.format == (asked or next(iter(kinds)))]
+    return [one for one in files if one.format == (requested_format or next(iter(kinds)))]
 
 
 def _kinds(counts: Mapping[str, int]) -> str:
@@ -181,8 +181,8 @@ def _meta(read_ones: Sequence[tuple[str, Recording]]) -> dict[str, Any]:
     starts = [meta["start"] for meta in metas if meta.get("start")]
     ends = [meta["end"] for meta in metas if meta.get("end")]
     samples = [meta["samples"] for meta in metas if meta.get("samples") is not None]
-    told = {"start": min(starts, default=None), "end": max(ends, default=None), "samples": sum(samples) or None}
-    known = {name: one for name, one in told.items() if one is not None}
+    totals = {"start": min(starts, default=None), "end": max(ends, default=None), "samples": sum(samples) or None}
+    known = {name: one for name, one in totals.items() if one is not None}
     return {**shared, **known, "files": {name: dict(rec.meta) for name, rec in read_ones}}
 
 
@@ -216,4 +216,4 @@ def left_over(files: Iterable[File], used: Iterable[File]) -> list[Note]:
     other = [f"{one.name} ({one.format})" if one.format else one.name for one in rest if not one.refused]
     if not other:
         return refused
-    return [*refused, Note(f"not read: {first_few(other, _SHOWN)}")]
+    return [*refused, Note(f"not read: {first_few(other, _MOST_NAMES)}")]

@@ -59,7 +59,7 @@ def recognise(head: Head) -> bool:
 def _column_of(key: str) -> str:
     """Return the column of a counter, from its name in text or a formatter's output.
 
-    >>> _named("Failed Blocks Read"), _named("FailedBlocksRead"), _named("Receive CRC errors")
+    >>> _column_of("Failed Blocks Read"), _column_of("FailedBlocksRead"), _column_of("Receive CRC errors")
     ('failed_blocks_read', 'failed_blocks_read', 'receive_crc_errors')
     """
     return re.sub(r"\W+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key)).strip("_").lower()

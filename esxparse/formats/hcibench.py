@@ -84,15 +84,15 @@ def _table_row(text: str, titles: list[str]) -> tuple[list[str], list[Fields]]:
     shares = [number(cell.removesuffix("%").strip()) for cell in cells[1:]]
     if not titles or all(share is None for share in shares):
         return cells, []
-    named = zip(titles[1:], shares, strict=False)
-    return titles, [{"cluster": cells[0], "resource": name, "pct": pct} for name, pct in named if pct is not None]
+    resources = zip(titles[1:], shares, strict=False)
+    return titles, [{"cluster": cells[0], "resource": name, "pct": pct} for name, pct in resources if pct is not None]
 
 
 def _run(found: Fields, case: str | None) -> Run:
     facts = found["facts"]
     test, _, rest = str(facts.get("test") or "unknown").removesuffix("; For loops: None").partition("; ")
-    named = ((*_FIGURES[name], value) for name, value in found["figures"].items())
-    figures = (Figure(metric, value, unit, BETTER[better]) for metric, unit, better, value in named)
+    measures = ((*_FIGURES[name], value) for name, value in found["figures"].items())
+    figures = (Figure(metric, value, unit, BETTER[better]) for metric, unit, better, value in measures)
     vms = f"{facts['VMs']} VMs" if facts.get("VMs") else ""
     settings = listing(rest, vms, facts.get("Datastore"), facts.get("Version"))
     return Run(f"{case}: {test}" if case else test, settings, tuple(figures))
@@ -138,9 +138,9 @@ def read_directory(path: Path) -> Recording:
         result = case.with_name(f"{case.name}-res.txt")
         if result.is_file():
             text = resolve(result).text().without_cut_line()
-            found, used, said = read_result(text.lines(), case.name)
+            found, used, case_notes = read_result(text.lines(), case.name)
             runs, resources = [*runs, *found], [*resources, *used]
-            notes += [replace(note, message=f"{result.name}: {note.message}") for note in (*text.notes, *said)]
+            notes += [replace(note, message=f"{result.name}: {note.message}") for note in (*text.notes, *case_notes)]
         else:
             notes.warn(f"{case.name} has no {result.name} beside it: its sums are not there")
             found = []

@@ -24,7 +24,7 @@ LAYOUT = 2
 2: disk rates of a first sample are null, not 0; Mbit are 10^6 bits.
 """
 
-_SHOWN = 40
+_EXCERPT_LENGTH = 40
 _MOST = 2**63 - 1
 _NONE = type(None)
 _META: dict[str, tuple[type, ...]] = {
@@ -76,7 +76,7 @@ def _is(value: Any, *types: type) -> Any:
     """Return the value if it has one of these types."""
     if isinstance(value, types) and not (isinstance(value, bool) and bool not in types and object not in types):
         return value
-    raise TypeError(f"{str(value)[:_SHOWN]!r} found where {types[0].__name__} is expected")
+    raise TypeError(f"{str(value)[:_EXCERPT_LENGTH]!r} found where {types[0].__name__} is expected")
 
 
 def count(value: Any) -> int:
@@ -88,7 +88,7 @@ def count(value: Any) -> int:
     """
     number: int = _is(value, int)
     if not 0 <= number <= _MOST:
-        raise ValueError(f"{str(number)[:_SHOWN]} is not a count")
+        raise ValueError(f"{str(number)[:_EXCERPT_LENGTH]} is not a count")
     return number
 
 
@@ -101,8 +101,8 @@ def _origin(found: dict[str, Any]) -> None:
 def _writable(content: dict[str, Any]) -> None:
     """Refuse texts that tables and other files cannot hold; a file's name may have bytes that are not UTF-8."""
     origin = {name: value for name, value in content["origin"].items() if name != "name"}
-    held = {name: value for name, value in content.items() if name != "source"} | {"origin": origin}
-    json.dumps(held, ensure_ascii=False, default=str).encode()
+    written = {name: value for name, value in content.items() if name != "source"} | {"origin": origin}
+    json.dumps(written, ensure_ascii=False, default=str).encode()
 
 
 def _beside(file: str) -> None:

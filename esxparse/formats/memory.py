@@ -29,7 +29,7 @@ _SIZE = re.compile(r"(?P<number>\d{1,15}(?:\.\d{1,3})?) ?(?P<prefix>[kmgt]?)(?:i
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
-def limit(asked: str | int, name: str = "memory_limit") -> int:
+def limit(value: str | int, name: str = "memory_limit") -> int:
     """Return the bytes of a limit: a number, or text such as `8GiB` (prefixes are powers of 1024).
 
     >>> limit("8GiB") == limit(8 << 30) == limit("8G")
@@ -38,17 +38,17 @@ def limit(asked: str | int, name: str = "memory_limit") -> int:
     Raises:
         EsxparseError: It is not a size above zero.
     """
-    found = _SIZE.fullmatch(str(asked).strip())
+    found = _SIZE.fullmatch(str(value).strip())
     size = int(float(found["number"]) * 1024 ** _POWERS[found["prefix"].lower()]) if found else 0
     if size <= 0:
-        raise EsxparseError(f"{name} {asked!r} is not a size: write it as 8GiB, or as a number of bytes")
+        raise EsxparseError(f"{name} {value!r} is not a size: write it as 8GiB, or as a number of bytes")
     return size
 
 
 def size_text(size: int) -> str:
     """Return a size for people.
 
-    >>> shown(4 << 30), shown(1_500_000)
+    >>> size_text(4 << 30), size_text(1_500_000)
     ('4 GiB', '1.4 MiB')
     """
     value, unit = (size / (1 << 30), "GiB") if size >= 1 << 30 else (size / (1 << 20), "MiB")

@@ -56,80 +56,80 @@ class Window:
 EVERYTHING = Window()
 
 
-def moment(given: str | date | None, name: str) -> datetime | None:
+def moment(value: str | date | None, name: str) -> datetime | None:
     """Return a time in UTC, from a datetime (UTC if it has no zone), a date, or text such as `2026-03-11T09:02`.
 
     Raises:
         EsxparseError: It cannot be read as a time.
     """
-    if given is None or given == "":
+    if value is None or value == "":
         return None
     try:
-        if isinstance(given, date) and not isinstance(given, datetime):
-            given = given.isoformat()
-        time = datetime.fromisoformat(given.strip()) if isinstance(given, str) else given
+        if isinstance(value, date) and not isinstance(value, datetime):
+            value = value.isoformat()
+        time = datetime.fromisoformat(value.strip()) if isinstance(value, str) else value
         return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except OverflowError:
-        msg = f"{name} {given!s} is outside the years 1 to 9999 in UTC: write it as 2026-03-11T09:02 (UTC)"
+        msg = f"{name} {value!s} is outside the years 1 to 9999 in UTC: write it as 2026-03-11T09:02 (UTC)"
     except (ValueError, AttributeError):
-        msg = f"{name} {given!r} is not a time: write it as 2026-03-11T09:02 or 2026-03-11 09:02:30 (UTC)"
+        msg = f"{name} {value!r} is not a time: write it as 2026-03-11T09:02 or 2026-03-11 09:02:30 (UTC)"
     raise EsxparseError(msg)
 
 
-def day(given: str | date | None, name: str = "date") -> date | None:
+def day(value: str | date | None, name: str = "date") -> date | None:
     """Return a day: a date, the day of a datetime, or text such as `2026-03-11`.
 
     Raises:
         EsxparseError: It is not a day.
     """
-    if given is None or given == "":
+    if value is None or value == "":
         return None
-    if isinstance(given, datetime):
-        return given.date()
-    if isinstance(given, date):
-        return given
+    if isinstance(value, datetime):
+        return value.date()
+    if isinstance(value, date):
+        return value
     try:
-        return date.fromisoformat(given.strip())
+        return date.fromisoformat(value.strip())
     except (ValueError, AttributeError):
-        raise EsxparseError(f"{name} {given!r} is not a day: write it as 2026-03-11") from None
+        raise EsxparseError(f"{name} {value!r} is not a day: write it as 2026-03-11") from None
 
 
-def period(given: str | timedelta | None, name: str) -> timedelta | None:
+def period(value: str | timedelta | None, name: str) -> timedelta | None:
     """Return a length of time: a timedelta, or text such as `30s`, `5m`, `1h`.
 
     Raises:
         EsxparseError: It is not a length of time, or it is not above zero.
     """
-    if given is None or given == "":
+    if value is None or value == "":
         return None
-    length: object = given
-    if isinstance(given, str):
-        match = _DURATION.fullmatch(given.strip())
+    length: object = value
+    if isinstance(value, str):
+        match = _DURATION.fullmatch(value.strip())
         try:
             length = timedelta(seconds=float(match["number"]) * _SECONDS[match["unit"]]) if match else None
         except OverflowError:
-            msg = f"{name} {given!r} is longer than any recording: write a length as 30s, 5m or 1h"
+            msg = f"{name} {value!r} is longer than any recording: write a length as 30s, 5m or 1h"
             raise EsxparseError(msg) from None
     if not isinstance(length, timedelta) or length <= timedelta(0):
-        raise EsxparseError(f"{name} {given!r} is not a length of time: write it as 30s, 5m or 1h")
+        raise EsxparseError(f"{name} {value!r} is not a length of time: write it as 30s, 5m or 1h")
     return length
 
 
-def _seconds(given: str | float | timedelta | None, name: str) -> float | None:
-    if isinstance(given, (int, float)) and not isinstance(given, bool) and math.isfinite(given) and given > 0:
-        return float(given)
-    if isinstance(given, str) and re.fullmatch(r"\s*\d+(?:\.\d+)?\s*", given):
-        return _seconds(float(given), name)
-    length = period(given if isinstance(given, (str, timedelta)) or given is None else str(given), name)
+def _seconds(value: str | float | timedelta | None, name: str) -> float | None:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value > 0:
+        return float(value)
+    if isinstance(value, str) and re.fullmatch(r"\s*\d+(?:\.\d+)?\s*", value):
+        return _seconds(float(value), name)
+    length = period(value if isinstance(value, (str, timedelta)) or value is None else str(value), name)
     return None if length is None else length.total_seconds()
 
 
-def _number(given: str | int | None, name: str) -> int | None:
+def _number(value: str | int | None, name: str) -> int | None:
     """Return a place that is counted from 1."""
-    text = str(given).strip()
+    text = str(value).strip()
     # Numbers longer than any count of captures are refused before they are converted.
-    if isinstance(given, bool) or not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < 1:
-        raise EsxparseError(f"{name} is {given!r}: give its number, from 1")
+    if isinstance(value, bool) or not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < 1:
+        raise EsxparseError(f"{name} is {value!r}: give its number, from 1")
     # Every file has a first capture: requesting it changes nothing.
     return int(text) if int(text) > 1 else None
 
@@ -145,41 +145,41 @@ def _one_of(choices: tuple[str, ...]) -> Callable[[str | None, str], str | None]
     return check
 
 
-def _text(given: str | None, name: str) -> str | None:
-    if not isinstance(given, str):
-        raise EsxparseError(f"{name} is {given!r}: give its name")
-    return given
+def _text(value: str | None, name: str) -> str | None:
+    if not isinstance(value, str):
+        raise EsxparseError(f"{name} is {value!r}: give its name")
+    return value
 
 
-def zone_of(given: str) -> tzinfo:
+def zone_of(text: str) -> tzinfo:
     """Return the zone of a text: an offset from UTC (`+02:00`), or a name (`Europe/Berlin`) with daylight saving.
 
     Raises:
         ValueError: It is neither.
     """
-    if re.fullmatch(r"[+-]\d{2}:?\d{2}", given):
-        hours, minutes = int(given[1:3]), int(given[-2:])
+    if re.fullmatch(r"[+-]\d{2}:?\d{2}", text):
+        hours, minutes = int(text[1:3]), int(text[-2:])
         if minutes >= 60:  # noqa: PLR2004  minutes of an hour
-            raise ValueError(given)
-        return timezone((-1 if given[0] == "-" else 1) * timedelta(hours=hours, minutes=minutes))
+            raise ValueError(text)
+        return timezone((-1 if text[0] == "-" else 1) * timedelta(hours=hours, minutes=minutes))
     try:
-        return ZoneInfo(given)
+        return ZoneInfo(text)
     except (ZoneInfoNotFoundError, OSError):
-        raise ValueError(given) from None
+        raise ValueError(text) from None
 
 
-def _zone(given: str | None, name: str) -> str | None:
+def _zone(value: str | None, name: str) -> str | None:
     try:
-        zone_of(given.strip() if isinstance(given, str) else "")
+        zone_of(value.strip() if isinstance(value, str) else "")
     except ValueError:
-        raise EsxparseError(f"{name} is {given!r}: write it as +02:00 or as a name such as Europe/Berlin") from None
-    return given.strip() if given else None
+        raise EsxparseError(f"{name} is {value!r}: write it as +02:00 or as a name such as Europe/Berlin") from None
+    return value.strip() if value else None
 
 
-def _truth(given: str | bool | None, name: str) -> bool | None:
-    if str(given).casefold() not in _TRUTHS:
-        raise EsxparseError(f"{name} is {given!r}: say true or false")
-    return _TRUTHS[str(given).casefold()]
+def _truth(value: str | bool | None, name: str) -> bool | None:
+    if str(value).casefold() not in _TRUTHS:
+        raise EsxparseError(f"{name} is {value!r}: say true or false")
+    return _TRUTHS[str(value).casefold()]
 
 
 class Options(TypedDict, total=False):
@@ -235,8 +235,8 @@ class Opening:
         if unknown is not None:
             msg = f"there is no option {unknown!r} for opening a recording; {did_you_mean(unknown, NAMES)}"
             raise EsxparseError(f"{msg}the options are: {', '.join(NAMES)}")
-        said = {name: value for name, value in options.items() if value is not None and value != ""}
-        made = cls(**{name: _READ[name](value, name) for name, value in said.items()})
+        present = {name: value for name, value in options.items() if value is not None and value != ""}
+        made = cls(**{name: _READ[name](value, name) for name, value in present.items()})
         if made.start and made.end and made.end < made.start:
             raise EsxparseError(f"the window ends before it begins ({made.window}): change start or end")
         return made

@@ -57,7 +57,7 @@ def read(source: Source, zone: str | None = None, **options: Any) -> Recording:
     if esxtop.grammar.has_zone(source.head.text):
         if zone:
             raise EsxparseError("the header of the file states its zone: leave zone out")
-        rec, said = esxtop.read(source, **options), list[Note]()
+        rec, zone_notes = esxtop.read(source, **options), list[Note]()
     else:
         # Read at once: a lazy table would need the temporary file later.
         with Scratch() as folder:
@@ -70,10 +70,10 @@ def read(source: Source, zone: str | None = None, **options: Any) -> Recording:
                 seen = esxtop.read(zoned, **whole).meta
                 _with_zone(source, copy, _bias(seen["start"], seen["end"], zone))
             rec = esxtop.read(zoned, **options)
-        said = [Note(stamps.of_zone(zone), line=1)]
+        zone_notes = [Note(stamps.of_zone(zone), line=1)]
     tables = {name: frame.with_columns(_measured(frame)) for name, frame in rec.tables.items()}
     meta = {name: value for name, value in rec.meta.items() if name not in _OF_ESXTOP}
-    return Recording(FORMAT, source.name, tables, meta, (*rec.notes, *said))
+    return Recording(FORMAT, source.name, tables, meta, (*rec.notes, *zone_notes))
 
 
 def _bias(start: datetime, end: datetime, zone: str) -> int:

@@ -51,7 +51,7 @@ _OF_READERS = (
 )
 """Options of `esxparse.open` that readers handle; this module handles the others for every reader."""
 
-_SHOWN = 200
+_EXCERPT_LENGTH = 200
 
 
 class _Reading(Protocol):
@@ -72,7 +72,7 @@ class _Reading(Protocol):
         """Return the recording in a directory."""
 
 
-class _Named(Protocol):
+class _HasFormat(Protocol):
     FORMAT: str
 
 
@@ -122,10 +122,10 @@ class Reader:
     """The format's description if the module reads several formats and its docstring has none."""
 
     @classmethod
-    def of(cls, name: str, told: Mapping[str, Any]) -> Reader:
+    def of(cls, name: str, entry: Mapping[str, Any]) -> Reader:
         """Return the reader that an entry describes."""
         with _CONVERTING:
-            made = msgspec.convert({"name": name, "module": name, **told}, cls)
+            made = msgspec.convert({"name": name, "module": name, **entry}, cls)
         if made.words or not all(sign.words for sign in made.sign):
             return made
         return replace(made, words=tuple(word for sign in made.sign for word in sign.words))
@@ -168,7 +168,7 @@ class Reader:
 def readers() -> tuple[Reader, ...]:
     """Return all readers, in the order of the checks."""
     with _DATA.open("rb") as file:
-        return tuple(Reader.of(name, told) for name, told in tomllib.load(file).items())
+        return tuple(Reader.of(name, entry) for name, entry in tomllib.load(file).items())
 
 
 @cache
@@ -255,11 +255,11 @@ def open_recording(
     return open_source(source if source.once is None else unpacked(source), opening, numbers, left_out)
 
 
-def reader_of_directory(folder: Path, asked: str | None = None) -> Reader | None:
-    """Return the reader of a directory that is a whole recording, if possible one of format `asked`."""
+def reader_of_directory(folder: Path, format_name: str | None = None) -> Reader | None:
+    """Return the reader of a directory that is a whole recording, if possible of format `format_name`."""
     converts = Reader("converted", converted.TITLE, "converted")
     every = (converts, *map(reader_of, ("hcibench", "vdbench", "fio", "esxtop_api", "vcenter_api")))
-    fitting = (one for one in every if asked in {None, one.name})
+    fitting = (one for one in every if format_name in {None, one.name})
     return next((one for one in fitting if one.reading.recognise_directory(folder)), None)
 
 
@@ -305,7 +305,7 @@ def _together(name: str, files: Sequence[directory.File], opening: Opening, left
     return replace(rec, tables=cut(rec.tables, opening.window), notes=notes)
 
 
-def refuse_foreign(reading: _Named, opening: Opening, name: str) -> None:
+def refuse_foreign(reading: _HasFormat, opening: Opening, name: str) -> None:
     """Refuse options that a reader does not take.
 
     Raises:
@@ -367,6 +367,6 @@ def own_errors(name: str, title: str) -> Iterator[None]:
         # A panic of polars is not an Exception.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        why = f"{type(error).__name__}: {str(error)[:_SHOWN]}"
+        why = f"{type(error).__name__}: {str(error)[:_EXCERPT_LENGTH]}"
         msg = f"{name} cannot be read as {title} ({why}): copy it again; if it is intact, this is a bug in esxparse"
         raise DamagedError(printable(msg)) from error

@@ -337,8 +337,8 @@ def _resolved(text: str, member: str | None, known: Callable[[Head], bool] | Non
         begin = Head(layer.peek(HEAD), name)
         size = path = None
         if not layers and is_url(text):
-            said = getattr(file, "size", None)
-            size = said if isinstance(said, int) else None
+            reported = getattr(file, "size", None)
+            size = reported if isinstance(reported, int) else None
         elif not layers:
             size, path = os.fstat(file.fileno()).st_size, Path(text)
         whole = ", ".join(layers) or None

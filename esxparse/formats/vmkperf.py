@@ -203,6 +203,6 @@ def _block(title: tuple[int, str] | None, command: tuple[str, str | None, float 
     kind, event, interval = command or (None, None, None)
     text = title[1] if title else ""
     rates = _LINES["rates"].fullmatch(text)
-    named = rates or _LINES["counts"].fullmatch(text)
-    name = (named[1] if named else "") or event or "unknown"
+    heading = rates or _LINES["counts"].fullmatch(text)
+    name = (heading[1] if heading else "") or event or "unknown"
     return Block(name, rates is not None or kind == "poll", interval, [], [], len(text.rstrip()), [])

@@ -101,7 +101,7 @@ class _Reader:
     """A reader of lines; the titles above numbers show their meaning."""
 
     def __init__(self, zone: str | None) -> None:
-        self.given = zone
+        self.zone_option = zone
         self.rows: dict[str, list[Row]] = {name: [] for name in _SCHEMAS}
         self.odd, self.assumed = Counted(), Counted()
         self.left: list[tuple[int, str]] = []
@@ -164,8 +164,8 @@ class _Reader:
         moment = stamp(f"{found[1]} {found[2] or self.zone}")
         if moment is None or not moment.assumed:
             return moment.time if moment else None
-        self.assumed.say(of_zone(self.given) if self.given else moment.assumed, at)
-        return in_utc(moment.time, self.given)
+        self.assumed.say(of_zone(self.zone_option) if self.zone_option else moment.assumed, at)
+        return in_utc(moment.time, self.zone_option)
 
 
 def read(source: Source, zone: str | None = None) -> Recording:

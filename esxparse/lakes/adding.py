@@ -72,17 +72,17 @@ def add(job: Job) -> tuple[list[Added], list[str]]:
         EsxparseError: All captures are unreadable or have no host, all are in the lake with another host or other
             options, or the lake cannot be written.
     """
-    asked = Opening.of(job.opening)
-    source = local(resolve(job.capture, asked.member, timeout=asked.timeout, memory_limit=asked.memory_limit))
+    opening = Opening.of(job.opening)
+    source = local(resolve(job.capture, opening.member, timeout=opening.timeout, memory_limit=opening.memory_limit))
     content = _content(source)
-    return segments.each(source, asked, lambda one: _add(job, source, content, one), every=job.every)
+    return segments.each(source, opening, lambda one: _add(job, source, content, one), every=job.every)
 
 
-def _add(job: Job, source: Source, whole: tuple[str, int], asked: Opening) -> Added:
+def _add(job: Job, source: Source, whole: tuple[str, int], opening: Opening) -> Added:
     """Add one capture of a file; `whole` is the SHA-256 of the file's content and its size in bytes."""
     content, size = whole
-    key = entries.id_of(content, asked.segment)
-    options = {name: value for name, value in reading(asked).items() if name not in _NOT_READ}
+    key = entries.id_of(content, opening.segment)
+    options = {name: value for name, value in reading(opening).items() if name not in _NOT_READ}
     try:
         there = entries.find(job.store, key)
     except DamagedError:
@@ -94,7 +94,7 @@ def _add(job: Job, source: Source, whole: tuple[str, int], asked: Opening) -> Ad
     with Scratch() as scratch, tempfile.TemporaryFile(dir=scratch) as aside:
         part = scratch / "tables"
         part.mkdir()
-        rec = write_recording(source, part, asked, lambda _done, _total, _table: None, aside)
+        rec = write_recording(source, part, opening, lambda _done, _total, _table: None, aside)
         origin = {"name": rec.source, "sha256": content, "bytes": size, "options": options}
         host = entries.host_of(job.host, rec.meta.get("host"), rec.source)
         entry = _stored(rec, part, job.store, key, host, origin)

@@ -151,8 +151,8 @@ def convert(
     name.
     """
     lake = Path(into)
-    asked = Opening.of(opening)
-    source = resolve(capture, asked.member, timeout=asked.timeout, memory_limit=asked.memory_limit)
+    options = Opening.of(opening)
+    source = resolve(capture, options.member, timeout=options.timeout, memory_limit=options.memory_limit)
     every = segments.wants_all(opening)
     step = progress or (lambda _done, _total, _table: None)
     source = local(source)
@@ -162,12 +162,12 @@ def convert(
         own = base if one.segment is None or (name and not every) else f"{base}-segment{one.segment}"
         return _placed(source, lake, own, one, step, replace=replace)
 
-    (first, *others), unreadable = segments.each(source, asked, work, every=every)
+    (first, *others), unreadable = segments.each(source, options, work, every=every)
     return dataclasses.replace(first, others=tuple(others), unreadable=tuple(unreadable))
 
 
 def _placed(
-    source: Source, lake: Path, name: str, asked: Opening, step: Callable[[int, int, str], None], *, replace: bool
+    source: Source, lake: Path, name: str, opening: Opening, step: Callable[[int, int, str], None], *, replace: bool
 ) -> Converted:
     """Write one recording into a directory of that name."""
     if Path(name).name != name or name.startswith("."):
@@ -181,7 +181,7 @@ def _placed(
             if not mine:
                 msg = f"{target} is being written by another run: wait for it, or use another name (--name)"
                 raise EsxparseError(msg)
-            return _convert(source, target, asked, step, replace=replace)
+            return _convert(source, target, opening, step, replace=replace)
     except OSError as error:
         raise EsxparseError(f"{target} cannot be written: {error.strerror or error}") from error
     finally:
@@ -192,9 +192,9 @@ def _placed(
 
 
 def _convert(
-    source: Source, target: Path, asked: Opening, step: Callable[[int, int, str], None], *, replace: bool
+    source: Source, target: Path, opening: Opening, step: Callable[[int, int, str], None], *, replace: bool
 ) -> Converted:
-    options = reading(asked)
+    options = reading(opening)
     with Scratch(_unfinished(target.name), target.parent) as scratch, ThreadPoolExecutor(1) as beside:
         running = beside.submit(_fingerprint, source)
         origin = {"name": source.name, "options": options}
@@ -204,15 +204,15 @@ def _convert(
         part = scratch / "tables"
         part.mkdir()
         with tempfile.TemporaryFile(dir=scratch) as aside:
-            rec = write_recording(source, part, asked, step, aside)
+            rec = write_recording(source, part, opening, step, aside)
         _seal(part, rec, origin | running.result())
         _put(part, target)
     return _described(target, skipped=False)
 
 
-def reading(asked: Opening) -> dict[str, str]:
+def reading(opening: Opening) -> dict[str, str]:
     """Return the options that affect the content: not the timeout, nor whether numbers stay on disk."""
-    return {option: str(value) for option, value in asked.texts().items() if option not in {"lazy", "timeout"}}
+    return {option: str(value) for option, value in opening.texts().items() if option not in {"lazy", "timeout"}}
 
 
 def local(source: Source) -> Source:
@@ -264,26 +264,26 @@ def _member(name: str) -> list[str]:
 
 
 def write_recording(
-    source: Source, part: Path, asked: Opening, step: Callable[[int, int, str], None], aside: BinaryIO
+    source: Source, part: Path, opening: Opening, step: Callable[[int, int, str], None], aside: BinaryIO
 ) -> Recording:
     """Write the tables of a recording into `part`; `aside` is an empty temporary file, for numbers of large ones."""
     rec = None
-    if esxtop.recognise(source.head) and asked.format in {None, "esxtop"}:
-        refuse_foreign(esxtop, asked, source.name)
+    if esxtop.recognise(source.head) and opening.format in {None, "esxtop"}:
+        refuse_foreign(esxtop, opening, source.name)
         with own_errors(source.name, esxtop.FORMAT):
             rec = esxtop.read_by_instance(
                 source,
                 aside,
-                asked.window,
-                segment=asked.segment or 1,
-                date_order=asked.date_order,
-                date=asked.date,
-                decimal=asked.decimal,
+                opening.window,
+                segment=opening.segment or 1,
+                date_order=opening.date_order,
+                date=opening.date,
+                decimal=opening.decimal,
             )
             if rec is not None:
-                refuse_quoted(rec, source, asked)
+                refuse_quoted(rec, source, opening)
     if rec is None:
-        rec = open_source(source, asked)
+        rec = open_source(source, opening)
         rec = dataclasses.replace(rec, tables={name: _by_instance(frame) for name, frame in rec.tables.items()})
     write_tables(rec.tables, part, rec.format, step)
     return rec

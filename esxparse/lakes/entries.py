@@ -52,13 +52,13 @@ def id_of(sha256: str, segment: int | None) -> str:
     return hashlib.sha256(f"{sha256}:{segment or 1}".encode()).hexdigest()[:_ID]
 
 
-def host_of(given: str | None, found: object, source: str) -> str:
+def host_of(override: str | None, found: object, source: str) -> str:
     """Return the host of a capture, which becomes a directory.
 
     Raises:
         EsxparseError: The host is unknown, or cannot be a directory.
     """
-    host = given or (str(found) if found else "")
+    host = override or (str(found) if found else "")
     if not host:
         raise EsxparseError(f"{source} does not name its host: name it with --host")
     if not _HOST.fullmatch(host):

@@ -33,7 +33,7 @@ def _judge(job: _Job) -> Mapping[str, Any]:
     with job.lake.reading():
         quality = check(rec)
         found = diagnose(rec) if rec.format == "esxtop" else None
-    said: dict[str, Any] = {
+    result: dict[str, Any] = {
         "id": job.entry.id,
         "host": job.entry.host,
         "esxparse": __version__,
@@ -47,12 +47,12 @@ def _judge(job: _Job) -> Mapping[str, Any]:
         },
     }
     if found is not None:
-        said |= {"verdict": found.summary, "judged": found.judged, "of": found.of}
-        said["findings"] = [one.as_dict() for one in found]
-        said["symptoms"] = list(found.symptoms)
-    text = json.dumps(said, ensure_ascii=False, default=str)
+        result |= {"verdict": found.summary, "judged": found.judged, "of": found.of}
+        result["findings"] = [one.as_dict() for one in found]
+        result["symptoms"] = list(found.symptoms)
+    text = json.dumps(result, ensure_ascii=False, default=str)
     job.lake.store.put(judged(job.entry.id), text.encode(), replace=True)
-    return said
+    return result
 
 
 def _failed_fields(one: Expectation) -> dict[str, str]:
@@ -60,7 +60,7 @@ def _failed_fields(one: Expectation) -> dict[str, str]:
     return {"table": one.table, "means": one.means, "said": str(one).removesuffix(one.means).rstrip()}
 
 
-def said(lake: Lake) -> Iterator[tuple[Entry, Mapping[str, Any] | None]]:
+def stored_judgements(lake: Lake) -> Iterator[tuple[Entry, Mapping[str, Any] | None]]:
     """Yield the captures, each with its stored result; None without one, or from another reading or version."""
     texts = lake.store.read_all(judged(one.id) for one in lake.captures)
     for entry, text in zip(lake.captures, texts, strict=True):
@@ -81,19 +81,19 @@ def _current(text: bytes | None, entry: Entry) -> Mapping[str, Any] | None:
 
 
 def judge(
-    lake: Lake, crew: Crew | None = None, told: Callable[[Entry, Mapping[str, Any] | str], None] | None = None
+    lake: Lake, crew: Crew | None = None, report: Callable[[Entry, Mapping[str, Any] | str], None] | None = None
 ) -> list[Mapping[str, Any]]:
     """Diagnose and check every capture that this version has not judged yet; return the results of all.
 
     Args:
         lake: The captures.
         crew: Who does it; by default this process.
-        told: Called with each capture and its new result, or the reason for a failure.
+        report: Called with each capture and its new result, or the reason for a failure.
 
     Raises:
         EsxparseError: The lake cannot be read, or the cluster is lost; finished results are kept.
     """
-    known = list(said(lake))
+    known = list(stored_judgements(lake))
     made = [one for _, one in known if one is not None]
     todo = [entry for entry, one in known if one is None]
     # A worker needs no catalogue: the entry travels with the job.
@@ -101,6 +101,6 @@ def judge(
     for done in fleet.run(_judge, [_Job(bare, one) for one in todo], crew):
         if not done.why:
             made.append(done.result)
-        if told is not None:
-            told(todo[done.place], done.why or done.result)
+        if report is not None:
+            report(todo[done.place], done.why or done.result)
     return made

@@ -58,7 +58,7 @@ def days(lake: Lake) -> list[Day]:
             part = Part(table, entry.format, entry.schema(table), tuple(file for *_, file in some))
             found.setdefault(folder.parts[1:], []).append(part)
     made = {frozenset(one.of) for one in _all(merged.load(lake.store).values())}
-    bare = Lake(lake.store, held=())
+    bare = Lake(lake.store, known_entries=())
     return [
         Day(bare, tuple(some))
         for some in found.values()

@@ -68,7 +68,7 @@ class Lake:
     """The chosen hosts; empty for all."""
     since: datetime | None = None
     until: datetime | None = None
-    held: Sequence[Entry] | None = None
+    known_entries: Sequence[Entry] | None = None
     """The entries, if they are known already."""
     stand_ins: Mapping[str, Sequence[Merged]] | None = None
     """Merged files by table, if they are known already."""
@@ -80,7 +80,7 @@ class Lake:
 
     @cached_property
     def _all(self) -> Sequence[Entry]:
-        return entries.load(self.store) if self.held is None else self.held
+        return entries.load(self.store) if self.known_entries is None else self.known_entries
 
     @cached_property
     def _stand_ins(self) -> Mapping[str, Sequence[Merged]]:
@@ -89,7 +89,7 @@ class Lake:
     @property
     def whole(self) -> Lake:
         """The lake that this is a part of: all hosts and times."""
-        return Lake(self.store, held=self._all)
+        return Lake(self.store, known_entries=self._all)
 
     def _has(self, entry: Entry) -> bool:
         start, end = entry.span
@@ -114,7 +114,7 @@ class Lake:
         if begin and end and end <= begin:
             raise EsxparseError(f"the time ends before it begins ({begin} to {end}): change since or until")
         part = replace(self, hosts=hosts or self.hosts, since=begin, until=end)
-        return replace(part, held=self._all, stand_ins=self._stand_ins)
+        return replace(part, known_entries=self._all, stand_ins=self._stand_ins)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -141,7 +141,7 @@ class Lake:
 
     def __bool__(self) -> bool:
         """Return whether it has captures; a lake that is still to be made has none."""
-        return bool(self.captures if self.held is not None else entries.listed(self.store))
+        return bool(self.captures if self.known_entries is not None else entries.listed(self.store))
 
     def __getitem__(self, table: str) -> pl.LazyFrame:
         """Return a table of the captures or a derived one (`lake["vm"]`), with `date` and `host` as its last columns.
@@ -209,8 +209,8 @@ class Lake:
             raise DamagedError(self._unreadable(str(error).splitlines()[0])) from error
 
     def _unreadable(self, what: str) -> str:
-        told = f"esxparse lake verify --content --lake {self.store.uri} shows which files are missing or damaged"
-        return f"lake {self.store.uri} cannot be read: {what.partition(' (set POLARS')[0]}; {told}"
+        advice = f"esxparse lake verify --content --lake {self.store.uri} shows which files are missing or damaged"
+        return f"lake {self.store.uri} cannot be read: {what.partition(' (set POLARS')[0]}; {advice}"
 
     @property
     def catalogue(self) -> pl.DataFrame:
@@ -331,9 +331,9 @@ class Lake:
     def _view(self, table: str, files: Iterable[str]) -> str:
         """Return the SQL of a view of a table."""
         # DuckDB takes each name for a pattern; a character in brackets is literal.
-        given = ", ".join(sql.text(_PATTERN.sub(r"[\1]", one)) for one in files)
+        paths = ", ".join(sql.text(_PATTERN.sub(r"[\1]", one)) for one in files)
         types = "hive_types = {'table': VARCHAR, 'date': DATE, 'host': VARCHAR}"
-        rows = f"read_parquet([{given}], hive_partitioning = true, {types}, union_by_name = true)"
+        rows = f"read_parquet([{paths}], hive_partitioning = true, {types}, union_by_name = true)"
         where = [f"time >= {sql.text(self.since.isoformat())}"] if self.since else []
         where += [f"time < {sql.text(self.until.isoformat())}"] if self.until else []
         chosen = f" WHERE {' AND '.join(where)}" if where else ""
@@ -367,13 +367,13 @@ class Lake:
         if host is not None:
             entries.host_of(host, None, "the captures")
         options = Opening.of(opening).texts()
-        given = [public(os.fspath(one)) for one in captures]
-        names = [one if is_url(one) or one == "-" else os.path.abspath(one) for one in given]  # noqa: PTH100  links keep their names
+        sources = [public(os.fspath(one)) for one in captures]
+        names = [one if is_url(one) or one == "-" else os.path.abspath(one) for one in sources]  # noqa: PTH100  links keep their names
         every = segments.wants_all(opening)
         jobs = [Job(name, self.store, host, replace, options, every) for name in names]
         made: list[Added] = []
         for done in fleet.run(add, jobs, crew):
-            name = given[done.place]
+            name = sources[done.place]
             added, failed = ([], [done.why_of(name)]) if done.why else done.result
             made += added
             if told is not None:

@@ -27,7 +27,7 @@ def wants_all(opening: Mapping[str, object]) -> bool:
     return opening.get("segment") in {None, ""}
 
 
-def each(source: Source, asked: Opening, work: Callable[[Opening], T], *, every: bool) -> tuple[list[T], list[str]]:
+def each(source: Source, opening: Opening, work: Callable[[Opening], T], *, every: bool) -> tuple[list[T], list[str]]:
     """Work on the requested capture, or on every one of the file; return the results, and why some failed.
 
     Raises:
@@ -35,25 +35,25 @@ def each(source: Source, asked: Opening, work: Callable[[Opening], T], *, every:
     """
     made: list[T] = []
     failed: list[EsxparseError] = []
-    number: int | None = asked.segment or 1
+    number: int | None = opening.segment or 1
     while number:
         try:
-            made.append(work(replace(asked, segment=number if number > 1 else None)))
+            made.append(work(replace(opening, segment=number if number > 1 else None)))
             following = made[-1].next_segment
         except EsxparseError as error:
             failed.append(error)
-            following = number + 1 if every and _has(source, asked, number + 1) else None
+            following = number + 1 if every and _has(source, opening, number + 1) else None
         number = following if every else None
     if not made:
         raise failed[0]
     return made, list(map(str, failed))
 
 
-def _has(source: Source, asked: Opening, number: int) -> bool:
+def _has(source: Source, opening: Opening, number: int) -> bool:
     """Return whether a file holds a capture of that number."""
     try:
         reader = recognising(source.head)
-        takes = reader is not None and "segment" in reader.options and asked.format in {None, reader.name}
-        return takes and esxtop.has_segment(source, number, asked)
+        takes = reader is not None and "segment" in reader.options and opening.format in {None, reader.name}
+        return takes and esxtop.has_segment(source, number, opening)
     except EsxparseError:
         return False

@@ -60,11 +60,11 @@ def verify(store: Store, *, content: bool = False) -> State:
     # Files first: then a capture that is added meanwhile has no files that seem to belong to nobody.
     files = {one.path: one for one in store.files("") if _OURS.fullmatch(one.path)}
     found, unreadable = entries.look(store)
-    named = {path for one in found for path in one.paths}
-    taken = _taken(merged.load(store), named)
+    catalogued = {path for one in found for path in one.paths}
+    taken = _taken(merged.load(store), catalogued)
     standing = [(path, one) for path, some in taken.items() for one in some]
     merges = {one.path: one.bytes for _, one in standing}
-    named |= {judged(one.id) for one in found}
+    catalogued |= {judged(one.id) for one in found}
     sizes = {path: one.size for path, one in files.items()}
     listed = [(entry, one) for entry in found for one in entry.files()]
 
@@ -88,8 +88,8 @@ def verify(store: Store, *, content: bool = False) -> State:
 
     return State(
         captures=len(found),
-        files=len(named & files.keys()),
-        bytes=sum(sizes[path] for path in named & files.keys()),
+        files=len(catalogued & files.keys()),
+        bytes=sum(sizes[path] for path in catalogued & files.keys()),
         damaged=tuple(
             filter(None, at_once(damaged, (one for one in listed if doubtful(one[1]["path"], one[1]["bytes"]))))
         ),
@@ -100,18 +100,18 @@ def verify(store: Store, *, content: bool = False) -> State:
         overlapping=tuple(entries.overlaps(found)),
         left=tuple(
             files[path]
-            for path in sorted(files.keys() - named - merges.keys() - taken.keys())
+            for path in sorted(files.keys() - catalogued - merges.keys() - taken.keys())
             if _id_of(path) not in unreadable
         ),
     )
 
 
-def _taken(found: Mapping[str, list[Merged]], named: set[str]) -> dict[str, list[Merged]]:
+def _taken(found: Mapping[str, list[Merged]], catalogued: set[str]) -> dict[str, list[Merged]]:
     """Return the merged files that queries read: all replaced files are in entries, and no other one replaces more."""
     best: dict[str, tuple[int, str]] = {}
     for path, files in found.items():
         for one in files:
-            if named.issuperset(one.of):
+            if catalogued.issuperset(one.of):
                 best.update({other: max(best.get(other, (0, "")), (len(one.of), path)) for other in one.of})
     chosen = {path for _, path in best.values()}
     return {path: files for path, files in found.items() if path in chosen}

@@ -66,9 +66,9 @@ def beside_baseline(
             else double
         )
         differ = [name for name in keys if first[name].n_unique() > 1]
-        told = "; ".join(f"{name} is {_some(first[name])}" for name in differ)
+        differences = "; ".join(f"{name} is {_some(first[name])}" for name in differ)
         which = f"name which in the baseline, or compare within {differ[0]}"
-        raise EsxparseError(f"the baseline {text(baseline)} is not unique: {told}; {which}")
+        raise EsxparseError(f"the baseline {text(baseline)} is not unique: {differences}; {which}")
     facts = {"runs": "baseline_runs", "mean": "baseline_mean"}
     facts |= {name: f"_base{name}" for name in ("_var", "_values", "_resolution")}
     right = base.select(*shared, *(pl.col(old).alias(new) for old, new in facts.items()))
@@ -119,12 +119,12 @@ def with_intervals(table: pl.DataFrame, settings: Settings) -> pl.DataFrame:
         pl.Series("_freedom", differences.freedom),
     )
     family, p = settings.family or evidence.find_family(found["p_value"], settings.confidence), pl.col("p_value")
-    shown = p <= family.cutoff
+    significant = p <= family.cutoff
     decided = found.with_columns(
         pl.lit(family.comparisons, pl.Int64).alias("comparisons"),
         verdict=first_true(
-            (shown & (pl.col("difference") > 0), "higher"),
-            (shown & (pl.col("difference") < 0), "lower"),
+            (significant & (pl.col("difference") > 0), "higher"),
+            (significant & (pl.col("difference") < 0), "lower"),
             (p.is_not_null(), "no difference shown"),
         ),
         gap=_gap(),

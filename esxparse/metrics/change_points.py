@@ -149,8 +149,8 @@ def _reached(after: Matrix, soon: Matrix, level: Matrix, passed: Matrix) -> Matr
     end = np.take_along_axis(np.stack(ends), farthest[None, :], 0)[0]
     middle = quantile(after, 0.5)
     with np.errstate(invalid="ignore"):
-        told: Matrix = np.where(np.abs(middle - level) >= passed / 2, middle, end)
-    return told
+        reached: Matrix = np.where(np.abs(middle - level) >= passed / 2, middle, end)
+    return reached
 
 
 def quantile(series: Matrix, share: float) -> Matrix:

@@ -24,10 +24,10 @@ _WEEK: Final = timedelta(days=7)
 
 
 def _vcpus(vcpu: pl.LazyFrame, *, limited: bool) -> pl.LazyFrame:
-    held = names(vcpu)
-    need(held, "host", "date", "group_id", "group", "world", "pct_ready")
+    present = names(vcpu)
+    need(present, "host", "date", "group_id", "group", "world", "pct_ready")
     wait = pl.col("pct_ready")
-    if not limited and "pct_max_limited" in held:
+    if not limited and "pct_max_limited" in present:
         wait = pl.coalesce(contention("pct_ready", "pct_max_limited"), wait).alias("pct_ready")
     world = pl.col("world").str
     # ESX 3.5 and 4 have two worlds per vCPU.

@@ -89,8 +89,8 @@ def first_true(*cases: tuple[pl.Expr, str | None], otherwise: str | None = None)
 
     >>> number = pl.col("n")
     >>> table = pl.LazyFrame({"n": [1, 5, None]})
-    >>> said = first_true((number > 9, "high"), (number > 3, "middle"), otherwise="low")
-    >>> table.select(size=said).collect()["size"].to_list()
+    >>> size = first_true((number > 9, "high"), (number > 3, "middle"), otherwise="low")
+    >>> table.select(size=size).collect()["size"].to_list()
     ['low', 'middle', 'low']
     """
     found = pl.lit(otherwise, dtype=pl.String)

@@ -211,8 +211,8 @@ def advice(nested: Runs, shadow: Runs, mhz: float, cpus: int = 1, confidence: fl
         f"{shadow_pct[0]:.1f} to {shadow_pct[1]:.1f} % with shadow page tables"
     )
     mode: Mode = "undecided"
-    shown = compared.get("verdict") in {"higher", "lower"}
-    if shown:
+    significant = compared.get("verdict") in {"higher", "lower"}
+    if significant:
         mode = "shadow" if compared["verdict"] == "higher" else "nested"
         span = f" ({confidence:.0%} interval {low:.3f} to {high:.3f})" if interval else ""
         why = f"the work took {time_ratio:.3f} times as long with nested paging{span}: {mode} is faster"
@@ -229,7 +229,7 @@ def advice(nested: Runs, shadow: Runs, mhz: float, cpus: int = 1, confidence: fl
         why = "the number of misses does not show their cost: time the same work in both modes"
     return Advice(
         mode=mode,
-        shown=shown,
+        shown=significant,
         large_pages=nested_pct[1] >= MATTERS_PCT,
         rate_ratio=rate_ratio,
         time_ratio=time_ratio,

@@ -196,8 +196,8 @@ def vnuma(
     VirtualNuma(exposed=False, nodes=1, vcpus_per_node=4, why='4 vCPUs, and it takes 9')
     """
     _at_least_1(vcpus=vcpus, hardware=hardware, cores_per_node=cores_per_node, cores_per_socket=cores_per_socket)
-    given = {"max_per_virtual_node": max_per_virtual_node, "vcpu_min": vcpu_min}
-    _at_least_1(**{what: value for what, value in given.items() if value is not None})
+    limits = {"max_per_virtual_node": max_per_virtual_node, "vcpu_min": vcpu_min}
+    _at_least_1(**{what: value for what, value in limits.items() if value is not None})
     number = _release(release)
     fewest, by_article = _fewest_vcpus(max_per_virtual_node, vcpu_min)
     hidden = ""

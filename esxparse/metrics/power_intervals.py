@@ -88,8 +88,8 @@ def shared(load: pl.DataFrame, readings: pl.DataFrame) -> Shared:
     own = readings["own_s"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     meter = _spans(seconds_since(readings["time"], zero), own)
     watts = readings["watts"].cast(pl.Float64).to_numpy()
-    told = loads[:, np.isfinite(loads).any(axis=0)][:, :1]
-    shift = _shift(samples, told, meter, watts)
+    first_known = loads[:, np.isfinite(loads).any(axis=0)][:, :1]
+    shift = _shift(samples, first_known, meter, watts)
     ends, means = _means(samples, loads, meter.later(shift), watts)
     return Shared(_table(load, names, ends, means), shift)
 

@@ -78,20 +78,20 @@ class PowerJoin:
     notes: tuple[Note, ...]
 
 
-def _offset(given: timedelta | float | str | None) -> timedelta:
+def _offset(offset: timedelta | float | str | None) -> timedelta:
     """Return the offset that a caller wrote: `-2h`, `90s`, `-5h30m`, seconds, a timedelta."""
-    if given is None:
+    if offset is None:
         return timedelta(0)
-    if isinstance(given, timedelta):
-        return given
-    if isinstance(given, (int, float)):
-        return timedelta(seconds=given)
+    if isinstance(offset, timedelta):
+        return offset
+    if isinstance(offset, (int, float)):
+        return timedelta(seconds=offset)
     match = re.fullmatch(
         r"\s*(?P<sign>[+-]?)(?:(?P<h>\d+(?:\.\d+)?)h)?\s*(?:(?P<m>\d+(?:\.\d+)?)m(?:in)?)?\s*(?:(?P<s>\d+(?:\.\d+)?)s)?\s*",
-        given,
+        offset,
     )
     if not match or not any(match[unit] for unit in "hms"):
-        raise EsxparseError(f"offset {given!r} is not a length of time: write it as -2h, 90s or -5h30m")
+        raise EsxparseError(f"offset {offset!r} is not a length of time: write it as -2h, 90s or -5h30m")
     length = timedelta(hours=float(match["h"] or 0), minutes=float(match["m"] or 0), seconds=float(match["s"] or 0))
     return -length if match["sign"] == "-" else length
 

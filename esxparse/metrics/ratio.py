@@ -150,8 +150,8 @@ def ratios(
         # Counts are rarely compared: list measurements first.
         numbers = [name for name, kind in kinds.items() if kind.is_float() and name not in keys]
         numbers += [name for name, kind in kinds.items() if kind.is_integer() and name not in keys]
-        told = ", ".join(numbers[:_SHOWN]) + (" ..." if len(numbers) > _SHOWN else "")
-        raise EsxparseError(f"{value} is not numeric and cannot be compared; numeric columns: {told or 'none'}")
+        listed = ", ".join(numbers[:_SHOWN]) + (" ..." if len(numbers) > _SHOWN else "")
+        raise EsxparseError(f"{value} is not numeric and cannot be compared; numeric columns: {listed or 'none'}")
     interval.check_confidence(confidence)
     interval.check_method(method)
     others = [name for name in keys if name not in baseline]
@@ -168,8 +168,8 @@ def ratios(
 
     def compare(frame: pl.DataFrame) -> pl.DataFrame:
         joined = beside_baseline(configurations(frame, keys), keys, baseline, shared)
-        said = pl.lit(value).alias("quantity"), pl.lit(text(baseline)).alias("baseline")
-        return with_intervals(joined, settings).with_columns(*said).select(*keys, *OUTPUT)
+        columns = pl.lit(value).alias("quantity"), pl.lit(text(baseline)).alias("baseline")
+        return with_intervals(joined, settings).with_columns(*columns).select(*keys, *OUTPUT)
 
     return chosen.map_batches(compare, schema={**{name: schema[name] for name in keys}, **OUTPUT})
 

@@ -109,8 +109,12 @@ def _good(there: Collection[str]) -> pl.Expr:
     """
     others = _others(there)
     failed = column(there, "failed_commands_per_sec").fill_null(0.0)
-    named = column(there, "failed_reads_per_sec").fill_null(0.0) + column(there, "failed_writes_per_sec").fill_null(0.0)
-    return (column(there, _RATES["iops"]) - others - pl.max_horizontal(named, failed - others, 0.0)).clip(0.0)
+    failed_transfers = column(there, "failed_reads_per_sec").fill_null(0.0) + column(
+        there, "failed_writes_per_sec"
+    ).fill_null(0.0)
+    return (column(there, _RATES["iops"]) - others - pl.max_horizontal(failed_transfers, failed - others, 0.0)).clip(
+        0.0
+    )
 
 
 def _of_reads_and_writes(there: Collection[str], counter: str) -> pl.Expr:

@@ -212,11 +212,11 @@ def fitting(unit: str, *values: float) -> tuple[float, str]:
     >>> fitting("ms", 0.02, 0.25), fitting("MB/s", 40.0), fitting("Mbit/s", 75_000.0), fitting("IOPS", 1e6)
     ((1000.0, 'µs'), (1.0, 'MB/s'), (0.001, 'Gbit/s'), (1.0, 'IOPS'))
     """
-    asked = {"us": "µs"}.get(unit, unit)
-    ladder = next((one for one in _LADDERS if asked in dict(one)), ())
+    symbol = {"us": "µs"}.get(unit, unit)
+    ladder = next((one for one in _LADDERS if symbol in dict(one)), ())
     largest = max(map(abs, values), default=0.0)
     if not ladder or not largest or 1 <= largest < _MANY:
-        return 1.0, asked
-    size = dict(ladder)[asked] * largest
+        return 1.0, symbol
+    size = dict(ladder)[symbol] * largest
     name, least = next((step for step in reversed(ladder) if size >= step[1]), ladder[0])
-    return round(dict(ladder)[asked] / least, 12), name
+    return round(dict(ladder)[symbol] / least, 12), name

@@ -201,14 +201,14 @@ def from_iometer(results: pl.LazyFrame, access_specs: pl.LazyFrame | None) -> pl
         ).filter(pl.col("iops") > 0)
         for direction in ("read", "write")
     ]
-    named = pl.concat(tests).with_columns(
+    labelled = pl.concat(tests).with_columns(
         test=pl.col("access_spec"),
         run=column(there, "run"),
         part=column(there, "test"),
         # A file cut off in its first row does not have the columns after the cut.
         outstanding=column(there, "queue_depth") * pl.max_horizontal(column(there, "disks"), pl.lit(1)),
     )
-    return _ordered(named.sort("run", "part", "direction", maintain_order=True))
+    return _ordered(labelled.sort("run", "part", "direction", maintain_order=True))
 
 
 def from_diskspd(jobs: pl.LazyFrame, percentiles: pl.LazyFrame | None) -> pl.LazyFrame:

@@ -167,13 +167,13 @@ def measure_study(found: Study, known: Mapping[str, Any]) -> Found:
     return Found(values, {"Largest numbers of VMs": loads})
 
 
-def _percentile(found: Study, runs: pl.DataFrame, asked: Any) -> str | None:
+def _percentile(found: Study, runs: pl.DataFrame, requested: Any) -> str | None:
     """Return the column of response times, if the study has one."""
     columns = [name for name in runs.columns if name.endswith("p95_ms") and runs[name].null_count() < len(runs)]
-    if asked is not None:
-        columns = [name for name in columns if name == asked]
+    if requested is not None:
+        columns = [name for name in columns if name == requested]
         if not columns:
-            raise EsxparseError(f"{found.path} has no column {asked} ending in p95_ms")
+            raise EsxparseError(f"{found.path} has no column {requested} ending in p95_ms")
     if len(columns) > 1:
         raise EsxparseError(f"{found.path} has several response times: give p95_column, one of {', '.join(columns)}")
     return columns[0] if columns else None

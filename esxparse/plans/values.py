@@ -58,7 +58,7 @@ class Known:
 def cell_text(value: object) -> str:
     """Return a value as tables show it: empty for None, yes or no, a number with its digits.
 
-    >>> shown(None), shown(True), shown(102400), shown(112.625), shown(0.25), shown(3.787878)
+    >>> cell_text(None), cell_text(True), cell_text(102400), cell_text(112.625), cell_text(0.25), cell_text(3.787878)
     ('', 'yes', '102,400', '112.625', '0.25', '3.79')
     """
     if value is None:

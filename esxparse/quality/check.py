@@ -117,12 +117,12 @@ def doubted(rec: Recording, findings: Iterable[tuple[F, Sequence[Used]]]) -> Ite
     about the clock and gaps, which are those faults. Large captures (`stays`) are not checked. A counter that the
     reader computed by a guess (`meta["guessed_columns"]`) is a doubt too.
     """
-    told = list(findings)
-    wrong = [one for one in check(rec) if one.status in {"fail", "warn"}] if told and not stays(rec) else []
-    for finding, used in told:
+    pairs = list(findings)
+    wrong = [one for one in check(rec) if one.status in {"fail", "warn"}] if pairs and not stays(rec) else []
+    for finding, used in pairs:
         own = finding.trouble.startswith(("clock.", "capture."))
-        said = [f"in doubt: {doubt}" for one in wrong if not own and (doubt := _doubt(one, used)) is not None]
-        yield replace(finding, against=(*finding.against, *said[:_DOUBTS], *_guesses(rec, used)))
+        doubts = [f"in doubt: {doubt}" for one in wrong if not own and (doubt := _doubt(one, used)) is not None]
+        yield replace(finding, against=(*finding.against, *doubts[:_DOUBTS], *_guesses(rec, used)))
 
 
 def _guesses(rec: Recording, used: Sequence[Used]) -> list[str]:
@@ -159,16 +159,16 @@ def run(suite: Suite, frame: pl.DataFrame, engine: Engine = "esxparse") -> list[
     if engine == "esxparse" and not suite.source:
         expectations = suite.config["expectations"]
         judged = evaluate.judge_limits(expectations, frame)
-        return [(suite, one, *told) for one, told in zip(expectations, judged, strict=True)]
+        return [(suite, one, *result) for one, result in zip(expectations, judged, strict=True)]
     mine: list[Mapping[str, Any]] = []
     others: list[Mapping[str, Any]] = []
     for one in suite.config["expectations"]:
         (mine if engine == "esxparse" and evaluate.knows(one, frame.schema) else others).append(one)
-    found: list[Judged] = [(suite, one, *told) for one, told in zip(mine, evaluate.judge(mine, frame), strict=True)]
+    found: list[Judged] = [(suite, one, *result) for one, result in zip(mine, evaluate.judge(mine, frame), strict=True)]
     if others:
         from esxparse.quality import gx  # noqa: PLC0415 - takes seconds to import
 
-        found += [(suite, one, *told) for one, told in zip(others, gx.judge(suite, others, frame), strict=True)]
+        found += [(suite, one, *result) for one, result in zip(others, gx.judge(suite, others, frame), strict=True)]
     return found
 
 

@@ -31,10 +31,11 @@ def rows(form: str, frames: Mapping[str, pl.DataFrame]) -> dict[str, list[dict[s
         keys = data.raw()["clock"].get(f"{form}.{table}")
         name = next((one for one in ("time", "elapsed_s") if one in frame.columns), None)
         if keys is not None and name and frame.height:
-            told = [key for key in keys if key in frame.columns]
-            parts = frame.partition_by(told, maintain_order=True) if told else [frame]
+            present = [key for key in keys if key in frame.columns]
+            parts = frame.partition_by(present, maintain_order=True) if present else [frame]
             series = [
-                (" ".join(str(part[key][0]) for key in told if part[key][0] is not None), part[name]) for part in parts
+                (" ".join(str(part[key][0]) for key in present if part[key][0] is not None), part[name])
+                for part in parts
             ]
             if made := list(_rows(series)):
                 found[table] = made

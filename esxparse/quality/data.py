@@ -71,8 +71,8 @@ def rules(kind: str) -> tuple[Rule, ...]:
 @cache
 def identity(form: str, table: str, name: str) -> Rule | None:
     """Return the identity with that name on a table of a format; None for a counter."""
-    named = (one for one in rules("identity") if one.id == name and f"{form}.{table}" in one.tables)
-    return next(named, None)
+    matching = (one for one in rules("identity") if one.id == name and f"{form}.{table}" in one.tables)
+    return next(matching, None)
 
 
 def is_of(instance: str, name: str) -> bool:
@@ -89,14 +89,14 @@ def _each(entry: Mapping[str, Any]) -> Iterator[Rule]:
     for one in entry.get("each", [""]):
         words = one.split()
         names = {"{c}": words[0] if words else ""} | {f"{{{place}}}": word for place, word in enumerate(words, 1)}
-        said: dict[str, Any] = {
+        fields: dict[str, Any] = {
             key: _filled(value, names) if isinstance(value, str) else tuple(value) if key in _LISTS else value
             for key, value in entry.items()
         }
-        said.pop("each", None)
-        globs = _expanded(said.pop("on"))
+        fields.pop("each", None)
+        globs = _expanded(fields.pop("on"))
         tables = tuple(name for name in suite_names() if any(fnmatch(name, glob) for glob in globs))
-        yield Rule(tables=tables, **said)
+        yield Rule(tables=tables, **fields)
 
 
 def _filled(text: str, names: Mapping[str, str]) -> str:
@@ -117,13 +117,13 @@ def classes(form: str, table: str, frame: pl.DataFrame, width: int) -> dict[str,
 
     `width`: rows after which the same instances repeat, 0 if they do not.
     """
-    said = raw()["class"].get(form, {}).get(table)
-    if said is None or not frame.height:
+    expression = raw()["class"].get(form, {}).get(table)
+    if expression is None or not frame.height:
         return {"": None}
     # The class depends on the instance alone: one sample has all instances.
     length = width or frame.height
     try:
-        marks = frame.head(length).select(pl.sql_expr(said)).to_series()
+        marks = frame.head(length).select(pl.sql_expr(expression)).to_series()
     except pl.exceptions.ColumnNotFoundError:
         return {"": None}
     # Sorted, to be independent of the order of the rows.
@@ -156,15 +156,15 @@ def identities(form: str, frames: Mapping[str, pl.DataFrame]) -> Iterator[tuple[
     A value is null if its identity is not finite for a row. All identities of a table, or of a query, are computed at
     once: separate queries would take longer than the computation.
     """
-    asked: dict[tuple[str, str], list[Rule]] = {}
+    by_query: dict[tuple[str, str], list[Rule]] = {}
     for rule in rules("identity"):
         for table in rule.tables:
             of, _, name = table.partition(".")
             if of == form and name in frames and frames[name].height:
-                asked.setdefault((name, rule.sql), []).append(rule)
+                by_query.setdefault((name, rule.sql), []).append(rule)
     context = pl.SQLContext({name: frame.lazy() for name, frame in frames.items() if frame.width})
     queries: list[tuple[str, list[Rule], pl.LazyFrame]] = []
-    for (name, sql), mine in asked.items():
+    for (name, sql), mine in by_query.items():
         if not sql:
             yield name, frames[name], _finite(_values(frames[name], mine))
         elif made := _query(mine, context):
@@ -189,8 +189,8 @@ def _values(frame: pl.DataFrame, mine: Sequence[Rule]) -> pl.DataFrame:
 
 @cache
 def _value(value: str, where: str) -> pl.Expr:
-    told = pl.sql_expr(value).cast(pl.Float64)
-    return pl.when(pl.sql_expr(where)).then(told) if where else told
+    number = pl.sql_expr(value).cast(pl.Float64)
+    return pl.when(pl.sql_expr(where)).then(number) if where else number
 
 
 def _query(mine: list[Rule], context: pl.SQLContext[Any]) -> tuple[list[Rule], pl.LazyFrame] | None:
@@ -202,7 +202,7 @@ def _query(mine: list[Rule], context: pl.SQLContext[Any]) -> tuple[list[Rule], p
         made = context.execute(sql, eager=False).rename({"value": mine[0].id}, strict=False)
         keys = [name for name in made.collect_schema() if name not in {rule.id for rule in mine}]
     except (pl.exceptions.ColumnNotFoundError, pl.exceptions.SQLInterfaceError):
-        told = [rule for rule in mine if _query([rule], context)] if len(mine) > 1 else []
-        return _query(told, context) if told else None
+        possible = [rule for rule in mine if _query([rule], context)] if len(mine) > 1 else []
+        return _query(possible, context) if possible else None
     # A join has no order; sort, so that the first of equal extremes is reproducible.
     return mine, made.sort(keys)

@@ -106,9 +106,9 @@ def judge_limits(expectations: Sequence[Mapping[str, Any]], frame: pl.DataFrame)
     For some thirty rows, planning a query takes longer than a loop.
     """
     wanted = dict.fromkeys(one["kwargs"]["row_condition"] for one in expectations)
-    asked = frame.lazy().select(condition(text).alias(text) for text in wanted)
+    query = frame.lazy().select(condition(text).alias(text) for text in wanted)
     # A query plan would not pay off.
-    masks = asked.collect(optimizations=pl.QueryOptFlags.none())
+    masks = query.collect(optimizations=pl.QueryOptFlags.none())
     places = {text: masks[text].arg_true().to_list() for text in wanted}
     found = []
     for kwargs in (one["kwargs"] for one in expectations):

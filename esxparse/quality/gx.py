@@ -86,26 +86,28 @@ def judge(
     # Results are not in the order of the suite.
     placed = [{**one, "meta": {**(one.get("meta") or {}), _ROW: place}} for place, one in enumerate(expectations)]
     loaded = expectation_suite(suite.name, placed)
-    asked = {"result_format": "COMPLETE", "unexpected_index_column_names": [_ROW]}
+    result_format = {"result_format": "COMPLETE", "unexpected_index_column_names": [_ROW]}
     batch = _definition(context(), "table").get_batch({"dataframe": pandas_of(frame)})
-    told = {one.expectation_config.meta[_ROW]: one for one in batch.validate(loaded, result_format=asked).results}
+    results = {
+        one.expectation_config.meta[_ROW]: one for one in batch.validate(loaded, result_format=result_format).results
+    }
     for place, config in enumerate(expectations):
-        if place not in told:
+        if place not in results:
             raise EsxparseError(f"suite {suite.name}: Great Expectations knows no {config['type']}")
-    return [_failed_rows(suite, told[place], config, frame) for place, config in enumerate(expectations)]
+    return [_failed_rows(suite, results[place], config, frame) for place, config in enumerate(expectations)]
 
 
 def _failed_rows(suite: Suite, result: Any, config: Mapping[str, Any], frame: pl.DataFrame) -> tuple[int, pl.DataFrame]:
     if (why := _exception(result.exception_info or {})) is not None:
         raise EsxparseError(f"suite {suite.name}: Great Expectations cannot run {config['type']}: {why}")
-    said = result.result
+    details = result.result
     count = max(1, frame.height)
-    if "element_count" in said:
-        without = 0 if config["type"].endswith("be_null") else said.get("missing_count") or 0
-        count = int(said["element_count"]) - int(without)
+    if "element_count" in details:
+        without = 0 if config["type"].endswith("be_null") else details.get("missing_count") or 0
+        count = int(details["element_count"]) - int(without)
     if result.success:
         return count, frame.clear()
-    places = [one[_ROW] for one in said.get("unexpected_index_list") or ()]
+    places = [one[_ROW] for one in details.get("unexpected_index_list") or ()]
     return count, frame[places] if places else frame.head(1)
 
 

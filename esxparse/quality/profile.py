@@ -120,8 +120,8 @@ def _tables(form: str, frames: Mapping[str, pl.DataFrame]) -> dict[str, list[dic
     with ThreadPoolExecutor(None if large else 1) as pool:
         rows = pool.map(lambda one: [*_counters(form, *one)], frames.items())
         found = dict(zip(frames, rows, strict=True))
-    for name, told, values in data.identities(form, frames):
-        places = _rows(told)
+    for name, table, values in data.identities(form, frames):
+        places = _rows(table)
         found[name] += [row for one in values for row in _row("identity", one.name, "", "", one, places)]
     if form == "esxtop":
         widths = {name: _rows(frames[name]).width for name in samples.BUSIEST if name in frames}
@@ -278,16 +278,16 @@ def _noise(array: Any, rows: _Rows) -> dict[str, Any]:
         still[(np.flatnonzero(same & (now >= _STUCK_FROM)) + start) % rows.width] = True
     if not steps:
         return {"changes": None}
-    told: dict[str, Any] = {"steps": steps, "repeats_pct": 100.0 * repeats / steps, "changes": None, "fractions": None}
+    row: dict[str, Any] = {"steps": steps, "repeats_pct": 100.0 * repeats / steps, "changes": None, "fractions": None}
     lanes = np.flatnonzero(still)
     if len(lanes):
         matrix = array.reshape(-1, rows.width)[:, lanes]
         now = matrix[1:]
         same = _odd(now) & (now == matrix[:-1]) & (now >= _STUCK_FROM)
-        sample, place, told["stuck"] = _longest(same)
-        told["stuck_at"], _ = rows.at(int(lanes[place]))
-        _, told["stuck_time"] = rows.at((sample + 1) * rows.width)
-    return told
+        sample, place, row["stuck"] = _longest(same)
+        row["stuck_at"], _ = rows.at(int(lanes[place]))
+        _, row["stuck_time"] = rows.at((sample + 1) * rows.width)
+    return row
 
 
 def _longest(same: Any) -> tuple[int, int, int]:
@@ -300,8 +300,8 @@ def _longest(same: Any) -> tuple[int, int, int]:
 
 def _beside_others(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Add how much more a counter repeats than others of its class: on a quiet host all of them may repeat."""
-    told = [row for row in rows if (row["steps"] or 0) >= _STEPS]
-    for row in told:
-        others = [other["repeats_pct"] for other in told if other is not row]
+    tested = [row for row in rows if (row["steps"] or 0) >= _STEPS]
+    for row in tested:
+        others = [other["repeats_pct"] for other in tested if other is not row]
         row["frozen_pct"] = row["repeats_pct"] - float(np.median(others)) if others else None
     return rows

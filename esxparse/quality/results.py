@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 STATUSES: Final = ("fail", "warn", "pass", "not judged")
 _COLOURS: Final = {"fail": "#b3261e", "warn": "#9a6700", "pass": "#1a7f37", "not judged": "#57606a"}
-_SHOWN: Final = 40
+_MOST_FAULTS: Final = 40
 _HEADS: Final = ("", "Table", "What", "Where", "When (UTC)", "Value", "Expected", "Meaning")
 
 
@@ -68,17 +68,17 @@ class Expectation:
 
     def __str__(self) -> str:
         """Describe the fault in a line: its place and time, and the expected value."""
-        shown = f"{self.value:,.6g}" if isinstance(self.value, float | int) else str(self.value)
+        value_text = f"{self.value:,.6g}" if isinstance(self.value, float | int) else str(self.value)
         at = "".join(
             (f" of {self.entity}" if self.entity else "", f" at {self.time:%Y-%m-%d %H:%M:%S}" if self.time else "")
         )
         more = f" (and {self.failed - 1} more)" if self.failed > 1 else ""
-        return f"{self.table}: {self.name}{at} is {shown}{more}, expected {self.expected}. {self.means}"
+        return f"{self.table}: {self.name}{at} is {value_text}{more}, expected {self.expected}. {self.means}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the entry for the JSON."""
-        told = {name: value for name, value in vars(self).items() if name != "faults"}
-        return {**told, "time": self.time.isoformat() if self.time else None}
+        fields = {name: value for name, value in vars(self).items() if name != "faults"}
+        return {**fields, "time": self.time.isoformat() if self.time else None}
 
 
 @dataclass(frozen=True, repr=False)
@@ -147,16 +147,16 @@ class Quality(Sequence[Expectation]):
     def text(self, *, every: bool = False) -> str:
         """Return text for a terminal: the verdict, and violated expectations; `every`: also the ones that are met."""
         lines = [self.verdict]
-        shown = self.expectations if every else (*self.failed, *self.warned)
-        for one in shown:
-            said = str(one) if one.status in {"fail", "warn"} else f"{one.table}: {one.id}. {one.means}"
-            lines.append(f"  {one.status:<10}  {printable(said)}")
+        listed = self.expectations if every else (*self.failed, *self.warned)
+        for one in listed:
+            sentence = str(one) if one.status in {"fail", "warn"} else f"{one.table}: {one.id}. {one.means}"
+            lines.append(f"  {one.status:<10}  {printable(sentence)}")
         return "\n".join(lines)
 
     def json(self) -> str:
         """Return JSON for programs: source, status, verdict and all expectations."""
-        said = {"source": self.source, "status": self.status, "verdict": self.verdict, "engine": self.engine}
-        return json.dumps({**said, "expectations": [one.as_dict() for one in self]}, indent=1, ensure_ascii=False)
+        summary = {"source": self.source, "status": self.status, "verdict": self.verdict, "engine": self.engine}
+        return json.dumps({**summary, "expectations": [one.as_dict() for one in self]}, indent=1, ensure_ascii=False)
 
     def __repr__(self) -> str:
         return f"Quality({self.source}: {self.text()})"
@@ -167,9 +167,9 @@ class Quality(Sequence[Expectation]):
     def html(self) -> str:
         """Return a fragment of HTML: the verdict, and a table of faults."""
         bad = (*self.failed, *self.warned)
-        more = f"<p>and {len(bad) - _SHOWN} more</p>" if len(bad) > _SHOWN else ""
-        told = table(_HEADS, map(_cells, bad[:_SHOWN])) if bad else ""
-        return f"<p><b>Data quality</b>: {html.escape(self.verdict)}</p>{told}{more}"
+        more = f"<p>and {len(bad) - _MOST_FAULTS} more</p>" if len(bad) > _MOST_FAULTS else ""
+        faults = table(_HEADS, map(_cells, bad[:_MOST_FAULTS])) if bad else ""
+        return f"<p><b>Data quality</b>: {html.escape(self.verdict)}</p>{faults}{more}"
 
 
 def joined(source: object, parts: Sequence[tuple[str, Sequence[Quality]]]) -> Quality:

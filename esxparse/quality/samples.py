@@ -35,14 +35,14 @@ def rows(frames: Mapping[str, pl.DataFrame], widths: Mapping[str, int]) -> Itera
     if not matrices or len(matrices[0]) < LEAST:
         return
     times = frames[fit[0]].get_column("time").gather_every(widths[fit[0]]).filter(pl.Series(~unknown))
-    for name, unit, told in (
+    for name, unit, extreme in (
         ("repeated", "count", _repeated(matrices)),
         ("unlike_pct", "%", _unlike(matrices)),
         ("first_pct", "%", _first(matrices)),
         ("empty", "count", _empty(matrices)),
     ):
-        if told:
-            worst, place = told
+        if extreme:
+            worst, place = extreme
             found = {"rows": len(times), "max": worst, "max_time": times[place] if worst else None}
             yield {"kind": "sample", "name": name, "of": "", "unit": unit, **found}
 

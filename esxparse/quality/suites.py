@@ -38,8 +38,8 @@ class Suite:
 @cache
 def ours(form: str, table: str) -> Suite:
     """Return our suite for a table of a format."""
-    named = (f"{form}.{table}", f"any.{table}", "any.any")
-    name = next(one for one in named if (SUITES / f"{one}.json").is_file())
+    candidates = (f"{form}.{table}", f"any.{table}", "any.any")
+    name = next(one for one in candidates if (SUITES / f"{one}.json").is_file())
     return Suite(name, json.loads((SUITES / f"{name}.json").read_text(encoding="utf-8")), table, "profile", form)
 
 
@@ -64,12 +64,12 @@ def load(path: str | Path) -> Suite:
         if not isinstance(one, dict) or "type" not in one or not isinstance(one.get("kwargs"), dict):
             raise EsxparseError(f"suite {path}: expectation {number} has no type and kwargs")
     name = str(config.get("name", Path(path).stem))
-    said = (config.get("meta") or {}).get("esxparse") or {}
+    settings = (config.get("meta") or {}).get("esxparse") or {}
     form, _, table = name.partition(".") if "." in name else ("", "", "*")
-    on = said.get("on", "profile")
+    on = settings.get("on", "profile")
     if on not in {"profile", "table"}:
         raise EsxparseError(f'suite {path}: "on" is {on!r}: write "profile" or "table"')
-    return Suite(name, config, said.get("table", table), on, said.get("format", form), str(path))
+    return Suite(name, config, settings.get("table", table), on, settings.get("format", form), str(path))
 
 
 def written() -> dict[str, str]:

@@ -98,7 +98,7 @@ def batch(
     writing there, or the process that makes the reports was killed.
     """
     need_extra()
-    given = [public(os.fspath(one)) for one in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
+    sources = [public(os.fspath(one)) for one in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
     folder = Path(output).expanduser().absolute()
     span = period(f"{timeout}s" if str(timeout).replace(".", "", 1).isdecimal() else str(timeout), "timeout")
     if span is None:
@@ -118,14 +118,14 @@ def batch(
         with claimed(states) as mine:
             if not mine:
                 raise EsxparseError(f"another batch is writing to {folder}: wait for it, or choose another directory")
-            planned = partial(plan, given, str(template), parameters or {}, options, output=folder, trust=trust)
-            return _batch(given, folder, planned, options, form, bounds, crew, progress)
+            planned = partial(plan, sources, str(template), parameters or {}, options, output=folder, trust=trust)
+            return _batch(sources, folder, planned, options, form, bounds, crew, progress)
     except OSError as error:
         raise EsxparseError(f"{folder} cannot be written: {error.strerror or error}") from None
 
 
 def _batch(
-    given: Sequence[str | Path],
+    sources: Sequence[str | Path],
     folder: Path,
     planned_with: Callable[..., Plan],
     options: Any,
@@ -136,13 +136,13 @@ def _batch(
 ) -> Batch:
     states = folder / batch_state.FOLDER
     kept = {path.stem: batch_state.read(path) for path in sorted(states.glob("*.json"))}
-    paths = [str(one) for one in given if not Path(one).is_dir()]
+    paths = [str(one) for one in sources if not Path(one).is_dir()]
     index = target(folder / "index.html", paths, replace=False, ours=is_report)
     # Only a directory with an index of ours has a table of ours.
     table = target(folder / "summary.parquet", paths, replace=index.path.exists())
     known = {_key(state): name for name, state in kept.items() if "inputs" in state}
     planned = planned_with(known=known)
-    told: dict[str, dict[str, Any]] = {}
+    results: dict[str, dict[str, Any]] = {}
     todo: list[tuple[Item, dict[str, Any]]] = []
     for item in planned.items:
         where = folder / f"{item.name}.{form}"
@@ -150,18 +150,18 @@ def _batch(
             job = _job(item, options, where, states)
             place(where, form, item.inputs, replace=False)
         except EsxparseError as error:
-            told[item.name] = {"why": _reason(str(error))}
+            results[item.name] = {"why": _reason(str(error))}
             continue
         if batch_state.holds(kept.get(item.name, {}), job["asked"], item.inputs, where):
-            told[item.name] = kept[item.name]
+            results[item.name] = kept[item.name]
         else:
             todo.append((item, job))
-    reused = sum("why" not in one for one in told.values())
+    reused = sum("why" not in one for one in results.values())
     seen = progress or (lambda _done, _total, _now, _failed: None)
     total = len(planned.items)
-    for name, state in told.items():
+    for name, state in results.items():
         if "why" in state:
-            seen(len(told), total, "", f"{name}: {state['why']}")
+            seen(len(results), total, "", f"{name}: {state['why']}")
     working: dict[int, str] = {}
     jobs = [job for _, job in todo]
     for event in _events_by(crew, jobs, bounds) if crew.elsewhere else _events(jobs, bounds):
@@ -170,19 +170,19 @@ def _batch(
             working[event["job"]] = item.name
         else:
             working.pop(event["job"], None)
-            told[item.name] = event.get("result") or {"why": _reason(event["why"])}
-        why = f"{item.name}: {told[item.name]['why']}" if "why" in told.get(item.name, {}) else ""
-        seen(len(told), total, ", ".join(working.values()), why)
-    failed = {item.name: told[item.name]["why"] for item in planned.items if "why" in told[item.name]}
+            results[item.name] = event.get("result") or {"why": _reason(event["why"])}
+        why = f"{item.name}: {results[item.name]['why']}" if "why" in results.get(item.name, {}) else ""
+        seen(len(results), total, ", ".join(working.values()), why)
+    failed = {item.name: results[item.name]["why"] for item in planned.items if "why" in results[item.name]}
     for name in failed.keys() & kept.keys():
         # The page of an earlier batch does not answer the current request.
         (states / f"{name}.json").unlink(missing_ok=True)
         (folder / f"{name}.{form}").unlink(missing_ok=True)
-    summary = _summary(planned.items, told, form)
+    summary = _summary(planned.items, results, form)
     with table.open() as file:
         summary.write_parquet(file)
-    index.write(page(planned.items, told, planned.left_out, form).encode())
-    losses = (loss for state in told.values() for loss in state.get("facts", {}).get("losses", ()))
+    index.write(page(planned.items, results, planned.left_out, form).encode())
+    losses = (loss for state in results.values() for loss in state.get("facts", {}).get("losses", ()))
     return Batch(index.path, summary, total, reused, failed, planned.left_out, tuple(dict.fromkeys(losses)))
 
 
@@ -200,7 +200,7 @@ def _job(item: Item, options: Any, where: Path, states: Path) -> dict[str, Any]:
         raise EsxparseError(item.why)
     chosen = find(item.template)
     values_of(chosen, item.parameters, options)
-    asked = {
+    request = {
         "inputs": list(item.inputs),
         "template": item.template,
         "parameters": dict(item.parameters),
@@ -210,8 +210,8 @@ def _job(item: Item, options: Any, where: Path, states: Path) -> dict[str, Any]:
     }
     state = str(states / f"{item.name}.json")
     return {
-        **asked,
-        "asked": asked,
+        **request,
+        "asked": request,
         "output": str(where),
         "state": state,
         "notebook": str(chosen.path),
@@ -262,10 +262,10 @@ def _events_by(crew: Crew, jobs: list[dict[str, Any]], bounds: dict[str, Any]) -
         yield {**(done.result or {"why": done.why}), "job": done.place}
 
 
-def _summary(items: Sequence[Item], told: Mapping[str, dict[str, Any]], form: str) -> pl.DataFrame:
+def _summary(items: Sequence[Item], results: Mapping[str, dict[str, Any]], form: str) -> pl.DataFrame:
     rows = []
     for item in items:
-        state = told[item.name]
+        state = results[item.name]
         facts = state.get("facts", {})
         made = "why" not in state
         of_item = {

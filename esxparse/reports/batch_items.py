@@ -157,10 +157,10 @@ def _manifest(where: str) -> _Manifest | None:
 def _refuse_code(found: _Manifest, manifest: str) -> None:
     """Raise EsxparseError for a manifest with a notebook: whoever wrote it chooses the code that runs here."""
     for name in (found.template, *(entry.template for entry in found.item)):
-        named = Path(name)
-        if named.suffix == ".ipynb" and named.resolve().parent != templates_dir().resolve():
+        notebook = Path(name)
+        if notebook.suffix == ".ipynb" and notebook.resolve().parent != templates_dir().resolve():
             raise EsxparseError(
-                f"{manifest} names the notebook {named}, which is code that would run with your rights: "
+                f"{manifest} names the notebook {notebook}, which is code that would run with your rights: "
                 "read it, and allow it with --trust (trust=True)"
             )
 

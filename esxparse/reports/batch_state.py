@@ -55,10 +55,10 @@ def read(path: Path) -> dict[str, Any]:
     return {}
 
 
-def holds(state: dict[str, Any], asked: dict[str, Any], inputs: Iterable[str], page: Path) -> bool:
+def holds(state: dict[str, Any], request: dict[str, Any], inputs: Iterable[str], page: Path) -> bool:
     """Return whether a page is still valid: same request, same inputs, and the page unchanged."""
     try:
-        if any(state.get(key) != value for key, value in asked.items()) or not state["files"]:
+        if any(state.get(key) != value for key, value in request.items()) or not state["files"]:
             return False
         there = list(_files(inputs))
         if sorted(map(str, there)) != sorted(state["files"]):

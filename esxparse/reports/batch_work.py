@@ -27,13 +27,13 @@ class Forked:
     stdout = stderr = None
 
     def __init__(self, env: Mapping[str, str], work: Path) -> None:
-        arguments, given = os.pipe()
+        arguments, write_end = os.pipe()
         self.returncode: int | None = None
         parent = os.getpid()
         self.pid = os.fork()
         if self.pid:
             os.close(arguments)
-            self.stdin = os.fdopen(given, "wb")
+            self.stdin = os.fdopen(write_end, "wb")
             return
         try:
             forks.die_with(parent)

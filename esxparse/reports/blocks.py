@@ -154,8 +154,8 @@ class Figure:
     packed: bool = False
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        shown = {CHART_MIME: _packed(self.spec)} if self.packed else {VEGALITE_MIME: drawable(self.spec)}
-        return {**self.live, **shown, "text/plain": drawable(str(self.spec.get("description", "chart")))}
+        bundle = {CHART_MIME: _packed(self.spec)} if self.packed else {VEGALITE_MIME: drawable(self.spec)}
+        return {**self.live, **bundle, "text/plain": drawable(str(self.spec.get("description", "chart")))}
 
 
 def escape(text: str) -> str:
@@ -206,15 +206,15 @@ def table(
     """
     if frame.height > MOST_ROWS:
         frame, caption = frame.head(MOST_ROWS), f"{caption} (the first {MOST_ROWS:,} of {frame.height:,})"
-    shown = [column for column in columns if column.name in frame.columns]
+    present = [column for column in columns if column.name in frame.columns]
     if frame.is_empty():
         return note(empty or f"{caption}: nothing to show.")
-    shown = [column for column in shown if frame[column.name].null_count() < frame.height]
-    numeric = {column.name for column in shown if frame.schema[column.name].is_numeric()}
-    head = "".join(_cell('th scope="col"', _head(column), column, column.name in numeric) for column in shown)
+    present = [column for column in present if frame[column.name].null_count() < frame.height]
+    numeric = {column.name for column in present if frame.schema[column.name].is_numeric()}
+    head = "".join(_cell('th scope="col"', _head(column), column, column.name in numeric) for column in present)
     lines = []
-    for row in frame.select(column.name for column in shown).iter_rows(named=True):
-        cells = "".join(_body_cell(column, row[column.name], column.name in numeric, look) for column in shown)
+    for row in frame.select(column.name for column in present).iter_rows(named=True):
+        cells = "".join(_body_cell(column, row[column.name], column.name in numeric, look) for column in present)
         lines.append(f"<tr>{cells}</tr>")
     body = "\n".join(lines)
     kind = "ex-scroll ex-cards" if look == "cards" else "ex-scroll"
@@ -226,7 +226,7 @@ def table(
         html = f'<details class="ex-quiet"><summary class="ex-caption">{escape(caption)}</summary>{html}</details>'
     else:
         html = f'<p class="ex-caption">{escape(caption)}</p>{html}'
-    return Block(html, _plain(frame, shown, caption))
+    return Block(html, _plain(frame, present, caption))
 
 
 def stack(*blocks: Block) -> Block:

@@ -25,14 +25,14 @@ def listed(verdicts: Iterable[Verdict]) -> Block:
     """Return verdicts one below the other."""
     items, lines = [], []
     for one in verdicts:
-        level, said = known_level(one.level), hinted(one.text, *one.sure)
+        level, verdict = known_level(one.level), hinted(one.text, *one.sure)
         link = f' <a href="#{anchor(one.section)}">{escape(one.section)}</a>' if one.section else ""
         items.append(
             f'<li class="ex-{level}"><p><span class="ex-badge ex-{level}">{escape(one.level)}</span> '
-            f"<strong>{escape(one.when)}</strong></p><p>{said.html}{link}</p>"
+            f"<strong>{escape(one.when)}</strong></p><p>{verdict.html}{link}</p>"
             f"<p><strong>Next</strong> {escape(one.next)}</p></li>"
         )
-        lines.append(f"{one.when}: {said.text}")
+        lines.append(f"{one.when}: {verdict.text}")
     return Block(f'<ol class="ex-verdicts">{"".join(items)}</ol>', "\n".join(lines))
 
 
@@ -43,14 +43,14 @@ def hinted(text: str, word: str, hint: str) -> Block:
 
 
 def card(
-    title: str, ident: str, text: str, level: str, said: Iterable[tuple[str, str]], sure: tuple[str, str] = ("", "")
+    title: str, ident: str, text: str, level: str, lines: Iterable[tuple[str, str]], sure: tuple[str, str] = ("", "")
 ) -> Block:
     """Return a finding: a title with an anchor, its verdict in a box, and points below it, each under a word.
 
-    `ident`: the anchor. `said`: (word, text), such as ("against", "PCPUs were 20 % busy"). `sure`: the confidence in a
+    `ident`: the anchor. `lines`: (word, text), such as ("against", "PCPUs were 20 % busy"). `sure`: the confidence in a
     word, and the tooltip of that word.
     """
-    entries = list(said)
+    entries = list(lines)
     items = "".join(f"<li><b>{escape(word)}</b> {escape(more)}</li>" for word, more in entries)
     verdict = hinted(text, *sure)
     html = f'<h3 class="ex-card" id="{escape(ident)}">{escape(title)}</h3>'

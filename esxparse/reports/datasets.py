@@ -29,8 +29,8 @@ class Datasets:
     def filled(self, spec: dict[str, Any]) -> dict[str, Any]:
         """Return a specification with the rows of its tables."""
         rows = {name: values for _, name, values in self._known.values()}
-        named = {name: rows[name] for name in _names(spec) if name in rows}
-        return {**spec, "datasets": {**spec.get("datasets", {}), **named}} if named else spec
+        needed = {name: rows[name] for name in _names(spec) if name in rows}
+        return {**spec, "datasets": {**spec.get("datasets", {}), **needed}} if needed else spec
 
 
 def _names(node: Any) -> Iterator[str]:

@@ -155,7 +155,9 @@ def _without_missing(sections: list[Section]) -> list[Section]:
         return sections
     *kept, last = [section for section in sections if section.title not in left_out] or [Section("", "top")]
     reasons = Section(_LEFT_OUT, _anchor(_LEFT_OUT, kept))
-    items = "".join(f"<li><b>{escape(title)}</b>: {escape(' '.join(said))}</li>" for title, said in left_out.items())
+    items = "".join(
+        f"<li><b>{escape(title)}</b>: {escape(' '.join(missing))}</li>" for title, missing in left_out.items()
+    )
     reasons.add(Piece(f'<ul class="ex-points">{items}</ul>'))
     return [*kept, reasons, *([last] if last.rows else [])]
 

@@ -35,8 +35,8 @@ def display_of(names: Mapping[str, Any]) -> None:
 
 def kept(notebook: NotebookNode) -> dict[str, Any]:
     """Return the facts from the last cell of a notebook; empty if it displayed none."""
-    shown = [one["data"][MIME] for one in notebook.cells[-1].get("outputs", []) if MIME in one.get("data", {})]
-    return dict(shown[0]) if shown else {}
+    displayed = [one["data"][MIME] for one in notebook.cells[-1].get("outputs", []) if MIME in one.get("data", {})]
+    return dict(displayed[0]) if displayed else {}
 
 
 def facts(values: Any) -> dict[str, Any]:
@@ -54,20 +54,20 @@ def facts(values: Any) -> dict[str, Any]:
     every = list(values)
     found = next((one for one in every if isinstance(one, Findings)), None)
     recs = [one for one in every if isinstance(one, Recording)]
-    told: dict[str, Any] = {}
+    collected: dict[str, Any] = {}
     if recs:
         meta = recs[0].meta
-        told = {key: meta[key].isoformat() for key in ("start", "end") if meta.get(key) is not None}
-        told["host"] = str(meta.get("host") or "")
-        told["notes"] = sum(note.severity == "warning" for note in recs[0].notes)
-        told["losses"] = [loss for rec in recs for loss in rec.losses()]
-        told["cpu_pct"] = _line(recs[0])
+        collected = {key: meta[key].isoformat() for key in ("start", "end") if meta.get(key) is not None}
+        collected["host"] = str(meta.get("host") or "")
+        collected["notes"] = sum(note.severity == "warning" for note in recs[0].notes)
+        collected["losses"] = [loss for rec in recs for loss in rec.losses()]
+        collected["cpu_pct"] = _line(recs[0])
     compared = next((one for one in every if isinstance(one, Comparison)), None)
     if compared is not None:
-        told |= _of_comparison(compared)
+        collected |= _of_comparison(compared)
     if found is not None:
-        told |= {"verdict": found.summary, "findings": [one.as_dict() for one in found], "areas": _areas(found)}
-    return told
+        collected |= {"verdict": found.summary, "findings": [one.as_dict() for one in found], "areas": _areas(found)}
+    return collected
 
 
 def _of_comparison(found: Comparison) -> dict[str, Any]:
@@ -87,10 +87,10 @@ def _areas(found: Findings) -> dict[str, str]:
     judged = {one.trouble for one in cases.load()} | set(rules.load(found.profile))
     blind = {one["id"] for one in found.not_judged}
     seen = {area_of(one) for one in judged - blind}
-    told = {area: "ok" if area in seen else "none" for area in AREAS}
+    by_area = {area: "ok" if area in seen else "none" for area in AREAS}
     for severity in reversed(SEVERITIES):
-        told |= {area: severity for one in found if one.severity == severity and (area := area_of(one.trouble))}
-    return told
+        by_area |= {area: severity for one in found if one.severity == severity and (area := area_of(one.trouble))}
+    return by_area
 
 
 def _line(rec: Recording) -> list[float | None]:

@@ -45,13 +45,13 @@ def form_of(output: str | Path | None, to: str | None) -> str:
     if to is not None and to not in FORMS:
         raise EsxparseError(f"a report cannot be written as {to!r}: choose from {', '.join(FORMS)}")
     ending = "" if output is None or Path(output).is_dir() else Path(output).suffix.lower()
-    said = _ENDINGS.get(ending)
-    if to and said and to != said:
-        raise EsxparseError(f"{printable(str(output))} is named as {said}, but {to} is asked for: leave one out")
-    if ending and not (to or said):
+    by_ending = _ENDINGS.get(ending)
+    if to and by_ending and to != by_ending:
+        raise EsxparseError(f"{printable(str(output))} is named as {by_ending}, but {to} is asked for: leave one out")
+    if ending and not (to or by_ending):
         forms = f"{', '.join(f'.{form}' for form in FORMS[:-1])} or .{FORMS[-1]}"
         raise EsxparseError(f"{printable(str(output))}: a report is {forms}: name it so, or say which by --to")
-    return to or said or "html"
+    return to or by_ending or "html"
 
 
 def is_report(path: Path) -> bool:

@@ -112,15 +112,15 @@ def table(
         return blocks.missing(missing)
     if heads is not None and not isinstance(heads, Mapping):
         return blocks.table(rows, heads, caption, empty, look)
-    shown = dict(heads) if heads else {name: name for name in rows.columns}
-    if lacking := [name for name in shown if name not in rows.columns]:
+    headings = dict(heads) if heads else {name: name for name in rows.columns}
+    if lacking := [name for name in headings if name not in rows.columns]:
         raise EsxparseError(
             f"the table {caption!r} has no column {lacking[0]!r}: "
             + did_you_mean(lacking[0], rows.columns)
             + f"it has {', '.join(rows.columns)}"
         )
     columns = []
-    for name, head in shown.items():
+    for name, head in headings.items():
         before, unit = blocks.parted(head)
         columns.append(Column(name, before, unit, digits if rows.schema[name].is_float() else None))
     return blocks.table(rows, columns, caption, empty, look)
@@ -138,11 +138,11 @@ def chart(made: alt.Chart | alt.LayerChart | None, about: str = "") -> Figure | 
     spec = filled(made.to_dict())
     words = spec.get("title", "")
     words = words.get("text", "") if isinstance(words, dict) else words
-    told = about or spec.get("description") or (" ".join(words) if isinstance(words, list) else words) or "chart"
+    description = about or spec.get("description") or (" ".join(words) if isinstance(words, list) else words) or "chart"
     # In an open notebook, altair's renderer draws the chart; in a report the page does.
     live = {} if "ESXPARSE_REPORT" in os.environ else made._repr_mimebundle_()
     live = live[0] if isinstance(live, tuple) else live
-    return Figure({"width": "container", **spec, "description": told}, dict(live or {}), not live)
+    return Figure({"width": "container", **spec, "description": description}, dict(live or {}), not live)
 
 
 def finding(text: str, level: str = "info", said: Mapping[str, str] | Sequence[tuple[str, str]] = ()) -> Block:

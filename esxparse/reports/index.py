@@ -36,7 +36,7 @@ _HEIGHT: Final = 26
 
 def page(
     items: Sequence[Item],
-    told: Mapping[str, dict[str, Any]],
+    results: Mapping[str, dict[str, Any]],
     left_out: Sequence[tuple[str, str]] = (),
     form: str = "html",
 ) -> str:
@@ -44,15 +44,15 @@ def page(
 
     Args:
         items: All items of the batch, with their names.
-        told: State of each by name: `facts` from `facts.facts`, or the reason for a failure as `why`.
+        results: State of each by name: `facts` from `facts.facts`, or the reason for a failure as `why`.
         left_out: Files that were not items, with the reason.
         form: Ending of the reports' names.
     """
-    made = [_row(item, told[item.name].get("facts", {}), form) for item in items if "why" not in told[item.name]]
+    made = [_row(item, results[item.name].get("facts", {}), form) for item in items if "why" not in results[item.name]]
     failed = [
-        {"name": item.name, "inputs": _inputs(item), "why": _why(item, told[item.name]["why"])}
+        {"name": item.name, "inputs": _inputs(item), "why": _why(item, results[item.name]["why"])}
         for item in items
-        if "why" in told[item.name]
+        if "why" in results[item.name]
     ]
     made.sort(key=lambda row: (-row["rank"], row["name"].casefold()))
     script = (_FILES / "tables.js.j2").read_text(encoding="utf-8")

@@ -189,33 +189,33 @@ _TRUTHS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": Fa
 
 
 def values_of(
-    template: Template, given: Mapping[str, Any], opening: Mapping[str, Any]
+    template: Template, parameters: Mapping[str, Any], opening: Mapping[str, Any]
 ) -> tuple[Opening, dict[str, Any]]:
     """Return the options of `esxparse.open` from both sources, and the values of the template's other parameters."""
     declared = {parameter.name: parameter for parameter in template.parameters}
-    said = dict(opening)
+    texts = dict(opening)
     others: dict[str, Any] = {}
-    for name, value in given.items():
+    for name, value in parameters.items():
         if name == _OPENING and template.has(_OPENING):
-            said |= _typed("dict", value, name)
+            texts |= _typed("dict", value, name)
         elif name in NAMES and (name in declared or template.has(_OPENING)):
-            said[name] = value
+            texts[name] = value
         elif name in declared and name not in _RECORDINGS:
             others[name] = _typed(declared[name].type, value, name)
         else:
             raise _unknown(template, name)
-    asked = Opening.of(said)
-    for name in asked.said():
+    options = Opening.of(texts)
+    for name in options.said():
         if name not in declared and not template.has(_OPENING):
             raise _unknown(template, name)
-    return asked, others
+    return options, others
 
 
-def passed_on(template: Template, asked: Opening) -> dict[str, Any]:
+def passed_on(template: Template, options: Opening) -> dict[str, Any]:
     """Return the options as parameters: declared ones by name, the others together."""
-    texts = asked.texts()
-    named = {name: texts.pop(name) for name in list(texts) if template.has(name)}
-    return {**named, **({_OPENING: texts} if texts else {})}
+    texts = options.texts()
+    declared = {name: texts.pop(name) for name in list(texts) if template.has(name)}
+    return {**declared, **({_OPENING: texts} if texts else {})}
 
 
 def _unknown(template: Template, name: str) -> EsxparseError:

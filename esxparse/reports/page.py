@@ -105,10 +105,10 @@ def part(name: str, text: str, *blocks: Block) -> None:
         display(one)  # type: ignore[no-untyped-call]
 
 
-def header(title: str, recordings: Sequence[Recording], said: str) -> Header:
+def header(title: str, recordings: Sequence[Recording], subtitle: str) -> Header:
     """Return the title, with the host's name if a recording has it, and the line below it."""
     host = next((str(rec.meta["host"]) for rec in recordings if rec.meta.get("host")), "")
-    return Header(f"{title}: {host}" if host else title, said)
+    return Header(f"{title}: {host}" if host else title, subtitle)
 
 
 def taken(rec: Recording) -> str:
@@ -165,20 +165,20 @@ def provenance(
     `esxparse.open`. `more`: facts of this template, such as the measured commands.
     """
     items = []
-    named = told_apart([rec.source for rec in recordings])
-    for number, (rec, name) in enumerate(zip(recordings, named, strict=True), 1):
+    names = told_apart([rec.source for rec in recordings])
+    for number, (rec, name) in enumerate(zip(recordings, names, strict=True), 1):
         of = f" {number}" if len(recordings) > 1 else ""
         items.append((f"Source{of}", f"{name} ({rec.format})"))
         if (path := Path(rec.source)).is_file():
             items += [(f"Size{of}", f"{path.stat().st_size:,} bytes"), (f"SHA-256{of}", sha256(path))]
-    asked = ", ".join(f"{name} = {_without_folders(value)!r}" for name, value in options.items())
+    parameters = ", ".join(f"{name} = {_without_folders(value)!r}" for name, value in options.items())
     return facts(
         [
             *items,
             *more,
             ("Program", f"esxparse {__version__}"),
             ("Template", template),
-            *([("Parameters", asked)] if asked else []),
+            *([("Parameters", parameters)] if parameters else []),
             ("Made", moment(datetime.now(UTC))),
         ]
     )

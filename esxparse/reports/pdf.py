@@ -26,8 +26,10 @@ def browser() -> str:
     """
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
-        told = "a PDF is printed by Chromium or Chrome, and none is on the PATH"
-        raise EsxparseError(f"{told} ({', '.join(BROWSERS)}): install one, or write HTML and print it from a browser")
+        problem = "a PDF is printed by Chromium or Chrome, and none is on the PATH"
+        raise EsxparseError(
+            f"{problem} ({', '.join(BROWSERS)}): install one, or write HTML and print it from a browser"
+        )
     return found
 
 

@@ -46,20 +46,20 @@ def format_of(path: str | Path, options: Options | None = None) -> str:
 
     if str(path) == STANDARD_INPUT:
         raise EsxparseError("no template can be chosen for standard input: name one with --template")
-    where, asked = Path(path), Opening.of(options or {})
+    where, opening = Path(path), Opening.of(options or {})
     if where.suffix == ".toml" or os.path.isfile(where / _MANIFEST):  # noqa: PTH113  False for a name that is too long
         return STUDY
-    if asked.format:
-        return reader_of(asked.format).recordings
+    if opening.format:
+        return reader_of(opening.format).recordings
     if not os.path.isdir(where):  # noqa: PTH112
         try:
-            source = resolve(path, asked.member, timeout=asked.timeout, memory_limit=asked.memory_limit)
+            source = resolve(path, opening.member, timeout=opening.timeout, memory_limit=opening.memory_limit)
         except SeveralError:
-            return open_recording(path, asked).format
+            return open_recording(path, opening).format
         if source.once is None and source.head.content and (reader := recognising(source.head)) is not None:
             return reader.recordings
     # A directory, or an error that the reader reports.
-    return open_recording(path, asked, left_out=set()).format
+    return open_recording(path, opening, left_out=set()).format
 
 
 def reading(formats: set[str]) -> str | None:

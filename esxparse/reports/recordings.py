@@ -29,45 +29,45 @@ _PIECE = 1 << 20
 class Inputs:
     """Names of recordings, valid inside the context."""
 
-    def __init__(self, given: Sequence[str | os.PathLike[str]]) -> None:
-        self._given = [os.fspath(one) for one in given]
-        if not self._given:
+    def __init__(self, inputs: Sequence[str | os.PathLike[str]]) -> None:
+        self._inputs = [os.fspath(one) for one in inputs]
+        if not self._inputs:
             raise EsxparseError("no capture given: name at least one file")
-        self._held = ExitStack()
+        self._stack = ExitStack()
         self.paths: list[str] = []
 
     def __enter__(self) -> Self:
         """Make the names."""
-        with ExitStack() as held:
-            self.paths = [self._openable_name(one, held) for one in self._given]
-            self._held = held.pop_all()
+        with ExitStack() as stack:
+            self.paths = [self._openable_name(one, stack) for one in self._inputs]
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Remove temporary files and links."""
-        self._held.close()
+        self._stack.close()
 
     def parameter(self, template: Template) -> dict[str, Any]:
         """Return the recordings, the study or the lake, as the parameter of a template."""
         name = input_of(template, self.paths[0])
         return {name: self.paths if name == "captures" else self.paths[0]}
 
-    def _openable_name(self, given: str, held: ExitStack) -> str:
-        if given == STANDARD_INPUT:
-            return self._copied(held)
-        if is_url(given):
-            return public(given)
-        path = Path(given).resolve()
+    def _openable_name(self, source: str, stack: ExitStack) -> str:
+        if source == STANDARD_INPUT:
+            return self._copied(stack)
+        if is_url(source):
+            return public(source)
+        path = Path(source).resolve()
         if str(path).isprintable() and _is_text(str(path)):
             return str(path)
         # A notebook cannot hold this name, so use a link.
-        link = held.enter_context(Scratch()) / f"capture{_ending(path)}"
+        link = stack.enter_context(Scratch()) / f"capture{_ending(path)}"
         link.symlink_to(path, target_is_directory=path.is_dir())
         return str(link)
 
-    def _copied(self, held: ExitStack) -> str:
+    def _copied(self, stack: ExitStack) -> str:
         """Store standard input as a file: both the check and the notebook read it."""
-        copy = held.enter_context(Scratch()) / "standard-input"
+        copy = stack.enter_context(Scratch()) / "standard-input"
         try:
             with standard_input() as stream, copy.open("wb") as file:
                 shutil.copyfileobj(stream, file, _PIECE)
@@ -118,12 +118,12 @@ def opened_all(
 
     `paths`: the recordings. `formats`: accepted formats; empty accepts all. `options`: options of `esxparse.open`.
     """
-    asked = Opening.of(options or {})
+    opening = Opening.of(options or {})
     foreign: list[set[str]] = []
     recordings = []
     for path in paths:
         left_out: set[str] = set()
-        rec = _opened(path, asked, left_out)
+        rec = _opened(path, opening, left_out)
         if formats and rec.format not in formats:
             raise EsxparseError(f"{rec.source} is {rec.format}: this report reads {', '.join(formats)}")
         foreign.append(left_out)
@@ -134,13 +134,13 @@ def opened_all(
     return tuple(recordings)
 
 
-def _opened(path: str | Path, asked: Opening, left_out: set[str]) -> Recording:
+def _opened(path: str | Path, opening: Opening, left_out: set[str]) -> Recording:
     try:
-        return open_recording(path, asked, left_out=left_out)
+        return open_recording(path, opening, left_out=left_out)
     except UnknownFormatError:
-        if asked.format or not (asked.time_column or asked.value_column):
+        if opening.format or not (opening.time_column or opening.value_column):
             raise
-    return open_recording(path, replace(asked, format="power_csv"), left_out=left_out)
+    return open_recording(path, replace(opening, format="power_csv"), left_out=left_out)
 
 
 def names(recordings: Sequence[Recording]) -> list[str]:

@@ -126,7 +126,7 @@ def made(
     to, opening = forms.requested_form(order.to, order.opening)
     template = order.template or usual(paths)
     chosen = find(picked(paths, opening) if template == AUTO else template)
-    asked, others = values_of(chosen, order.parameters, opening)
+    options, others = values_of(chosen, order.parameters, opening)
     inputs = [*paths, chosen.path]
     if "profile" in others:
         inputs.append(others["profile"])
@@ -145,9 +145,9 @@ def made(
     with kernel.started(chosen.path, environment, launch) as manager:
         from esxparse.reports.recordings import Inputs  # noqa: PLC0415
 
-        with Inputs(paths) as named, ThreadPoolExecutor(1) as beside:
-            _check(chosen, named.paths, asked, others)
-            values = {**others, **passed_on(chosen, asked), **named.parameter(chosen)}
+        with Inputs(paths) as openable, ThreadPoolExecutor(1) as beside:
+            _check(chosen, openable.paths, options, others)
+            values = {**others, **passed_on(chosen, options), **openable.parameter(chosen)}
             runtime = beside.submit(_page_parts) if form in {"html", "pdf"} else None
             done = _execute(chosen, values, manager, step, order.last)
     total = len(done.cells) + 1
@@ -180,7 +180,7 @@ def need_extra() -> None:
         raise EsxparseError(msg)
 
 
-def _check(template: Template, paths: Sequence[str], asked: Opening, values: Mapping[str, Any]) -> None:
+def _check(template: Template, paths: Sequence[str], options: Opening, values: Mapping[str, Any]) -> None:
     """Raise EsxparseError for inputs on which the template would fail, before any of it runs."""
     from esxparse.reports.recordings import input_of, opened_all  # noqa: PLC0415
 
@@ -204,7 +204,7 @@ def _check(template: Template, paths: Sequence[str], asked: Opening, values: Map
         from esxparse.lakes import lake  # noqa: PLC0415
 
         _ = lake(paths[0]).captures
-    for rec in () if name == "lake" else opened_all(paths, options=asked.texts()):  # type: ignore[arg-type]
+    for rec in () if name == "lake" else opened_all(paths, options=options.texts()):  # type: ignore[arg-type]
         if template.formats and rec.format not in template.formats:
             fitting = reading({rec.format})
             hint = f": take {fitting}" if fitting else ""

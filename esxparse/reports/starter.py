@@ -45,8 +45,8 @@ title("{title}", f"{{rec.source}}: {{cpu.height}} samples")""",
         "",
         """busy = cpu.filter(pl.col("util_pct") > limit_pct).height
 mean = cpu.select(ex.metrics.over_time.mean(pl.col("util_pct"))).item()
-told = f"{{busy}} of {{cpu.height}} samples are above {{limit_pct:g}} %; the mean is {{mean:.1f}} %."
-finding(told, "warning" if busy else "ok")""",
+sentence = f"{{busy}} of {{cpu.height}} samples are above {{limit_pct:g}} %; the mean is {{mean:.1f}} %."
+finding(sentence, "warning" if busy else "ok")""",
     ),
     (
         "",

@@ -67,11 +67,11 @@ def sentences(found: Findings, linked: Iterable[int] | None = None) -> Block:
 
     `found`: from `ex.diagnose`. `linked`: numbers of findings with a card in the report; by default all.
     """
-    told = worst(found)
-    shown = set(told if linked is None else linked)
-    if not told and not found.of:
+    numbered = worst(found)
+    with_card = set(numbered if linked is None else linked)
+    if not numbered and not found.of:
         return note(found.verdict)
-    if not told:
+    if not numbered:
         level = "ok" if 2 * found.judged >= found.of and not found.caution else "warning"
         return note(f"{found.summary} Checks that need missing counters were skipped.", level)
     entries = [
@@ -80,10 +80,10 @@ def sentences(found: Findings, linked: Iterable[int] | None = None) -> Block:
             _when(one, found.times) or one.entity["name"],
             one.verdict,
             one.next,
-            name(number) if number in shown else "",
+            name(number) if number in with_card else "",
             (one.likelihood, one.basis),
         )
-        for number, one in ((number, found[place]) for number, place in told.items())
+        for number, one in ((number, found[place]) for number, place in numbered.items())
     ]
     short = [note(found.caution, "warning")] if found.caution else []
     return stack(headline(_counted(found)), *short, listed(entries))
@@ -107,8 +107,8 @@ def charts(found: Findings) -> dict[int, alt.LayerChart]:
 def anchored(number: int, drawn: list[alt.LayerChart]) -> list[alt.LayerChart]:
     """Return the charts of a finding, with its anchor on the first one."""
     for one in drawn[:1]:
-        told = one.usermeta if isinstance(one.usermeta, dict) else {}
-        one.usermeta = {**told, "anchor": anchor(name(number))}
+        usermeta = one.usermeta if isinstance(one.usermeta, dict) else {}
+        one.usermeta = {**usermeta, "anchor": anchor(name(number))}
     return drawn
 
 
@@ -119,12 +119,12 @@ def cards(found: Findings, most: int = 2) -> None:
     """
     from IPython.display import display  # noqa: PLC0415
 
-    told = worst(found)
-    if not told:
+    numbered = worst(found)
+    if not numbered:
         display(note(found.summary))  # type: ignore[no-untyped-call]
-    for number, place in told.items():
+    for number, place in numbered.items():
         one = found[place]
-        said = [
+        lines = [
             *(("for", text) for text in one.evidence),
             *(("against", text) for text in one.against),
             *(("not known", text) for text in one.missing),
@@ -132,7 +132,7 @@ def cards(found: Findings, most: int = 2) -> None:
         ]
         title = f"{name(number)}: {one.heading}"
         sure = one.likelihood, one.basis
-        display(card(title, anchor(name(number)), _said(one, found.times), one.severity, said, sure))  # type: ignore[no-untyped-call]
+        display(card(title, anchor(name(number)), _verdict_text(one, found.times), one.severity, lines, sure))  # type: ignore[no-untyped-call]
         page.show(*found.charts(place, most), missing="Nothing in the recording can be drawn of this.")
 
 
@@ -181,7 +181,7 @@ def not_judged(found: Findings, *what: str) -> Block:
     return table(pl.DataFrame(rows), columns_of("verdicts.not_judged"), caption, look="folded")
 
 
-def _said(one: Finding, times: Sequence[datetime]) -> str:
+def _verdict_text(one: Finding, times: Sequence[datetime]) -> str:
     """Return the verdict with its time, if it has one."""
     when = clocked(one, times)
     return f"{when}: {one.verdict}" if when else one.verdict

@@ -45,7 +45,7 @@ def judge_cpu(row: Row) -> Judgement:
     A size is suggested only if every number is known: the p99 of wanted vCPUs on the busiest day, with the buffer on
     top, rounded up to an even number, at least half of what the VM has.
     """
-    given, wanted = row["vcpus"], row["wanted_p99"]
+    vcpus, wanted = row["vcpus"], row["wanted_p99"]
     if row["running_p99"] is None:
         return Judgement(UNKNOWN, "the capture has no vCPU worlds of it with %RUN")
     if wanted is None:
@@ -53,16 +53,16 @@ def judge_cpu(row: Row) -> Judgement:
     if row["samples"] < limit("fewest_samples"):
         return Judgement(UNKNOWN, f"only {counted(row['samples'], 'sample')}")
     evidence = (
-        f"at its p99 it wanted {wanted:.2f} of {counted(given, 'vCPU')} on {row['busiest_day']:%Y-%m-%d}, "
+        f"at its p99 it wanted {wanted:.2f} of {counted(vcpus, 'vCPU')} on {row['busiest_day']:%Y-%m-%d}, "
         f"{row['running_mean']:.2f} ran on average; co-stop {row['costop_pct']:.2f} % per vCPU"
     )
-    if row["wanted_p95"] >= given * limit("full_pct") / 100:
+    if row["wanted_p95"] >= vcpus * limit("full_pct") / 100:
         return Judgement(FULL, evidence)
     enough = math.ceil(round(wanted * limit("buffer"), 9))
-    size = max(enough, math.ceil(given * limit("smallest_part")), int(limit("fewest_vcpus")))
+    size = max(enough, math.ceil(vcpus * limit("smallest_part")), int(limit("fewest_vcpus")))
     even = int(limit("even"))
     size += -size % even
-    return Judgement(FEWER, evidence, size) if size < given else Judgement(KEEP, evidence)
+    return Judgement(FEWER, evidence, size) if size < vcpus else Judgement(KEEP, evidence)
 
 
 def judge_memory(row: Row) -> Judgement:

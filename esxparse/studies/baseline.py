@@ -66,10 +66,10 @@ def complaints(manifest: Manifest, runs: Sequence[Run]) -> list[Note]:
         if len(found) > 1:
             where = text(dict(zip(shared, point, strict=True)))
             differ = [name for place, name in enumerate(others) if len({one[place] for one in found}) > 1]
-            told = "; ".join(f"{name} is {_values(base, name)}" for name in differ)
+            differences = "; ".join(f"{name} is {_values(base, name)}" for name in differ)
             message = (
-                f"the baseline {text(manifest.baseline)} is not unique{' at ' + where if where else ''}: {told}; "
-                f"specify it in baseline, or add {differ[0]} to axis"
+                f"the baseline {text(manifest.baseline)} is not unique{' at ' + where if where else ''}: "
+                f"{differences}; specify it in baseline, or add {differ[0]} to axis"
             )
             return [*notes, Note(message, line, severity="warning")]
     return notes

@@ -31,11 +31,11 @@ def needed() -> frozenset[str]:
 
     Computed on first use: a batch forks after its imports, and polars does not survive a fork once it has run.
     """
-    asked = (
+    reads = (
         view.reads for view in VIEWS if view.table in _MEANS and set(_MEANS[view.table].values()) & set(columns(view))
     )
     others = {"group_cpu", "group_memory", "network_port", "virtual_disk"}
-    return frozenset({*others, *host.DISKS, host.VOLUMES}).union(*asked)
+    return frozenset({*others, *host.DISKS, host.VOLUMES}).union(*reads)
 
 
 def metrics(tables: Tables, release: str | None) -> dict[str, Any]:

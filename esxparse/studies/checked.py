@@ -56,7 +56,7 @@ def check(
         notes += [Note(f"{run}: {gap}", run.line, severity="warning") for gap in gaps]
         against.append((run, opened.against))
         notes += [Note(f"{run}: {text}", run.line) for text in opened.notes]
-    labels, told = label_columns(runs)
-    notes += [*told, *disagreements(against), *baseline.complaints(manifest, runs)]
+    labels, label_notes = label_columns(runs)
+    notes += [*label_notes, *disagreements(against), *baseline.complaints(manifest, runs)]
     paths = {path for run in runs for files in run.files.values() for path in files.paths}
     return Checked(manifest.path, len(runs), tuple(labels), len(paths), tuple(notes))

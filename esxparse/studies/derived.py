@@ -39,8 +39,8 @@ class Derived:
     messages.
     """
 
-    def __init__(self, study: Computed, told: Mapping[str, Any], path: Path) -> None:
-        self._study, self._told, self._path = study, told, path
+    def __init__(self, study: Computed, definitions: Mapping[str, Any], path: Path) -> None:
+        self._study, self._definitions, self._path = study, definitions, path
         self._made: dict[str, pl.LazyFrame | None] = {"runs": study.runs}
         if study.results is not None:
             self._made["results"] = study.results
@@ -59,7 +59,7 @@ class Derived:
         """Return the result of a query; errors mention `who`."""
         if not isinstance(query, str) or _FILES.search(query):
             raise self._wrong(who, "a query is text, and reads tables, not files")
-        known = {*self._made, *self._told}
+        known = {*self._made, *self._definitions}
         frames = {name: self._table(name) for name in sorted(known & set(READ.findall(query)))}
         try:
             # SQL reads numbers with a decimal point as decimals.
@@ -69,18 +69,18 @@ class Derived:
 
     def _table(self, name: str) -> pl.LazyFrame:
         if name not in self._made:
-            if name not in self._told:
+            if name not in self._definitions:
                 raise self._wrong(
-                    "tables", f"there is no table {name}: there are {', '.join([*self._made, *self._told])}"
+                    "tables", f"there is no table {name}: there are {', '.join([*self._made, *self._definitions])}"
                 )
             # A table that is needed while it is made depends on itself.
             self._made[name] = None
             who = f"table {name}"
             try:
-                self._made[name] = self._make(who, self._told[name]).lazy().collect().lazy()
+                self._made[name] = self._make(who, self._definitions[name]).lazy().collect().lazy()
             except EsxparseError as error:
-                named = str(error).startswith(str(self._path))
-                raise error if named else self._wrong(who, str(error)) from None
+                has_path = str(error).startswith(str(self._path))
+                raise error if has_path else self._wrong(who, str(error)) from None
             except (
                 TypeError,
                 ValueError,
@@ -95,25 +95,28 @@ class Derived:
             raise self._wrong(f"table {name}", "it is made of itself")
         return found
 
-    def _make(self, who: str, told: Mapping[str, Any]) -> pl.LazyFrame | pl.DataFrame:
-        study, args = self._study, told.get("args", [])
-        if "compare" in told:
-            to = {name: one for name, one in told.get("to", {}).items() if one is not None}
-            other = study.against(to, told.get("within")) if to else study
-            return other.compare(told["compare"])
-        if "peak_load" in told:
-            return study.peak_load(told["peak_load"], study.report_section.expressions())
-        if told.get("study") in _METHODS:
-            found: pl.LazyFrame = getattr(study, told["study"])(*args, **told.get("with", {}))
+    def _make(self, who: str, definition: Mapping[str, Any]) -> pl.LazyFrame | pl.DataFrame:
+        study, args = self._study, definition.get("args", [])
+        if "compare" in definition:
+            to = {name: one for name, one in definition.get("to", {}).items() if one is not None}
+            other = study.against(to, definition.get("within")) if to else study
+            return other.compare(definition["compare"])
+        if "peak_load" in definition:
+            return study.peak_load(definition["peak_load"], study.report_section.expressions())
+        if definition.get("study") in _METHODS:
+            found: pl.LazyFrame = getattr(study, definition["study"])(*args, **definition.get("with", {}))
             return found
-        if "open" in told:
-            return self._opened(who, told["open"], told.get("table", ""))
-        if "metric" in told:
+        if "open" in definition:
+            return self._opened(who, definition["open"], definition.get("table", ""))
+        if "metric" in definition:
             return self._metric(
-                who, told["metric"], [self._table(one) for one in told.get("of", [])], told.get("with", {})
+                who,
+                definition["metric"],
+                [self._table(one) for one in definition.get("of", [])],
+                definition.get("with", {}),
             )
-        if "sql" in told:
-            return self.frame(who, told["sql"])
+        if "sql" in definition:
+            return self.frame(who, definition["sql"])
         raise self._wrong(who, f"write compare, peak_load, study ({', '.join(sorted(_METHODS))}), open, metric or sql")
 
     def _opened(self, who: str, pattern: str, table: str) -> pl.LazyFrame:

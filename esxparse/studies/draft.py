@@ -44,7 +44,7 @@ _KEYS: Final = frozenset({*COLUMNS, *ROLES, _FILE, "window", "host", "values"})
 """Invalid names of placeholders: not labels, or columns of the results."""
 
 
-class Named(NamedTuple):
+class NamePattern(NamedTuple):
     """A pattern of file names, the values of its placeholders, and the values in each name."""
 
     pattern: str
@@ -64,7 +64,7 @@ class Series(NamedTuple):
 
     files: dict[str, str]
     """Pattern by role."""
-    named: Named
+    names: NamePattern
 
 
 def format_of(path: Path) -> str | None:
@@ -100,12 +100,12 @@ def look(folder: Path) -> tuple[dict[str, list[str]], list[str]]:
     return {role: sorted(names, key=natural) for role, names in found.items()}, other
 
 
-def name_patterns(names: Sequence[str]) -> list[Named]:
+def name_patterns(names: Sequence[str]) -> list[NamePattern]:
     """Return patterns for file names: names of one shape become one, with placeholders for the differences.
 
-    >>> named(["a-2vm.csv", "a-10vm.csv", "b-2vm.csv"])[0].pattern
+    >>> name_patterns(["a-2vm.csv", "a-10vm.csv", "b-2vm.csv"])[0].pattern
     '{name}-{vm}vm.csv'
-    >>> named(["x/run1.csv", "x/run2.csv"])[0].values
+    >>> name_patterns(["x/run1.csv", "x/run2.csv"])[0].values
     {'repetition': ['1', '2']}
     """
     shapes: dict[tuple[str, ...], list[list[str]]] = {}
@@ -116,7 +116,7 @@ def name_patterns(names: Sequence[str]) -> list[Named]:
     return [_pattern(group) for group in shapes.values()]
 
 
-def _pattern(group: Sequence[Sequence[str]]) -> Named:
+def _pattern(group: Sequence[Sequence[str]]) -> NamePattern:
     parts: list[str] = []
     values: dict[str, list[str]] = {}
     each: list[dict[str, str]] = [{} for _ in group]
@@ -135,7 +135,7 @@ def _pattern(group: Sequence[Sequence[str]]) -> Named:
         for known, token in zip(each, tokens, strict=True):
             known[name] = token
         parts.append(f"{{{name}}}")
-    return Named("".join(parts), values, each)
+    return NamePattern("".join(parts), values, each)
 
 
 def _placeholder(tokens: Sequence[str], place: int, *, numbers: bool) -> str:
@@ -219,7 +219,7 @@ def _series(units: Iterable[Unit]) -> list[Series]:
 
 
 def _is_exact(series: Series, folder: Path) -> bool:
-    wanted = sorted(series.named.each, key=str)
+    wanted = sorted(series.names.each, key=str)
     return all(
         sorted((known for known, _ in matches(pattern, folder)), key=str) == wanted for pattern in series.files.values()
     )
@@ -231,7 +231,7 @@ def _value(name: str, text: str, texts: Sequence[str]) -> str:
 
 def _rows(series: Series, folder: Path) -> list[dict[str, str]]:
     """Return the `[[run]]` tables of a series: one with patterns, one with lists of values, or one for each run."""
-    values, each = series.named.values, series.named.each
+    values, each = series.names.values, series.names.each
     files = {role: _quoted(pattern) for role, pattern in series.files.items()}
     if not values or _is_exact(series, folder):
         return [files]
@@ -248,7 +248,7 @@ def _rows(series: Series, folder: Path) -> list[dict[str, str]]:
 
 def _called(series: Sequence[Series]) -> list[str]:
     """Return names that distinguish the runs of different series: the names of their files."""
-    stems = [broad(one.named.pattern) for one in series]
+    stems = [broad(one.names.pattern) for one in series]
     if len(set(stems)) == len(stems) and not {"", "*"} & set(stems):
         return stems
     found = [broad(next(iter(one.files.values()))) for one in series]
@@ -279,12 +279,12 @@ def _by_name(folder: Path, roles: Roles) -> str:
         common, series = [], _series(units)
     values: dict[str, list[str]] = {}
     for one in series:
-        for name, found in one.named.values.items():
+        for name, found in one.names.values.items():
             values[name] = sorted({*values.get(name, []), *found}, key=natural)
     rows = []
     for one, called in zip(series, _called(series), strict=True):
-        told = {_FILE: _quoted(called)} if len(series) > 1 else {}
-        rows += [told | row for row in _rows(one, folder)]
+        file_label = {_FILE: _quoted(called)} if len(series) > 1 else {}
+        rows += [file_label | row for row in _rows(one, folder)]
     if len(series) > 1:
         values[_FILE] = _called(series)
     shared = {role: _quoted(pattern) for one in _series(common) for role, pattern in one.files.items()}

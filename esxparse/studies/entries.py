@@ -213,7 +213,7 @@ def file_of(role: str, entry: Any, shared: Any, wrong: Problems, path: Sequence[
 
 def _opening(options: Mapping[str, Any], wrong: Problems, path: Sequence[str | int]) -> Opening:
     """Return the options of `esxparse.open`; report invalid ones."""
-    said = {}
+    valid = {}
     for key in NAMES:
         value = options.get(key)
         if value == "":
@@ -224,9 +224,9 @@ def _opening(options: Mapping[str, Any], wrong: Problems, path: Sequence[str | i
         except EsxparseError as error:
             wrong.add(str(error), *path, key)
         else:
-            said[key] = value
+            valid[key] = value
     try:
-        return Opening.of(said)
+        return Opening.of(valid)
     except EsxparseError as error:
         wrong.add(str(error), *path, "end")
         return AS_FOUND

@@ -52,8 +52,8 @@ class Run:
 
     def __str__(self) -> str:
         """Return the run's name for messages."""
-        told = ", ".join(f"{name}={value}" for name, value in self.labels.items() if value is not None)
-        return f"run {self.number}" + (f" ({told})" if told else "")
+        labels = ", ".join(f"{name}={value}" for name, value in self.labels.items() if value is not None)
+        return f"run {self.number}" + (f" ({labels})" if labels else "")
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,8 @@ def expand(manifest: Manifest, *, outside: bool = False) -> tuple[Run, ...]:
         labels = {name: run.labels.get(name) for name in names}
         key = tuple((type(value) is bool, value) for value in labels.values())
         seen[key] = seen.get(key, 0) + 1
-        given = run.labels.get(_REPETITION)
-        repetition = given if isinstance(given, int) else seen[key]
+        repetition_label = run.labels.get(_REPETITION)
+        repetition = repetition_label if isinstance(repetition_label, int) else seen[key]
         runs.append(replace(run, number=number, labels=labels, repetition=repetition))
     return tuple(runs)
 
@@ -122,23 +122,25 @@ def _of_spec(spec: RunSpec, place: Place) -> Iterator[Run]:
 
 def _run(spec: RunSpec, labels: Mapping[str, Any], files: Mapping[str, RunFiles], problems: Iterable[Note]) -> Run:
     window, host, figures = spec.window, spec.host, spec.values
-    told = (*spec.problems, *problems)
-    return Run(0, spec.line, labels, 1, files, window, host, figures, told, unusable=bool(spec.problems))
+    all_problems = (*spec.problems, *problems)
+    return Run(0, spec.line, labels, 1, files, window, host, figures, all_problems, unusable=bool(spec.problems))
 
 
 def _of_labels(spec: RunSpec, labels: Mapping[str, Any], place: Place) -> Iterator[Run]:
     """Yield the runs of one combination of labels: one, or as many as its patterns find."""
     folder = place.folder
-    asked = {
+    file_patterns = {
         role: [patterns.filled(pattern, labels) for pattern in entry.patterns] for role, entry in spec.files.items()
     }
-    for role, filled in asked.items():
+    for role, filled in file_patterns.items():
         for pattern in filled:
             place.check(role, pattern)
-    looked = {role: _looked_for(filled, folder, several=spec.files[role].several) for role, filled in asked.items()}
+    looked = {
+        role: _looked_for(filled, folder, several=spec.files[role].several) for role, filled in file_patterns.items()
+    }
     for found in _assignments(looked.values()):
-        named = {name: text for name, text in found.items() if not name.startswith(patterns.WILDCARD)}
-        all_labels = {**labels, **{name: _typed(name, text, looked.values()) for name, text in named.items()}}
+        placeholders = {name: text for name, text in found.items() if not name.startswith(patterns.WILDCARD)}
+        all_labels = {**labels, **{name: _typed(name, text, looked.values()) for name, text in placeholders.items()}}
         files: dict[str, RunFiles] = {}
         problems: list[Note] = []
         for role, options in looked.items():
@@ -147,7 +149,7 @@ def _of_labels(spec: RunSpec, labels: Mapping[str, Any], place: Place) -> Iterat
             for path in paths:
                 if isinstance(path, Path):
                     place.check_found(role, path)
-            if problem := _problem(role, asked[role], paths, folder, entry):
+            if problem := _problem(role, file_patterns[role], paths, folder, entry):
                 problems.append(problem)
                 continue
             test = entry.test
@@ -158,16 +160,16 @@ def _of_labels(spec: RunSpec, labels: Mapping[str, Any], place: Place) -> Iterat
                 tuple(_name(path, folder) for path in paths),
                 replace(entry, test=test),
             )
-        host, told = _host(spec, all_labels)
-        yield replace(_run(spec, all_labels, files, [*problems, *told]), host=host)
+        host, host_problems = _host(spec, all_labels)
+        yield replace(_run(spec, all_labels, files, [*problems, *host_problems]), host=host)
 
 
 def _problem(
-    role: str, asked: Sequence[str], paths: Sequence[str | Path], folder: Path, entry: FileSpec
+    role: str, file_patterns: Sequence[str], paths: Sequence[str | Path], folder: Path, entry: FileSpec
 ) -> Note | None:
     """Return why the files found for a role cannot be used."""
     if not paths or (len(paths) > 1 and (role in ONE_FILE or not entry.several)):
-        return _unclear(role, asked, paths, folder, entry)
+        return _unclear(role, file_patterns, paths, folder, entry)
     if double := [path for path in paths if paths.count(path) > 1]:
         message = f"{role}: {legible(Path(double[0]).name)} is matched twice and would count twice: name it once"
     elif odd := [path for path in paths if legible(path) != str(path)]:
@@ -223,8 +225,8 @@ def _looked_for(filled: Sequence[str], folder: Path, *, several: bool) -> list[t
 def _assignments(looked: Iterable[Sequence[tuple[dict[str, str], Any]]]) -> list[dict[str, str]]:
     """Return all combinations of placeholder and wildcard values in any file, so that missing files are noticed."""
     merged: list[dict[str, str]] = [{}]
-    told = [list({tuple(known.items()): known for known, _ in options}.values()) for options in looked]
-    for options in sorted(told, key=lambda options: -max((len(known) for known in options), default=0)):
+    distinct = [list({tuple(known.items()): known for known, _ in options}.values()) for options in looked]
+    for options in sorted(distinct, key=lambda options: -max((len(known) for known in options), default=0)):
         options = [known for known in options if known]  # noqa: PLW2901
         joined = []
         used: set[int] = set()
@@ -252,18 +254,20 @@ def _typed(name: str, text: str, looked: Iterable[Sequence[tuple[dict[str, str],
     return int(text) if patterns.are_numbers(others) else text
 
 
-def _unclear(role: str, asked: Sequence[str], paths: Sequence[str | Path], folder: Path, entry: FileSpec) -> Note:
-    asked = [public(one) for one in asked]
-    wanted = ", ".join(asked)
+def _unclear(
+    role: str, file_patterns: Sequence[str], paths: Sequence[str | Path], folder: Path, entry: FileSpec
+) -> Note:
+    file_patterns = [public(one) for one in file_patterns]
+    wanted = ", ".join(file_patterns)
     if paths:
         todo = (
-            f'a run takes one such file; for one run per file, write {role} = "{asked[0]}", not a list'
+            f'a run takes one such file; for one run per file, write {role} = "{file_patterns[0]}", not a list'
             if role in ONE_FILE
-            else f'if they all belong to the run, write {role} = ["{asked[0]}"]'
+            else f'if they all belong to the run, write {role} = ["{file_patterns[0]}"]'
         )
         first = legible(Path(paths[0]).name)
         message = f"{role} = {wanted!r} matches {len(paths)} files for one run, starting with {first}; {todo}"
-    elif any(patterns.unknown(pattern) for pattern in asked):
+    elif any(patterns.unknown(pattern) for pattern in file_patterns):
         message = f"{role} = {wanted!r} matches no file in {legible(folder)}: check the pattern"
     else:
         message = f"{role}: there is no file {wanted} in {legible(folder)}"

@@ -124,8 +124,8 @@ def csv(table: pl.LazyFrame, out: Target) -> None:
 def parquet(table: pl.LazyFrame, out: Target, title: str, base: str, declared_units: Mapping[str, str]) -> None:
     """Write a table as Parquet; its metadata has `title`, `baseline`, `esxparse`, `unit.COLUMN` for each unit."""
     frame = table.collect()
-    told = {f"unit.{name}": unit for name in frame.columns if (unit := heading(name, declared_units)[1])}
-    metadata = {"title": printable(title), "baseline": printable(base), "esxparse": __version__, **told}
+    unit_metadata = {f"unit.{name}": unit for name in frame.columns if (unit := heading(name, declared_units)[1])}
+    metadata = {"title": printable(title), "baseline": printable(base), "esxparse": __version__, **unit_metadata}
     written = io.BytesIO()
     frame.write_parquet(written, metadata=metadata)
     out.write(written.getvalue())
@@ -133,9 +133,9 @@ def parquet(table: pl.LazyFrame, out: Target, title: str, base: str, declared_un
 
 def inputs(manifest: Path, runs: Iterable[Run]) -> tuple[Path, ...]:
     """Return the inputs of a study: the manifest, files of runs, directories of such files."""
-    named = dict.fromkeys(path for run in runs for files in run.files.values() for path in files.paths)
+    paths = dict.fromkeys(path for run in runs for files in run.files.values() for path in files.paths)
     # `bundle.tgz:member` is a file in a bundle.
-    return manifest, *(Path(name) for path in named for name in dict.fromkeys((path, path.rsplit(":", 1)[0])))
+    return manifest, *(Path(name) for path in paths for name in dict.fromkeys((path, path.rsplit(":", 1)[0])))
 
 
 def place(path: str | os.PathLike[str], sources: Iterable[Path], *, replace: bool) -> Target:
@@ -208,8 +208,10 @@ def two_lines(text: str, unit: str) -> str:
 
 def subtitle(frame: pl.DataFrame, base: Mapping[str, Any], description: str, declared_units: Mapping[str, str]) -> str:
     """Return the compared quantity, if any, and the baseline; without a baseline, the study's description."""
-    told = heading(frame["quantity"][0], declared_units) if "quantity" in frame.columns and frame.height else ()
-    quantity = f"{', '.join(filter(None, told))}: " if told else ""
+    name_and_unit = (
+        heading(frame["quantity"][0], declared_units) if "quantity" in frame.columns and frame.height else ()
+    )
+    quantity = f"{', '.join(filter(None, name_and_unit))}: " if name_and_unit else ""
     return quantity + (f"baseline {baseline.text(base)}" if base else description or "no baseline")
 
 
@@ -244,8 +246,8 @@ def html(made: GT, out: Target, title: str) -> None:
 
 def text_table(frame: pl.DataFrame, labels: Sequence[str], columns: Sequence[str] | None = None) -> str:
     """Return the table as text for a terminal."""
-    shown = chosen(frame, labels, columns)
-    rounded = frame.select(shown).with_columns(pl.selectors.float().round_sig_figs(4))
+    selected = chosen(frame, labels, columns)
+    rounded = frame.select(selected).with_columns(pl.selectors.float().round_sig_figs(4))
     wide = {"tbl_rows": -1, "tbl_cols": -1, "fmt_str_lengths": 60, "tbl_width_chars": 200}
     with pl.Config(**wide, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, tbl_formatting="NOTHING"):  # type: ignore[arg-type]
         return str(rounded)

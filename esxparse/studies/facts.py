@@ -38,7 +38,7 @@ def of_hardware(rec: Recording) -> dict[str, Any]:
     return known({"cpus": rec.meta.get("threads"), **found, "memory_mib": memory / _WHOLE_MIB if memory else None})
 
 
-def together(told: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[dict[str, Any], list[str]]:
+def together(by_source: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[dict[str, Any], list[str]]:
     """Return one value for each fact, from the first source that has it, and the values that contradict it.
 
     >>> together([("hardware", {"mhz": 2394.3}), ("esxtop", {"cpus": 32}), ("the manifest", {"cpus": 16, "mhz": 2400})])
@@ -47,7 +47,7 @@ def together(told: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[dict[str, A
     facts: dict[str, Any] = {}
     by: dict[str, str] = {}
     against = []
-    for source, found in told:
+    for source, found in by_source:
         for name in FACTS:
             if name not in found:
                 continue
@@ -139,12 +139,12 @@ def configured(
             "vmx_vnuma_vms": sum(one.exposed for one in told_of),
             "vmx_vnuma_nodes": max(one.nodes for one in told_of),
         }
-    told = [
+    advice = [
         f"{rec.meta.get('name') or rec.source}: {line}"
         for rec, fit, one in zip(vms, fits, seen, strict=True)
         for line in numa.advice(release, fit, one)
     ]
-    return found | ({"vmx_advice": "; ".join(told)} if told else {}), told
+    return found | ({"vmx_advice": "; ".join(advice)} if advice else {}), advice
 
 
 def _one(values: Any) -> Any:

@@ -140,8 +140,8 @@ def load(logged: pl.LazyFrame, span: Span, source: str) -> dict[str, Any]:
     found |= _percentiles(logged.filter(span.inside()), streams)
     there = [way for way in _WAYS if any(name.startswith(way) for name in found)]
     for name in ("iops", "mb_per_s"):
-        told = [found[f"{way}_{name}"] for way in there]
-        found[name] = sum(told) if None not in told else None
+        rates = [found[f"{way}_{name}"] for way in there]
+        found[name] = sum(rates) if None not in rates else None
     means = [(found[f"{way}_latency_mean_ms"], found[f"{way}_iops"]) for way in there]
     if len(means) == 1:
         found["latency_mean_ms"] = means[0][0]

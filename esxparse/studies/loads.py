@@ -52,10 +52,10 @@ def chosen(rec: Recording, test: str | int | None) -> Recording:
             frame = frame.filter(pl.col("job") == test)
         return replace(rec, tables={**rec.tables, table: frame})
     known = [f"{number} {name!r}" for number, name in steps.select("_number", "_name").rows()]
-    shown = ", ".join(known[:_NAMED]) + (" ..." if len(known) > _NAMED else "")
+    listed = ", ".join(known[:_NAMED]) + (" ..." if len(known) > _NAMED else "")
     what = "holds several tests" if kept.height else f"has no test {test!r}"
-    asked = "" if test is None or not kept.height else f" of the name {test!r}"
-    raise EsxparseError(f"{rec.source} {what}{asked}: choose one with test = its number or name; it has {shown}")
+    name_clause = "" if test is None or not kept.height else f" of the name {test!r}"
+    raise EsxparseError(f"{rec.source} {what}{name_clause}: choose one with test = its number or name; it has {listed}")
 
 
 def own_span(rec: Recording, clock: timedelta) -> Span | None:
@@ -64,8 +64,8 @@ def own_span(rec: Recording, clock: timedelta) -> Span | None:
     fio writes when a job began (since 3.35) and when it ended, or else its run time. Iometer writes the time of each
     result, and the run time of its workers.
     """
-    told = {"iometer": _iometer_span, "fio": _fio_span, "diskspd": _diskspd_span}[rec.format](rec)
-    return Span(told[0] + clock, told[1] + clock) if told else None
+    times = {"iometer": _iometer_span, "fio": _fio_span, "diskspd": _diskspd_span}[rec.format](rec)
+    return Span(times[0] + clock, times[1] + clock) if times else None
 
 
 def _iometer_span(rec: Recording) -> tuple[datetime, datetime] | None:

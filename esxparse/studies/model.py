@@ -136,8 +136,8 @@ class Study:
         seen = self.runs.select(*map(self.label, baseline)).unique().collect()
         for name, wanted in baseline.items():
             if wanted not in (there := sorted(seen[name].drop_nulls())):
-                told = ", ".join(map(str, there))
-                raise EsxparseError(f"no run of {self.path} has {name}={wanted}: choose one of {told}")
+                choices = ", ".join(map(str, there))
+                raise EsxparseError(f"no run of {self.path} has {name}={wanted}: choose one of {choices}")
         shared = [name for name in self.labels if name not in baseline] if within is None else map(self.label, within)
         return replace(self, baseline=dict(baseline), within=tuple(shared))
 
@@ -239,8 +239,10 @@ class Study:
             msg = f"{self.path}: no run has figures of a benchmark (netperf, stream, results_csv ...) to compare"
             raise EsxparseError(msg)
         if len(self.baseline) != 1:
-            named = of_baseline.text(self.baseline) or "none"
-            msg = f'{self.path}: the baseline must name one label, such as {{ platform = "native" }}, not {named}'
+            baseline_text = of_baseline.text(self.baseline) or "none"
+            msg = (
+                f'{self.path}: the baseline must name one label, such as {{ platform = "native" }}, not {baseline_text}'
+            )
             raise EsxparseError(msg)
         ((label, native),) = self.baseline.items()
         self._sound()
@@ -271,9 +273,9 @@ class Study:
         Raises EsxparseError: It is not a label.
         """
         if name not in self.labels:
-            told = ", ".join(self.labels) or "none"
+            labels = ", ".join(self.labels) or "none"
             raise EsxparseError(
-                f"{name!r} is not a label of the runs in {self.path}: {did_you_mean(name, self.labels)}it has {told}"
+                f"{name!r} is not a label of the runs in {self.path}: {did_you_mean(name, self.labels)}it has {labels}"
             )
         return name
 
@@ -343,9 +345,11 @@ def _beside(results: pl.LazyFrame, labels: Sequence[str]) -> pl.LazyFrame:
     """Add these labels to the configuration of benchmark figures, so that only equal configurations are compared."""
     if not labels:
         return results
-    told = [pl.lit(f"{name}=") + pl.col(name).cast(pl.String) for name in labels]
+    label_texts = [pl.lit(f"{name}=") + pl.col(name).cast(pl.String) for name in labels]
     own = pl.col("configuration").replace("", None)
-    return results.with_columns(pl.concat_str([own, *told], separator=", ", ignore_nulls=True).alias("configuration"))
+    return results.with_columns(
+        pl.concat_str([own, *label_texts], separator=", ", ignore_nulls=True).alias("configuration")
+    )
 
 
 def study(

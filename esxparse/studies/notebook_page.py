@@ -26,14 +26,14 @@ _LEVELS: Final = 6
 def facts(study: Computed) -> list[tuple[str, str]]:
     """Return the facts of a study: name and value."""
     runs = study.runs.collect()
-    told = [("title", study.title), ("file", str(study.path)), ("runs", f"{runs.height:,}")]
+    rows = [("title", study.title), ("file", str(study.path)), ("runs", f"{runs.height:,}")]
     for label in study.labels:
         levels = runs[label].drop_nulls().unique(maintain_order=True).to_list()
-        told.append((f"label {label}", first_few(list(map(str, levels)), _LEVELS)))
+        rows.append((f"label {label}", first_few(list(map(str, levels)), _LEVELS)))
     if study.baseline:
-        told.append(("baseline", ", ".join(f"{label} = {level}" for label, level in study.baseline.items())))
+        rows.append(("baseline", ", ".join(f"{label} = {level}" for label, level in study.baseline.items())))
     measures = [one.name for one in runs if one.dtype.is_float() and one.name not in study.labels]
-    return [*told, ("measures", ", ".join(measures)), ("notes", f"{len(study.notes)}")]
+    return [*rows, ("measures", ", ".join(measures)), ("notes", f"{len(study.notes)}")]
 
 
 def text(study: Computed) -> str:
@@ -52,28 +52,28 @@ def page(study: Computed) -> str:
 def runs_page(labels: Sequence[str], results: pl.LazyFrame | None, frame: pl.LazyFrame) -> str:
     """Return the first runs as HTML for a notebook: labels and main columns, and the names of the others."""
     runs = frame.collect()
-    shown, columns = _main(runs, labels, results)
+    main_table, columns = _main(runs, labels, results)
     others = [name for name in runs.columns if name not in columns]
-    named = f" Not shown: {escape(printable(', '.join(others)))}." if others else ""
+    others_text = f" Not shown: {escape(printable(', '.join(others)))}." if others else ""
     size = f"{counted(runs.height, 'run')}, {counted(runs.width, 'column')}"
     of = f", the first {_ROWS}" if runs.height > _ROWS else ""
-    return f"<p><b>runs</b>: {size}{of}; a lazy table of polars</p>{shown}<p>{named}</p>"
+    return f"<p><b>runs</b>: {size}{of}; a lazy table of polars</p>{main_table}<p>{others_text}</p>"
 
 
 def _runs(study: Computed) -> str:
     """Return the labels and main columns of the runs."""
     runs = study.runs.collect()
-    shown, _ = _main(runs, study.labels, study.results)
+    main_table, _ = _main(runs, study.labels, study.results)
     of = f"the first {_ROWS} of " if runs.height > _ROWS else ""
-    return f"{shown}<p>The main columns of {of}{counted(runs.height, 'run')}; <code>study.runs</code> has all.</p>"
+    return f"{main_table}<p>The main columns of {of}{counted(runs.height, 'run')}; <code>study.runs</code> has all.</p>"
 
 
 def _main(runs: pl.DataFrame, labels: Sequence[str], results: pl.LazyFrame | None) -> tuple[str, list[str]]:
     """Return the first runs as HTML, and the names of the columns in it."""
     kept = runs.select(export.chosen(runs, labels, None)[: len(labels) + _COLUMNS])
     units = export.declared(results)
-    named = (export.heading(name, units) for name in kept.columns)
-    heads = [export.two_lines(printable(text), unit) for text, unit in named]
+    headings = (export.heading(name, units) for name in kept.columns)
+    heads = [export.two_lines(printable(text), unit) for text, unit in headings]
     return table(heads, ([_cell(one) for one in row] for row in kept.head(_ROWS).iter_rows())), kept.columns
 
 

@@ -68,10 +68,10 @@ def collected(gaps: list[str]) -> Iterator[None]:
 
 def recordings(role: str, files: RunFiles, kept: Kept) -> tuple[Recording, ...]:
     """Return the recordings of a role; reuse the previous run's if the files are the same."""
-    asked = files.paths, files.spec.opening
-    if role not in kept or kept[role][0] != asked:
+    key = files.paths, files.spec.opening
+    if role not in kept or kept[role][0] != key:
         kept.pop(role, None)
-        kept[role] = asked, _recordings(role, files)
+        kept[role] = key, _recordings(role, files)
     return kept[role][1]
 
 
@@ -113,11 +113,11 @@ def open_run(run: Run, kept: Kept) -> Opened:
     found: dict[str, tuple[Recording, ...]] = {}
     with collected(gaps):
         found |= _loads(run, kept)
-    told = []
+    fact_sources = []
     if "hardware" in run.files:
         with collected(gaps):
             found["hardware"] = recordings("hardware", run.files["hardware"], kept)
-            told += [("hardware", facts.of_hardware(rec)) for rec in found["hardware"]]
+            fact_sources += [("hardware", facts.of_hardware(rec)) for rec in found["hardware"]]
     tables: dict[str, pl.LazyFrame] = {}
     own: Span | None = None
     span: Span | None = None
@@ -126,10 +126,10 @@ def open_run(run: Run, kept: Kept) -> Opened:
     if "esxtop" in run.files:
         with collected(gaps):
             rec = recording("esxtop", run.files["esxtop"], kept)
-            shown = facts.of_capture(rec)
+            capture_facts = facts.of_capture(rec)
             # The frequency inferred from P-states ranks below a file on the hardware.
-            inferred = {name: shown.pop(name) for name in ("mhz",) if name in shown}
-            told = [("esxtop", shown), *told, ("the P-states in esxtop", inferred)]
+            inferred = {name: capture_facts.pop(name) for name in ("mhz",) if name in capture_facts}
+            fact_sources = [("esxtop", capture_facts), *fact_sources, ("the P-states in esxtop", inferred)]
             found["esxtop"] = (rec,)
             meta = rec.meta
             # An error in the files that define the span was already recorded.
@@ -144,7 +144,7 @@ def open_run(run: Run, kept: Kept) -> Opened:
     lost = left is not None and ("esxtop" in run.files or (own is not None and _counts_from(run, found)))
     if span is None and not lost:
         span = own
-    known, against = facts.together([*told, ("the manifest", run.host)])
+    known, against = facts.together([*fact_sources, ("the manifest", run.host)])
     notes = warned(rec for group in found.values() for rec in group)
     return Opened(run, found, tables, span, left, lost, known, tuple(gaps), tuple(against), tuple(notes), kept)
 

@@ -125,8 +125,8 @@ def matches(pattern: str, folder: Path) -> list[tuple[dict[str, str], Path]]:
         rest = path.relative_to(folder / base).as_posix()
         match = expression.fullmatch(base + rest)
         if match:
-            named = {name.replace("_wild", WILDCARD): text for name, text in match.groupdict().items()}
-            found.append((named, path))
+            placeholders = {name.replace("_wild", WILDCARD): text for name, text in match.groupdict().items()}
+            found.append((placeholders, path))
     return found
 
 

@@ -62,12 +62,12 @@ def charts(
         low, high, level = builder.with_level(low, high, limit)
     value = column_in_words(study, y)
     for (panel,), part in points.group_by("panel", maintain_order=True):
-        told = [*_subtitle(study, y, part, style, level), *_left_out(every - points.height)]
+        subtitle = [*_subtitle(study, y, part, style, level), *_left_out(every - points.height)]
         name = _name(study, value.name, style)
         title = f"{name} by {label_words(place)[0]}" + (f": {panel}" if panel else "")
         name += f", {panel}" if panel else ""
         unit = unit_of(study, y, style) or value.name
-        made.append((part, builder.Words(title, name, unit, axis_words(place), tuple(told))))
+        made.append((part, builder.Words(title, name, unit, axis_words(place), tuple(subtitle))))
     names = points["label"].unique(maintain_order=True).to_list()
     dots = style == "relative"
     return [builder.chart(part, words, names, (low, high), width, level, dots=dots) for part, words in made]
@@ -89,8 +89,8 @@ def unit_of(study: Computed, y: str, style: Style) -> str:
 
 
 def _base(study: Computed) -> str:
-    told = study.baseline.items()
-    return " ".join(f"{name} {value}" if isinstance(value, int | float) else str(value) for name, value in told)
+    labels = study.baseline.items()
+    return " ".join(f"{name} {value}" if isinstance(value, int | float) else str(value) for name, value in labels)
 
 
 def _points(study: Computed, y: str, where: Mapping[str, Any], style: Style) -> pl.DataFrame:
@@ -113,8 +113,8 @@ def _points(study: Computed, y: str, where: Mapping[str, Any], style: Style) -> 
         found = found.filter(pl.col(study.label(name)).is_in(wanted if isinstance(wanted, list | tuple) else [wanted]))
     points = found.filter(pl.col("value").is_not_null()).collect()
     if points.is_empty():
-        told = f" where {baseline.text(where)}" if where else ""
-        raise EsxparseError(f"no run in {study.path} has a number for {y}{told}: nothing to plot")
+        condition = f" where {baseline.text(where)}" if where else ""
+        raise EsxparseError(f"no run in {study.path} has a number for {y}{condition}: nothing to plot")
     return points
 
 
@@ -122,32 +122,33 @@ def roles(
     points: pl.DataFrame, study: Computed, x: str | None = None, by: str | Sequence[str] | None = None
 ) -> tuple[pl.DataFrame, str, list[str], list[str]]:
     """Return the points to draw, the label on the axis, the labels of the series, and the labels of the panels."""
-    named = None if by is None else [by] if isinstance(by, str) else list(by)
-    for name in (*([x] if x else []), *(named or ())):
+    series = None if by is None else [by] if isinstance(by, str) else list(by)
+    for name in (*([x] if x else []), *(series or ())):
         study.label(name)
     if not study.labels:
         raise EsxparseError(f"the runs of {study.path} have no label to plot over")
-    x = x or _swept_label(points, study, named or ())
+    x = x or _swept_label(points, study, series or ())
     others = [name for name in study.labels if name != x]
     if is_sweep(points, x):
         # In a study of several sweeps, points that vary another label belong to another chart.
         sweeps = points.filter(pl.col(x).n_unique().over(others) > 1) if others else points
         points = points if sweeps.is_empty() else sweeps
-    rest = [name for name in others if points[name].n_unique() > 1 and name not in (named or ())]
-    if named is None:
-        named = [name for name in rest if name in study.baseline]
-        if not named and rest and points.select(rest).n_unique() <= _MOST_SERIES:
-            named = rest
-        elif not named and rest:
+    rest = [name for name in others if points[name].n_unique() > 1 and name not in (series or ())]
+    if series is None:
+        series = [name for name in rest if name in study.baseline]
+        if not series and rest and points.select(rest).n_unique() <= _MOST_SERIES:
+            series = rest
+        elif not series and rest:
             few = [name for name in rest if points[name].n_unique() <= _MOST_SERIES] or rest
-            named = [max(few, key=lambda name: points[name].n_unique())]
-        rest = [name for name in rest if name not in named]
+            series = [max(few, key=lambda name: points[name].n_unique())]
+        rest = [name for name in rest if name not in series]
     panels = points.select(rest).n_unique() if rest else 1
     if panels > MOST_PANELS:
-        told = " and ".join(rest)
-        msg = f"{panels} panels, one for each {told}: choose some with where={{{rest[0]!r}: ...}}, or name {told} in by"
+        by_panel = " and ".join(rest)
+        msg = f"{panels} panels, one for each {by_panel}: choose some with where={{{rest[0]!r}: ...}}, "
+        msg += f"or name {by_panel} in by"
         raise EsxparseError(msg)
-    return points, x, named, rest
+    return points, x, series, rest
 
 
 def _swept_label(points: pl.DataFrame, study: Computed, taken: Sequence[str]) -> str:
@@ -168,8 +169,10 @@ def _chart_points(points: pl.DataFrame, x: str, series: Sequence[str], panels: S
     place = pl.col(x)
     if not is_sweep(points, x):
         place = place.cast(pl.String)
-    label = pl.concat_str([said(name, points) for name in series], separator=", ") if series else pl.lit("all")
-    panel = pl.concat_str([said(name, points) for name in panels], separator=", ") if panels else pl.lit("")
+    label = (
+        pl.concat_str([value_expression(name, points) for name in series], separator=", ") if series else pl.lit("all")
+    )
+    panel = pl.concat_str([value_expression(name, points) for name in panels], separator=", ") if panels else pl.lit("")
     # Texts stay in the order of the manifest.
     order = [name for name in (*panels, *series, x) if points[name].dtype.is_numeric()]
     return (points.sort(order, maintain_order=True) if order else points).select(
@@ -177,7 +180,7 @@ def _chart_points(points: pl.DataFrame, x: str, series: Sequence[str], panels: S
     )
 
 
-def said(name: str, points: pl.DataFrame) -> pl.Expr:
+def value_expression(name: str, points: pl.DataFrame) -> pl.Expr:
     """Return a value of a label in words: numbers and booleans with their name and unit."""
     text = pl.col(name).cast(pl.String).fill_null("none")
     if points[name].dtype == pl.String:
@@ -269,13 +272,13 @@ def _name(study: Computed, name: str, style: Style) -> str:
 def _subtitle(study: Computed, y: str, points: pl.DataFrame, style: Style, level: float | None) -> list[str]:
     bars = points["low"].drop_nulls().len() > 0
     if style in {"relative", "change"}:
-        told = [f"dashed: {baseline.text(study.baseline)}"] if style == "relative" else []
-        told += ["line: 95 % interval"] if bars else ["one run of each: no interval"]
+        parts = [f"dashed: {baseline.text(study.baseline)}"] if style == "relative" else []
+        parts += ["line: 95 % interval"] if bars else ["one run of each: no interval"]
     else:
         least, most = (points["runs"].sort()[place] for place in (0, -1))
         runs = f"{most}" if least == most else f"{least} to {most}"
-        told = [f"mean of {runs} runs, line: lowest to highest" if bars else "one run at each point"]
-        told += ["dotted: straight through the smallest"] if style == "linear" else []
-        told += [f"dashed: at most {level:g} {column_in_words(study, y).unit}".rstrip()] if level is not None else []
+        parts = [f"mean of {runs} runs, line: lowest to highest" if bars else "one run at each point"]
+        parts += ["dotted: straight through the smallest"] if style == "linear" else []
+        parts += [f"dashed: at most {level:g} {column_in_words(study, y).unit}".rstrip()] if level is not None else []
     better = column_in_words(study, y).better
-    return [*([f"{better} is better"] if better else []), *told]
+    return [*([f"{better} is better"] if better else []), *parts]

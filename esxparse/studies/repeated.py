@@ -62,17 +62,17 @@ def recordings(runs: Sequence[Run], rows: Sequence[Row]) -> tuple[list[int | Non
             )
             if first is not None:
                 numbers[place] = numbers[places[first]]
-        notes += _said([runs[place] for place in places], [numbers[place] for place in places])
+        notes += _notes_on_parts([runs[place] for place in places], [numbers[place] for place in places])
     return numbers, notes
 
 
-def _said(runs: Sequence[Run], numbers: Sequence[int | None]) -> Iterator[Note]:
+def _notes_on_parts(runs: Sequence[Run], numbers: Sequence[int | None]) -> Iterator[Note]:
     for number in dict.fromkeys(numbers):
         some = [run for run, own in zip(runs, numbers, strict=True) if own == number]
         if len(some) > 1:
-            told = ", ".join(str(run.number) for run in some[:-1]) + f" and {some[-1].number}"
+            run_numbers = ", ".join(str(run.number) for run in some[:-1]) + f" and {some[-1].number}"
             message = (
-                f"runs {told} are parts of one recording, not repetitions: they count as one; "
+                f"runs {run_numbers} are parts of one recording, not repetitions: they count as one; "
                 "add a label that distinguishes them, or record again"
             )
             yield Note(message, some[-1].line, severity="warning")

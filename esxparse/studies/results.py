@@ -47,8 +47,8 @@ def energy_between(readings: pl.LazyFrame, start: datetime, end: datetime) -> pl
     875.0
     """
     there = readings.collect_schema().names()
-    named = [name for name in ("source", "sensor") if name in there]
-    keys: list[str] = [*named] or ["_all"]
+    sensor_columns = [name for name in ("source", "sensor") if name in there]
+    keys: list[str] = [*sensor_columns] or ["_all"]
     watts, before = pl.col("watts"), pl.col("_before")
 
     def since(moment: pl.Expr) -> pl.Expr:
@@ -112,9 +112,9 @@ def joined(meter: Meter, capture: Recording, span: Span) -> tuple[Figures, list[
     row = rows.select(pl.col("energy_joules").sum(), pl.col("interval_s").sum()).collect().row(0, named=True)
     if not row["interval_s"]:
         raise EsxparseError(f"{rec.source} has no readings that cover any interval of the measured span")
-    told = [str(note) for note in laid.notes if note.severity == "warning"]
+    notes = [str(note) for note in laid.notes if note.severity == "warning"]
     found = {"watts": row["energy_joules"] / row["interval_s"], "energy_joules": row["energy_joules"]}
-    return found | {"watts_from": rec.format}, told + _choice(meter, laid.sensor)
+    return found | {"watts_from": rec.format}, notes + _choice(meter, laid.sensor)
 
 
 def alone(meter: Meter, span: Span | None, window: WindowSpec | None) -> tuple[Figures, list[str]]:
@@ -128,23 +128,23 @@ def alone(meter: Meter, span: Span | None, window: WindowSpec | None) -> tuple[F
     if meter.sensor is not None and "sensor" in there:
         known = _sensors(rec)
         if meter.sensor not in known:
-            shown = ", ".join(map(repr, known[:_NAMED]))
+            listed = ", ".join(map(repr, known[:_NAMED]))
             raise EsxparseError(
                 f"{rec.source} has no readings of sensor {meter.sensor!r}; "
                 + did_you_mean(meter.sensor, known)
-                + f"it has: {shown}"
+                + f"it has: {listed}"
             )
         table = table.filter(pl.col("sensor") == meter.sensor)
     table = table.filter(pl.col("watts").is_not_null())
     if "time" not in there:
         found, used = _timeless(rec, table, there)
-        told = [f"the window does not apply to {rec.source}: its readings have no times"] * (window is not None)
-        return found | {"watts_from": rec.format}, told + _choice(meter, used)
+        notes = [f"the window does not apply to {rec.source}: its readings have no times"] * (window is not None)
+        return found | {"watts_from": rec.format}, notes + _choice(meter, used)
     table = table.filter(pl.col("time").is_not_null()).with_columns(pl.col("time") + meter.clock)
-    said: Figures = {"watts_from": rec.format}
+    figures: Figures = {"watts_from": rec.format}
     if window is not None:
         span = _windowed(rec, table, window, span)
-        said |= {"start": span.start, "end": span.end, "measured_s": span.seconds}
+        figures |= {"start": span.start, "end": span.end, "measured_s": span.seconds}
     each = energy.energy(table) if span is None else energy_between(table, span.start, span.end)
     rows = each.collect().sort("readings", descending=True, maintain_order=True)
     row = rows.row(0, named=True) if rows.height else {"watts_mean": None}
@@ -154,7 +154,7 @@ def alone(meter: Meter, span: Span | None, window: WindowSpec | None) -> tuple[F
         watts = table.select(pl.col("watts").mean()).collect().item()
     if watts is None:
         raise EsxparseError(f"{rec.source} has no reading of the host in the measured span")
-    return said | {"watts": watts, "energy_joules": row["energy_joules"]}, _choice(meter, row.get("sensor"))
+    return figures | {"watts": watts, "energy_joules": row["energy_joules"]}, _choice(meter, row.get("sensor"))
 
 
 def _timeless(rec: Recording, table: pl.LazyFrame, there: Collection[str]) -> tuple[Figures, str | None]:

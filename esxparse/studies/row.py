@@ -70,11 +70,11 @@ def row_of(opened: Opened, idle: dict[str, Row]) -> tuple[Row, list[pl.DataFrame
     row["files"] = ", ".join(f"{role}={path}" for role, files in run.files.items() for path in files.names) or None
     checked = [check(rec) for group in opened.recordings.values() for rec in group]
     row |= {"_gaps": gaps, "_against": opened.against, "_quality": checked}
-    told = [Note(f"{run}: {problem.message}", problem.line, severity="warning") for problem in run.problems]
-    told += [Note(f"{run}: {gap}", run.line, severity="warning") for gap in gaps[len(run.problems) :]]
-    told += [Note(f"{run}: {note}", run.line, severity="warning") for note in dict.fromkeys(damaged)]
-    told += [Note(f"{run}: {note}", run.line) for note in dict.fromkeys(notes)]
-    return row, figures, told
+    all_notes = [Note(f"{run}: {problem.message}", problem.line, severity="warning") for problem in run.problems]
+    all_notes += [Note(f"{run}: {gap}", run.line, severity="warning") for gap in gaps[len(run.problems) :]]
+    all_notes += [Note(f"{run}: {note}", run.line, severity="warning") for note in dict.fromkeys(damaged)]
+    all_notes += [Note(f"{run}: {note}", run.line) for note in dict.fromkeys(notes)]
+    return row, figures, all_notes
 
 
 def _logged(opened: Opened, group: Sequence[Recording], logs: Sequence[Recording]) -> Row:
@@ -125,29 +125,29 @@ def _throughput(run: Run, row: Row, notes: list[str]) -> Row:
     if row.get("throughput_from") is not None:
         return {}
     by_capture = not WORKLOADS & set(run.files) and row.get("host_iops") is not None
-    shown = scope.host_load(row) if by_capture else {}
-    given = [name for name in ("iops", "mb_per_s") if row.get(name) is not None]
-    for name in given:
-        notes += _differs(name, shown.get(name), row[name])
-    found = {name: value for name, value in shown.items() if name not in given and value is not None}
-    sources = ["the manifest"] * bool(given) + ["esxtop"] * bool(found)
+    capture_load = scope.host_load(row) if by_capture else {}
+    declared = [name for name in ("iops", "mb_per_s") if row.get(name) is not None]
+    for name in declared:
+        notes += _differs(name, capture_load.get(name), row[name])
+    found = {name: value for name, value in capture_load.items() if name not in declared and value is not None}
+    sources = ["the manifest"] * bool(declared) + ["esxtop"] * bool(found)
     return found | ({"throughput_from": " and ".join(sources)} if sources else {})
 
 
-def _differs(name: str, shown: float | None, given: float) -> list[str]:
-    if shown is None or isclose(shown, given, rel_tol=_SAME):
+def _differs(name: str, capture_value: float | None, manifest_value: float) -> list[str]:
+    if capture_value is None or isclose(capture_value, manifest_value, rel_tol=_SAME):
         return []
-    return [f"{name} is {shown:g} by esxtop and {given:g} by the manifest: {given:g} is used"]
+    return [f"{name} is {capture_value:g} by esxtop and {manifest_value:g} by the manifest: {manifest_value:g} is used"]
 
 
 def _uncut(opened: Opened) -> list[str]:
     """Return notes on files that the window does not cut, if a run has no capture."""
     run = opened.run
-    asked = replace(run.window, span=None) != WindowSpec()
+    has_window = replace(run.window, span=None) != WindowSpec()
     whole = [
         role for role in run.files if role in WHOLE and not any(map(fio_logs.has_logs, opened.recordings.get(role, ())))
     ]
-    if run.unusable or not asked or not whole or "esxtop" in run.files:
+    if run.unusable or not has_window or not whole or "esxtop" in run.files:
         return []
     return [f"the window does not apply to {', '.join(whole)}: its figures are for the whole file"]
 
@@ -155,8 +155,8 @@ def _uncut(opened: Opened) -> list[str]:
 def _beside(opened: Opened, role: str) -> tuple[Recording, ...]:
     """Return the recordings of files that `open_run` did not open; none if they could not be read."""
     files = opened.run.files[role]
-    asked, recs = opened.kept.get(role, (None, ()))
-    return recs if role not in opened.recordings and asked == (files.paths, files.spec.opening) else ()
+    key, recs = opened.kept.get(role, (None, ()))
+    return recs if role not in opened.recordings and key == (files.paths, files.spec.opening) else ()
 
 
 def _left_out(row: Row) -> list[str]:
@@ -206,10 +206,10 @@ def _cut(role: str, files: RunFiles, opened: Opened, notes: list[str]) -> Row:
     meter = results.Meter(recording(role, files, opened.kept), files.spec.sensor, files.spec.clock)
     capture_there = opened.recordings.get("esxtop")
     if capture_there and opened.span is not None:
-        found, told = results.joined(meter, capture_there[0], opened.span)
+        found, power_notes = results.joined(meter, capture_there[0], opened.span)
     else:
-        found, told = results.alone(meter, opened.span, opened.left)
-    notes += told
+        found, power_notes = results.alone(meter, opened.span, opened.left)
+    notes += power_notes
     return found
 
 
@@ -222,8 +222,8 @@ def _whole(role: str, files: RunFiles, opened: Opened, notes: list[str]) -> Row:
     if role != "vmx":
         return {}
     recs = recordings(role, files, opened.kept)
-    found, told = facts.configured(recs, opened.facts, opened.recordings.get("hardware", ()))
-    notes += told
+    found, advice = facts.configured(recs, opened.facts, opened.recordings.get("hardware", ()))
+    notes += advice
     return found
 
 

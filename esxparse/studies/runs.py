@@ -129,12 +129,12 @@ def table_of(
     computed = rows_of(runs, progress, crew)
     rows = [row for row, _, _ in computed]
     figures = [frame for _, frames, _ in computed for frame in frames]
-    notes = [note for _, _, told in computed for note in told]
+    notes = [note for _, _, row_notes in computed for note in row_notes]
     frame, about = _assembled(manifest, runs, rows)
     quality = joined(manifest.path, [(str(run), row["_quality"]) for run, row in zip(runs, rows, strict=True)])
-    told = [Note(f"data quality: {one}", severity="warning") for one in quality.failed]
+    quality_notes = [Note(f"data quality: {one}", severity="warning") for one in quality.failed]
     joint = pl.concat(figures, how="diagonal_relaxed") if figures else None
-    return frame, joint, [*notes, *about, *told], quality
+    return frame, joint, [*notes, *about, *quality_notes], quality
 
 
 def _assembled(manifest: Manifest, runs: Sequence[Run], rows: Sequence[Row]) -> tuple[pl.DataFrame, list[Note]]:
@@ -167,8 +167,8 @@ def _assembled(manifest: Manifest, runs: Sequence[Run], rows: Sequence[Row]) -> 
     notes += [
         Note(f"{fact} is not known: no CPU cost; give it in [host]", severity="warning") for fact in _unknown(frame)
     ]
-    of, told = repeated.recordings(runs, rows)
-    notes += told
+    of, repeat_notes = repeated.recordings(runs, rows)
+    notes += repeat_notes
     last = [
         pl.Series("recording", of, pl.Int64),
         pl.Series("files", [row["files"] and printable(row["files"]) for row in rows], pl.String),
@@ -183,10 +183,10 @@ def _assembled(manifest: Manifest, runs: Sequence[Run], rows: Sequence[Row]) -> 
     return frame, [*notes, *_mixed_units(frame)]
 
 
-def disagreements(told: Iterable[tuple[Run, Iterable[str]]]) -> list[Note]:
+def disagreements(contradictions: Iterable[tuple[Run, Iterable[str]]]) -> list[Note]:
     """Return host facts on which files and manifest disagree, each once with its runs."""
     found: dict[str, list[int]] = {}
-    for run, against in told:
+    for run, against in contradictions:
         for message in against:
             found.setdefault(message, []).append(run.number)
     return [
@@ -205,8 +205,8 @@ def label_columns(runs: Sequence[Run]) -> tuple[dict[str, pl.Series], list[Note]
         kind = _LABEL_TYPES.get(kinds)
         if kind is None and kinds and len(kinds) > 1:
             there = {type(value): run for run, value in zip(runs, values, strict=True) if value is not None}
-            told = " and ".join(f"{run.labels[name]!r} (line {run.line})" for run in there.values())
-            notes.append(Note(f"the label {name} is {told}: it is kept as text; use one type", severity="warning"))
+            examples = " and ".join(f"{run.labels[name]!r} (line {run.line})" for run in there.values())
+            notes.append(Note(f"the label {name} is {examples}: it is kept as text; use one type", severity="warning"))
             kind = pl.String
         elif int in kinds and any(isinstance(value, int) and abs(value) > _LARGEST for value in values):
             notes.append(Note(f"the label {name} has numbers beyond 64 bits: it is kept as text", severity="warning"))
@@ -220,15 +220,15 @@ def label_columns(runs: Sequence[Run]) -> tuple[dict[str, pl.Series], list[Note]
 def _own_columns(runs: Sequence[Run], rows: Iterable[Row]) -> list[str]:
     """Return the columns that these runs' kinds of files provide: missing data are nulls, not missing columns."""
     roles = {role for run in runs for role in run.files}
-    named = {name for row in rows for name in row}
+    present = {name for row in rows for name in row}
     has = (
         roles | ({"workload"} if roles & WORKLOADS else set()) | ({"events"} if roles & {"perf", "vmkperf"} else set())
     )
-    power = {"power"} & roles or ({"power"} if "watts" in named else set())
+    power = {"power"} & roles or ({"power"} if "watts" in present else set())
     columns = []
     for name, column in METRICS.items():
         by_hand = name in _FROM_CAPTURE and "esxtop" in roles
-        if by_hand or name in named or (column.needs and column.needs in has | power):
+        if by_hand or name in present or (column.needs and column.needs in has | power):
             columns.append(name)
     return columns
 
@@ -251,20 +251,20 @@ def _unknown(frame: pl.DataFrame) -> list[str]:
     """Return facts that runs with CPU use miss for a CPU cost: the first one of each run."""
     if "host_used_pct" not in frame.columns:
         return []
-    lacks = pl.coalesce(pl.when(pl.col(fact).is_null()).then(pl.lit(said)) for fact, said in _COST_NEEDS.items())
-    return sorted(frame.filter(pl.col("host_used_pct").is_not_null()).select(lacks).to_series().drop_nulls().unique())
+    missing = pl.coalesce(pl.when(pl.col(fact).is_null()).then(pl.lit(phrase)) for fact, phrase in _COST_NEEDS.items())
+    return sorted(frame.filter(pl.col("host_used_pct").is_not_null()).select(missing).to_series().drop_nulls().unique())
 
 
 def _too_short(rows: Sequence[Row]) -> list[Note]:
     short = sum(row.get("steady") == steady.TOO_FEW for row in rows)
-    told = f"{short} of {len(rows)} runs have too few samples to check for drift (column steady): measure longer"
-    return [Note(told)] if short else []
+    message = f"{short} of {len(rows)} runs have too few samples to check for drift (column steady): measure longer"
+    return [Note(message)] if short else []
 
 
 def _mixed_units(frame: pl.DataFrame) -> list[Note]:
     """Return notes on figures that have different units in different runs."""
     found: dict[tuple[str, str], list[str]] = {}
-    told = "are one figure in several units, in separate columns: convert them to one unit"
+    problem = "are one figure in several units, in separate columns: convert them to one unit"
     for name in frame.columns:
         if frame[name].null_count() == frame.height:
             continue
@@ -276,7 +276,7 @@ def _mixed_units(frame: pl.DataFrame) -> list[Note]:
     return [
         Note(
             # `in_unit` converts minutes to hours, which would be the wrong way round for counts per minute.
-            f"unit mismatch: {' and '.join(names)} {told}"
+            f"unit mismatch: {' and '.join(names)} {problem}"
             f"{'' if figure.endswith('_per_') else ' (metrics.units.in_unit)'} before comparing",
             severity="warning",
         )

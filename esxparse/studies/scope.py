@@ -31,11 +31,11 @@ def load_hosts(  # noqa: PLR0911  one for each way it is known or not
     """
     if row.get("load_hosts") is not None:
         return row["load_hosts"], None
-    asked = [name for name in ("iops", "mb_per_s") if row.get(name)]
-    if not asked or (row.get("host_used_pct") is None and row.get("watts") is None):
+    measures = [name for name in ("iops", "mb_per_s") if row.get(name)]
+    if not measures or (row.get("host_used_pct") is None and row.get("watts") is None):
         return None, None
-    shown = host_load(row)
-    pairs = {name: (row[name], shown[name]) for name in asked if shown.get(name) is not None}
+    capture_load = host_load(row)
+    pairs = {name: (row[name], capture_load[name]) for name in measures if capture_load.get(name) is not None}
     whose = str(row.get("throughput_from"))
     if _CAPTURE in whose:
         # Numbers that come from the capture trivially agree with it.

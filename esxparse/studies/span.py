@@ -77,14 +77,14 @@ def _outside(
     first, last = there
     what = f"the run of {window.span}" if window.span else "the window"
     days = "%Y-%m-%dT%H:%M:%S"
-    asked = f"from {begin:{days}} on" if begin > stop else f"{begin:{days}} to {stop:{days}}"
-    message = f"{what} ({asked}) is not within {of} ({first:{days}} to {last:{days}} UTC)"
+    requested = f"from {begin:{days}} on" if begin > stop else f"{begin:{days}} to {stop:{days}}"
+    message = f"{what} ({requested}) is not within {of} ({first:{days}} to {last:{days}} UTC)"
     if window.span:
         shift = _shift(begin, stop, first, last)
-        told = f"{'-' if shift < timedelta(0) else ''}{abs(shift) // timedelta(minutes=1)}m" if shift else None
+        shift_text = f"{'-' if shift < timedelta(0) else ''}{abs(shift) // timedelta(minutes=1)}m" if shift else None
         message += (
-            f": it would be with clock = {told!r} for that file, as for a clock in local time"
-            if told
+            f": it would be with clock = {shift_text!r} for that file, as for a clock in local time"
+            if shift_text
             else ": record longer, or set clock = ... for that file to the offset of its times"
         )
     else:

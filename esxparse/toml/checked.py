@@ -181,7 +181,7 @@ def guess(word: object, known: Iterable[object]) -> str:
 def written(value: Any) -> str:
     r"""Return a value as the file has it, in one line, cut to a length that fits in a message.
 
-    >>> print(shown(["a", True]), shown("one\nline"))
+    >>> print(written(["a", True]), written("one\nline"))
     ["a", true] "one\nline"
     """
     if isinstance(value, float) and not math.isfinite(value):

@@ -225,11 +225,11 @@ def _with_base(name: str, beside: Path, seen: tuple[str, ...] = ()) -> dict[str,
 def _laid(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     result = dict(under)
     for key, value in over.items():
-        held = result.get(key)
-        if isinstance(held, Mapping) and isinstance(value, Mapping):
-            result[key] = _laid(held, value)
-        elif isinstance(held, list) and isinstance(value, list) and key not in {"run", "file"}:
-            result[key] = held + value
+        existing = result.get(key)
+        if isinstance(existing, Mapping) and isinstance(value, Mapping):
+            result[key] = _laid(existing, value)
+        elif isinstance(existing, list) and isinstance(value, list) and key not in {"run", "file"}:
+            result[key] = existing + value
         else:
             result[key] = value
     return result
@@ -292,18 +292,18 @@ def placed(tree: dict[str, Any], path: str, value: Any) -> None:
 
 
 def _inside(spot: dict[str, Any], key: str, index: str | None, path: str) -> list[dict[str, Any]]:
-    held = spot.setdefault(key, {}) if index is None else spot.get(key)
-    if isinstance(held, list):
+    existing = spot.setdefault(key, {}) if index is None else spot.get(key)
+    if isinstance(existing, list):
         if index is None:
-            return held
+            return existing
         if not index.isdecimal():
-            named = [table for table in held if table.get("name") == index]
-            if named:
-                return named
-        elif int(index) < len(held):
-            return [held[int(index)]]
-    elif isinstance(held, dict) and index is None:
-        return [held]
+            matches = [table for table in existing if table.get("name") == index]
+            if matches:
+                return matches
+        elif int(index) < len(existing):
+            return [existing[int(index)]]
+    elif isinstance(existing, dict) and index is None:
+        return [existing]
     raise ScenarioError(f"there is no {path!r} in the scenario: {key!r} holds no such table. Add it, or name another.")
 
 

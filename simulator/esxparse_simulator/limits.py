@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from esxparse.errors import EsxparseError, did_you_mean
 
-_SAID: Final = tomllib.loads((files("esxparse_simulator") / "limits.toml").read_text(encoding="utf-8"))
-_MOST: Final = _SAID["most"]
+_LIMITS: Final = tomllib.loads((files("esxparse_simulator") / "limits.toml").read_text(encoding="utf-8"))
+_MOST: Final = _LIMITS["most"]
 _NUMBERS: Final = {"int", "float", "int | None"}
 _WORD: Final = re.compile(r"['\"]([^'\"]+)['\"]")
 
@@ -28,10 +28,10 @@ def need(ok: object, message: str) -> None:
         raise ScenarioError(message)
 
 
-def known(name: str, names: Iterable[str], message: str, said: str = "There are") -> None:
+def known(name: str, names: Iterable[str], message: str, lead: str = "There are") -> None:
     """Raises `ScenarioError` with the message, the nearest name and all names unless `name` is one of them."""
     if name not in (there := sorted(names)):
-        raise ScenarioError(f"{message}. {did_you_mean(name, there, 'Did')}{said}: {', '.join(there)}.")
+        raise ScenarioError(f"{message}. {did_you_mean(name, there, 'Did')}{lead}: {', '.join(there)}.")
 
 
 def positive(name: str, value: float) -> float:
@@ -44,7 +44,7 @@ def check_number(name: str, value: Any, place: str) -> None:
     """Raises `ScenarioError` for a value that is not a finite number in its range."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     need(number, f"{place}: {name} = {value!r} is not a number. Give one.")
-    above_zero, any_sign = name in _SAID["above_zero"], name in _SAID["any_sign"]
+    above_zero, any_sign = name in _LIMITS["above_zero"], name in _LIMITS["any_sign"]
     most = _MOST.get(name, inf)
     least = -most if any_sign else 0.0
     allowed = "above 0" if above_zero else "0 or more" if not any_sign else "a number"
@@ -53,7 +53,7 @@ def check_number(name: str, value: Any, place: str) -> None:
         isfinite(value) and least <= value <= most and (value != 0 or not above_zero),
         f"{place}: {name} = {value!r} cannot be. Give a number {allowed}{upto}.",
     )
-    if name in _SAID["whole"]:
+    if name in _LIMITS["whole"]:
         need(value == int(value), f"{place}: {name} = {value!r} is not a whole number. Give one.")
 
 
@@ -62,15 +62,15 @@ def check_row(row: Mapping[str, Any], kind: type[Any], place: str) -> None:
     for field in fields(kind):
         if field.name not in row:
             continue
-        value, said = row[field.name], str(field.type)
+        value, annotation = row[field.name], str(field.type)
         where = f"{place}: {field.name} = {value!r}"
-        if said in _NUMBERS:
+        if annotation in _NUMBERS:
             check_number(field.name, value, place)
-        elif said.startswith("Literal"):
-            known = _WORD.findall(said)
+        elif annotation.startswith("Literal"):
+            known = _WORD.findall(annotation)
             need(value in known, f"{where} is not known. Give one of {', '.join(known)}.")
-        elif said in {"tuple[str, ...]", "tuple[int, ...]"}:
-            texts = said.startswith("tuple[str")
+        elif annotation in {"tuple[str, ...]", "tuple[int, ...]"}:
+            texts = annotation.startswith("tuple[str")
             listed = isinstance(value, list | tuple) and not (texts and not all(isinstance(one, str) for one in value))
             need(listed, f"{where} is not a list of {'texts' if texts else 'numbers'}. Write it in brackets.")
             for number in () if texts else value:

@@ -134,8 +134,8 @@ def _with(spec: FileSpec, capture: Mapping[str, Any]) -> FileSpec:
         return spec
     ending = f".{capture['compress']}" if "compress" in capture else ""
     name = f"{spec.name.removesuffix('.gz').removesuffix('.bz2')}{ending}" if ending else spec.name
-    said = {option: value for option, value in capture.items() if option != "compress"}
-    return replaced(spec, name=name, options={**spec.options, **said})
+    shared = {option: value for option, value in capture.items() if option != "compress"}
+    return replaced(spec, name=name, options={**spec.options, **shared})
 
 
 def _one(
@@ -196,17 +196,17 @@ def _truths(plans: Plans, watches: Mapping[int, Watch], path: Path) -> list[Writ
     for run, specs in plans:
         labels = {f"label_{name}": value for name, value in run.labels.items()}
         without = {trouble: capture_of(scenario) for trouble, scenario in run.without.items()}
-        seen = iter(watches[run.seed].told(without) if run.seed in watches else ())
+        seen = iter(watches[run.seed].visibility(without) if run.seed in watches else ())
         for truth in run.truths:
-            told: dict[str, Any] = {"files": [spec.name for spec in specs], **labels}
+            entry: dict[str, Any] = {"files": [spec.name for spec in specs], **labels}
             more = next(seen, {}) if truth.get("trouble") in run.without else {}
             # the capture may have been asked for otherwise than drawn
             written = {key: value for key, value in specs[0].options.items() if key in truth}
             for key, value in {**truth, **written, **more}.items():
                 at = key in {"start", "end", "visible"} and isinstance(value, int | float)
-                told[key] = run.start + timedelta(seconds=value) if at else value
-            head = told.pop("is", "truth")
-            lines += [f"[[{head}]]", *(f"{key} = {_toml(value)}" for key, value in told.items()), ""]
+                entry[key] = run.start + timedelta(seconds=value) if at else value
+            head = entry.pop("is", "truth")
+            lines += [f"[[{head}]]", *(f"{key} = {_toml(value)}" for key, value in entry.items()), ""]
     return [Written(path, put(path, ["\n".join(lines).encode()]), "truth")] if lines else []
 
 

@@ -79,13 +79,13 @@ def _phased(kind: type[T], row: Mapping[str, Any], place: str) -> T:
 
 def _phase(row: Mapping[str, Any], kind: type[Any], place: str) -> parts.Phase:
     ends, where = ("start", "end", "rise", "fall"), f"{place} phase"
-    said = {"rise": 0.0, "fall": 0.0} | {key: value for key, value in row.items() if key != "why"}
-    _known(said, where, _names(kind) | set(ends))
-    start, end, rise, fall = (_number(_get(said, key, place), f"{where} {key}") for key in ends)
+    settings = {"rise": 0.0, "fall": 0.0} | {key: value for key, value in row.items() if key != "why"}
+    _known(settings, where, _names(kind) | set(ends))
+    start, end, rise, fall = (_number(_get(settings, key, place), f"{where} {key}") for key in ends)
     need(start <= end, f"{where}: it starts at {start:g} s and ends at {end:g} s. Turn them round.")
     ramps = f"{where}: rise {rise:g} and fall {fall:g} are not from 0 to its {end - start:g} s. Make them shorter."
     need(min(rise, fall) >= 0.0 and rise + fall <= end - start + 1e-6, ramps)
-    changes = {key: _number(value, f"{where} {key}") for key, value in said.items() if key not in ends}
+    changes = {key: _number(value, f"{where} {key}") for key, value in settings.items() if key not in ends}
     types = {field.name: str(field.type) for field in fields(kind)}
     for key, value in changes.items():
         need(types[key] in {"int", "float", "bool"}, f"{where}: {key} cannot change with time. Leave it out.")
@@ -102,7 +102,7 @@ def _number(value: Any, place: str) -> float:
 def _check_names(scenario: parts.Scenario) -> None:
     """Refuses two things of one name, and names that no capture could hold."""
     devices, volumes = [device.name for device in scenario.devices], _volumes(scenario)
-    named = {
+    names_by_kind = {
         "vm": [vm.name for vm in scenario.vms],
         "device": [*devices, *volumes],
         "adapter": [adapter.name for adapter in scenario.adapters],
@@ -110,7 +110,7 @@ def _check_names(scenario: parts.Scenario) -> None:
         "uplink": [nic.name for switch in scenario.switches for nic in switch.uplinks],
         **{f"vm {vm.name} disk": [disk.slot for disk in vm.disks] for vm in scenario.vms},
     }
-    for what, names in named.items():
+    for what, names in names_by_kind.items():
         for name, count in Counter(names).items():
             again = f"{what} {name}: the name is there {count} times. Give each its own (with count, {{n}} in it)."
             need(count == 1, again)

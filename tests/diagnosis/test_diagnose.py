@@ -21,7 +21,7 @@ from esxparse.diagnosis import cases, engine, rules
 from esxparse.diagnosis.diagnose import _place, series_of
 from esxparse.diagnosis.series import Series
 from esxparse.diagnosis.symptoms import symptoms, values
-from esxparse.diagnosis.wording import said
+from esxparse.diagnosis.wording import fill_text
 from esxparse.errors import EsxparseError
 from esxparse.reports import verdicts
 
@@ -363,7 +363,7 @@ def test_series_are_read_where_their_tables_are(busy_host):
 )
 def test_a_clause_without_its_number_is_left_out(values, words):
     text = "waited {ready:.0f} %; PCPUs were {busy:.0f} % busy. %RUN rose most in {asker}."
-    assert said(text, values) == words
+    assert fill_text(text, values) == words
 
 
 @pytest.mark.parametrize(
@@ -377,7 +377,7 @@ def test_a_clause_without_its_number_is_left_out(values, words):
     ],
 )
 def test_an_end_of_a_clause_without_its_number_is_left_out(text, words):
-    assert said(text, {"busy": 93.0, "node": None, "speed": None}) == words
+    assert fill_text(text, {"busy": 93.0, "node": None, "speed": None}) == words
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from checkout import DOCS
 import esxparse as ex
 from esxparse.cli import main
 from esxparse.diagnosis import rules
-from esxparse.diagnosis.engine import said
+from esxparse.diagnosis.engine import fill_text
 from esxparse.diagnosis.experiments import captures, contrasts, facts, tables
 from esxparse.diagnosis.experiments.differences import MEASURES, NONE
 from esxparse.errors import EsxparseError
@@ -253,7 +253,7 @@ def test_every_cause_weighs_questions_that_are_asked_and_every_text_has_its_fact
     asked = {one.id for one in tables.steps()}
     for cause in (*tables.causes(), tables.unknown()):
         assert set(cause.weigh) | set(cause.needs) <= asked
-        assert said(cause.verdict, {"seen": "x", "kavg_ms": 1.0, "retransmitted_pct": 1.0, "host_util_pct": 1.0})
+        assert fill_text(cause.verdict, {"seen": "x", "kavg_ms": 1.0, "retransmitted_pct": 1.0, "host_util_pct": 1.0})
     for step in (one.under({}) for one in tables.steps()):
         for text in (step.yes, step.no, step.value):
             assert text == "" if step.role else pl.sql_expr(text).meta.root_names()

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from esxparse.diagnosis import cases, engine
-from esxparse.diagnosis.wording import said
+from esxparse.diagnosis.wording import fill_text
 
 SUBSETS = 60
 PLACEHOLDER = re.compile(r"(?<![\w?])\?(?![\w?])|\b(?:None|nan|null|COALESCE|SELECT|IS NULL|AND|OR)\b|[{}]")
@@ -45,10 +45,10 @@ def sentences(case):
             continue
         values = row | {"name": "object"} | {who: None if row[who] is None else "another" for who in case.who}
         yield row, story(case, values).text
-        texts = [said(case.next, values)]
+        texts = [fill_text(case.next, values)]
         for one, holds in zip(case.evidence, held, strict=True):
             words = one.say if holds else one.otherwise
-            texts.append(engine.unanswered(case, one, values) if holds is None else said(words, values))
+            texts.append(engine.unanswered(case, one, values) if holds is None else fill_text(words, values))
         yield from ((row, text) for text in texts if text)
 
 

@@ -388,12 +388,12 @@ def test_queries_that_cannot_be_answered_are_one_line(tmp_path, capsys):
 def test_captures_are_judged_once(tmp_path, capsys):
     where = str(tmp_path / "lake")
     ex.lake(where).add([hosts.capture(tmp_path, "esx-01", (40,) * 30), hosts.capture(tmp_path, "esx-02")])
-    assert [one for _, one in judging.said(ex.lake(where))] == [None, None]
+    assert [one for _, one in judging.stored_judgements(ex.lake(where))] == [None, None]
     assert main(["lake", "judge", "--lake", where]) == 0
     assert "esx-02: Only 3 samples" in capsys.readouterr().out
     assert main(["lake", "judge", "--lake", where]) == 0
     assert capsys.readouterr().out == ""
-    first, second = (one for _, one in judging.said(ex.lake(where)))
+    first, second = (one for _, one in judging.stored_judgements(ex.lake(where)))
     assert first["findings"]
     assert first["quality"]["status"] in {"pass", "warn", "fail"}
     assert "Nothing found" in second["verdict"]
@@ -405,7 +405,7 @@ def test_what_was_said_of_another_reading_counts_no_more(tmp_path, other):
     ex.lake(where).add([file])
     judging.judge(ex.lake(where))
     ex.lake(where).add([file], replace=True, **other)
-    assert [one for _, one in judging.said(ex.lake(where))] == [None]
+    assert [one for _, one in judging.stored_judgements(ex.lake(where))] == [None]
     assert [one["host"] for one in judging.judge(ex.lake(where))] == [other.get("host", "esx-01")]
 
 

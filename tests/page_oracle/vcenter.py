@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from page_oracle.arithmetic import highest, mean, several
-from page_oracle.compare import Expected, Rows
+from page_oracle.compare import Expected, Parts, Rows
 from page_oracle.host_charts import over_time
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def expected(path: Path) -> Expected:
     datastores = {row["instance"]: row["datastore"] for row in rows.get("inventory_datastore", [])}
     ready = {name: _per_vcpu(series, name, "ready", vms) for kind, name in _objects(series) if kind == "VirtualMachine"}
     found = Expected(tiles=_tiles(series, ready, vms))
+    found.texts = [_answer(ready)]
     found.tables = [_waits(series, ready, vms), _hosts(series), _latencies(series, datastores)]
     if vms:
         found.tables += [_limits(vms), _tasks(path), _events(path)]
@@ -90,6 +91,16 @@ def _tiles(series: Series, ready: dict, vms: dict) -> dict:
         counts_of = [row["snapshots"] for row in vms.values()]
         tiles["Snapshots"] = ((float(sum(counts_of)),), (f"on {several(sum(map(bool, counts_of)), 'VM')}",))
     return tiles
+
+
+def _answer(ready: dict) -> Parts:
+    """All vCPUs are known in these files."""
+    means = {name: mean(values.values()) for name, values in ready.items()}
+    longest = max(means, key=means.__getitem__)
+    over = float(sum(value > 5 for value in means.values()))
+    many = several(len(means), "VM")
+    between = f" of {many} waited more than 5 % of a vCPU's time on average; {longest} waited longest, "
+    return over, between, means[longest], " %."
 
 
 def _stats(series: Series, kind: str, name: str, counter: str, head: str, unit: str) -> dict:

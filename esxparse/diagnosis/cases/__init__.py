@@ -164,9 +164,9 @@ class Case:
     @property
     def per_spell(self) -> frozenset[str]:
         """The series that the case reads from a spell."""
-        told = {name for _, names in self._texts() for name in names}
+        mentioned = {name for _, names in self._texts() for name in names}
         read = {name for one in self.evidence for name in _roots(one.holds)} | _roots(self.impact)
-        return frozenset(read | told)
+        return frozenset(read | mentioned)
 
     @property
     def tables(self) -> frozenset[str]:

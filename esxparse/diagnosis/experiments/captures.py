@@ -40,14 +40,14 @@ def own(cells: Grid, seen: Contrast, folder: Path, judge: Judge) -> Own:
         return Own("not known", MISSING)
     fast = _judged(cells, (seen.good,), folder, judge)
     usual = {_key(one) for one in fast or ()}
-    told = [one for one in slow if one.severity != "info"]
-    new = tuple(one for one in told if _key(one) not in usual)
+    serious = [one for one in slow if one.severity != "info"]
+    new = tuple(one for one in serious if _key(one) not in usual)
     if new:
         beside = "" if fast is None else ", but the capture of a fast run does not"
         return Own("yes", f"it shows: {_titles(new)}{beside}. {new[0].verdict}", new)
     looked = f"{slow.judged} of {slow.of} troubles and limits could be judged"
-    if told:
-        return Own("no", f"it shows: {_titles(told)}, as a fast run's capture does; {looked}")
+    if serious:
+        return Own("no", f"it shows: {_titles(serious)}, as a fast run's capture does; {looked}")
     return Own("no", f"it shows none; {looked}")
 
 
@@ -58,9 +58,9 @@ def _judged(cells: Grid, keys: Sequence[Key], folder: Path, judge: Judge) -> Fin
         if "files" not in rows.columns:
             continue
         for files, start, end in rows.select("files", "start", "end").iter_rows():
-            if named := _CAPTURE.search(files or ""):
+            if match := _CAPTURE.search(files or ""):
                 try:
-                    return judge(open_recording(folder / named[1], Opening.of({"start": start, "end": end})))
+                    return judge(open_recording(folder / match[1], Opening.of({"start": start, "end": end})))
                 except EsxparseError:
                     continue  # a note of the study reports it
     return None

@@ -45,8 +45,8 @@ class Grid:
         """Return the mean of a column over the runs of configurations; by default of the figure to compare."""
         name = column or self.merit.column
         found = [self.rows[key][name] for key in keys if name in self.rows[key].columns]
-        told = pl.concat(found).cast(pl.Float64).drop_nulls() if found else pl.Series(dtype=pl.Float64)
-        return None if told.is_empty() else float(told.mean())  # type: ignore[arg-type]
+        values = pl.concat(found).cast(pl.Float64).drop_nulls() if found else pl.Series(dtype=pl.Float64)
+        return None if values.is_empty() else float(values.mean())  # type: ignore[arg-type]
 
     def ratio(self, bad: Sequence[Key], good: Sequence[Key]) -> float | None:
         """Return how well `bad` does against `good`: below 1 is worse, whether high or low values are good."""
@@ -69,12 +69,12 @@ class Grid:
 
     def in_words(self, key: Key, without: Collection[str] = ()) -> str:
         """Return a configuration in words: `machine = esx, disk = lun`."""
-        told = [
+        parts = [
             f"{name} = {value}"
             for place, (name, value) in enumerate(zip(self.labels, key, strict=True))
             if name not in without and value is not None and len({one[place] for one in self.rows}) > 1
         ]
-        return ", ".join(told)
+        return ", ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -136,18 +136,18 @@ def contrasts(cells: Grid, baseline: Mapping[str, Any], special: Collection[tupl
 def _slow(cells: Grid, factor: str, sweep: Mapping[Any, Key], reference: Any) -> Contrast | None:
     """Return the slow runs in a sweep over one label: beyond the best number, or against the baseline or best word."""
     numeric = all(isinstance(one, int | float) and not isinstance(one, bool) for one in sweep)
-    told = {level: value for level, key in sweep.items() if (value := cells.mean([key])) is not None}
-    if len(told) < _FEWEST:
+    means = {level: value for level, key in sweep.items() if (value := cells.mean([key])) is not None}
+    if len(means) < _FEWEST:
         return None
-    best = (max if cells.merit.higher else min)(told.values())
+    best = (max if cells.merit.higher else min)(means.values())
     if numeric and reference is None:
         # Throughput grows with sizes and loads: runs are slow if it falls again. The last of equals is the reference.
         # Response times grow with any load, so their reference is the last of all, and no run is slow.
-        at = max(level for level, value in told.items() if value >= _BEST * best)
-        behind = [level for level in told if level > at]
+        at = max(level for level, value in means.items() if value >= _BEST * best)
+        behind = [level for level in means if level > at]
     else:
-        at = reference if reference in told else next(level for level, value in told.items() if value == best)
-        behind = [level for level in told if level != at]
+        at = reference if reference in means else next(level for level, value in means.items() if value == best)
+        behind = [level for level in means if level != at]
     behind = sorted(behind) if numeric else behind
     slow = [sweep[level] for level in behind if _slower(cells, sweep[level], sweep[at])]
     if not numeric and reference is None:

@@ -79,9 +79,9 @@ def _figures(study: Study) -> list[dict[str, Any]]:
         better = {True: "higher", False: "lower"}.get(some["higher_is_better"].drop_nulls().first(), "")  # type: ignore[call-overload]
         words = " ".join(dict.fromkeys(part for part in (benchmark, test, metric.replace("_", " ")) if part))
         # For a benchmark's figure the verdict is better or worse.
-        said = {"better": better, "worse": {"higher": "lower", "lower": "higher"}.get(better, "")}
+        directions = {"better": better, "worse": {"higher": "lower", "lower": "higher"}.get(better, "")}
         measure = {"words": words, "column": f"{benchmark} {test} {metric}", "better": better}
-        rows += _summed(some.with_columns(pl.col("verdict").replace(said)), measure, study.baseline, others)
+        rows += _summed(some.with_columns(pl.col("verdict").replace(directions)), measure, study.baseline, others)
     return rows
 
 
@@ -111,8 +111,8 @@ def _summed(
                 "most_pct": 100 * (max(ratios) - 1),
                 "higher": rows.filter(verdict="higher").height,
                 "lower": rows.filter(verdict="lower").height,
-                "shown": (shown := NONE if small else _direction(rows, ratios)),
-                "but": _exceptions(rows, labels) if shown == NONE else "",
+                "shown": (direction := NONE if small else _direction(rows, ratios)),
+                "but": _exceptions(rows, labels) if direction == NONE else "",
             }
         )
     return found
@@ -124,11 +124,11 @@ def _exceptions(rows: pl.DataFrame, labels: Sequence[str]) -> str:
     far = rows.filter(pl.col("verdict").is_in(["higher", "lower"]), (pl.col("ratio") - 1).abs() >= _FAR)
     if not varied or 2 * far.height > rows.height:
         return ""
-    told = [
+    exceptions = [
         f"{100 * (row['ratio'] - 1):+z.0f} % with {_words({name: row[name] for name in varied})}"
         for row in far.iter_rows(named=True)
     ]
-    return _listed(told[:2], "and")
+    return _listed(exceptions[:2], "and")
 
 
 def _direction(rows: pl.DataFrame, ratios: Sequence[float]) -> str:
@@ -146,14 +146,14 @@ def sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     made = []
     for alternative in list(dict.fromkeys(row["alternative"] for row in rows))[:_TOLD]:
         mine = [row for row in rows if row["alternative"] == alternative]
-        shown = [_sentence(row) for row in mine if row["shown"] != NONE]
-        more = [f"{len(shown) - _MOST} more differ"] if len(shown) > _MOST else []
+        differing = [_sentence(row) for row in mine if row["shown"] != NONE]
+        more = [f"{len(differing) - _MOST} more differ"] if len(differing) > _MOST else []
         none_of = [row for row in mine if row["shown"] == NONE]
         same = [row["measure"].rstrip(",") + (f" (but {row['but']})" if row["but"] else "") for row in none_of]
         same = same if len(same) <= _MOST else [*same[: _MOST - 1], f"{len(same) - _MOST + 1} others"]
         none = [f"no difference is shown in {_listed(same)}"] if same else []
-        shown = [*shown[:_MOST], *more]
-        made.append(f"With {alternative} instead of {mine[0]['baseline']}: {'; '.join([*shown, *none])}.")
+        differing = [*differing[:_MOST], *more]
+        made.append(f"With {alternative} instead of {mine[0]['baseline']}: {'; '.join([*differing, *none])}.")
     return " ".join(made)
 
 

@@ -52,13 +52,13 @@ def points(cells: Grid, seen: Contrast, rows: Sequence[Mapping[str, Any]]) -> pl
         if one["changed"]:
             made = [key for key in cells.rows if one["changed"] in _changes(cells, base, key)]
             sweeps[one["changed"]] = made
-    told = [
+    measured = [
         (key[place], label, values.mean(), values.min(), values.max(), key in seen.bad)
         for label, keys in list(sweeps.items())[:MOST]
         for key in keys
         if len(values := cells.rows[key][cells.merit.column].drop_nulls())
     ]
-    frame = pl.DataFrame(told, schema=["level", "label", "mean", "low", "high", "slow"], orient="row", strict=False)
+    frame = pl.DataFrame(measured, schema=["level", "label", "mean", "low", "high", "slow"], orient="row", strict=False)
     return frame.sort("level", maintain_order=True) if frame["level"].dtype.is_numeric() else frame
 
 

@@ -65,12 +65,12 @@ def normal(value: Any) -> str:
     return re.sub(r"[\W_]+", " ", str(value)).strip().casefold()
 
 
-def role_changes(cells: Grid, named: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+def role_changes(cells: Grid, declared: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """Return the labels that make each role: labels from the study, else labels whose value is a word of the role."""
     found: dict[str, list[dict[str, Any]]] = {}
     for step in tables.steps():
-        if step.id in named:
-            found[step.id] = [dict(named[step.id])]
+        if step.id in declared:
+            found[step.id] = [dict(declared[step.id])]
             continue
         for place, label in enumerate(cells.labels):
             for value in dict.fromkeys(key[place] for key in cells.rows):

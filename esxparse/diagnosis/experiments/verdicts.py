@@ -20,7 +20,7 @@ from esxparse.diagnosis.experiments.tables import Cause, Step
 from esxparse.diagnosis.finding import Finding
 from esxparse.diagnosis.findings import Findings
 from esxparse.diagnosis.rules import Rule
-from esxparse.diagnosis.wording import said
+from esxparse.diagnosis.wording import fill_text
 
 if TYPE_CHECKING:
     import altair as alt
@@ -107,10 +107,10 @@ def diagnose(study: Study, profile: str, judge: Judge) -> StudyFindings:
     changes = role_changes(cells, study.experiments)
     special = {(name, value) for every in changes.values() for change in every for name, value in change.items()}
     limits = rules.load(profile)
-    told = [
+    judged = [
         _judged(cells, seen, changes, limits, str(study.path)) for seen in contrasts(cells, study.baseline, special)
     ]
-    kept = [_with_host(one, own(cells, one.seen, study.path.parent, judge)) for one in _merged(told)]
+    kept = [_with_host(one, own(cells, one.seen, study.path.parent, judge)) for one in _merged(judged)]
     return replace(
         blank,
         findings=tuple(one.finding for one in kept),
@@ -145,8 +145,8 @@ def _judged(
     values["seen"] = _seen(cells, seen, values)
     answers = _answers(cells, values, done, limits)
     by_id = {one.step.id: one for one in answers}
-    told = [one for one in tables.causes() if all(by_id[name].text for name in one.needs)]
-    cause = max(told, key=lambda one: _likely(one, by_id))
+    answerable = [one for one in tables.causes() if all(by_id[name].text for name in one.needs)]
+    cause = max(answerable, key=lambda one: _likely(one, by_id))
     likely = _likely(cause, by_id)
     if likely < LEAST:
         cause, likely = tables.unknown(), 0.0
@@ -164,7 +164,7 @@ def _judged(
         {"kind": "runs", "name": _where(cells, seen)},
         times["start"].min(),  # type: ignore[arg-type]
         times["end"].max(),  # type: ignore[arg-type]
-        said(cause.verdict, values),
+        fill_text(cause.verdict, values),
         tuple(one.text for one in answers if weights[one.step.id] > 0),
         (*(one.text for one in answers if weights[one.step.id] < 0), *spread),
         tuple(one.step.missing for one in lacking if not cause.weigh or one.step.id in cause.weigh),
@@ -199,12 +199,12 @@ def _answers(
             found.append(_experimental(cells, step, made.get(step.id)))
             continue
         judging = step.under(limits)
-        asked = (judging.yes, judging.no, step.value)
-        yes, no, value = row.select(pl.sql_expr(one).alias(str(place)) for place, one in enumerate(asked)).row(0)
+        expressions = (judging.yes, judging.no, step.value)
+        yes, no, value = row.select(pl.sql_expr(one).alias(str(place)) for place, one in enumerate(expressions)).row(0)
         if yes is None or no is None:
             found.append(Answer(step, None, ""))
         else:
-            text = said(step.if_yes if yes else step.if_no, values) or f"{step.question} {'Yes' if yes else 'No'}."
+            text = fill_text(step.if_yes if yes else step.if_no, values) or f"{step.question} {'Yes' if yes else 'No'}."
             found.append(Answer(step, True if yes else False if no else None, text, value))
     return tuple(found)
 
@@ -258,10 +258,10 @@ def _with_host(one: _Judged, host: Own) -> _Judged:
     return replace(one, finding=finding, host=host)
 
 
-def _merged(told: Sequence[_Judged]) -> list[_Judged]:
+def _merged(judged: Sequence[_Judged]) -> list[_Judged]:
     """Merge findings of one cause: of a label keep the worst, of the same runs the first; list the others under it."""
     kept: list[_Judged] = []
-    for one in told:
+    for one in judged:
         for place, first in enumerate(kept):
             same = one.seen.factor == first.seen.factor or set(one.seen.bad) & set(first.seen.bad)
             if same and one.finding.trouble == first.finding.trouble:

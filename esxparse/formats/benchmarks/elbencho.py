@@ -175,8 +175,10 @@ def read_json(text: str) -> Report:
         for done in ("first", "last"):
             found = mapping(one.get(f"{done}_done"))
             for prefix, part in (("", found), ("read_mix_", mapping(found.get("rwmix_read")))):
-                named = {prefix + column: number(part[name]) for name, column in _DATA["json"].items() if name in part}
-                phase.facts[done] |= named
+                figures = {
+                    prefix + column: number(part[name]) for name, column in _DATA["json"].items() if name in part
+                }
+                phase.facts[done] |= figures
         _of_latency(mapping(mapping(one.get("last_done")).get("latency")), phase)
     return report
 
@@ -217,8 +219,8 @@ def read_live(lines: Sequence[str], order: DateOrder | None) -> Report:
         if len(cells) != len(titles) or time is None:
             report.remarks.warn("a line that is cut or damaged: left out", place)
             continue
-        named = {"label": "label", "operation": "phase", "rank": "rank", "mix": "mixtype", "service": "service"}
-        text = {name: row.get(title) or None for name, title in named.items()}
+        label_titles = {"label": "label", "operation": "phase", "rank": "rank", "mix": "mixtype", "service": "service"}
+        text = {name: row.get(title) or None for name, title in label_titles.items()}
         figures = {column: row.get(title) for title, column in _DATA["live"].items()}
         elapsed = scaled(number(row.get("runtimems")), 1e-3)
         report.rows["live"].append({"time": time.time, **text, "elapsed_s": elapsed, **figures})
@@ -248,8 +250,8 @@ def run_of(phase: Part) -> Run:
         prefix = {"io": "latency", "entries": "entry_latency"}.get(of, f"{of.replace(' ', '_')}_latency")
         figures += [lower(f"{prefix}_{side[:-3]}", value, "ms") for side, value in sides.items()]
     settings = {name.lower(): cell for name, cell in phase.facts["settings"].items()}
-    shown = (f"{name} {settings[name]}" for name in _SETTINGS if settings.get(name))
-    return Run(phase.facts["operation"], listing(*shown), tuple(figures))
+    options = (f"{name} {settings[name]}" for name in _SETTINGS if settings.get(name))
+    return Run(phase.facts["operation"], listing(*options), tuple(figures))
 
 
 def _add_rows(report: Report, order: DateOrder | None) -> None:

@@ -26,7 +26,7 @@ FORMAT = "iperf3"
 
 _SCHEMAS, _LINES = schemas(__file__), Lines(__file__)
 _REST, _SIGNS = kinds(__file__, "rest"), kinds(__file__, "signs")
-_SHOWN = data(__file__)["shown"]
+_SETTING_TEMPLATES = data(__file__)["shown"]
 _SIDE = re.compile(r"\b(sender|receiver)\s*+$")
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
@@ -134,7 +134,7 @@ def _settle(test: Part) -> None:
     bidir = "_bidir" if any(row["role"] for row in rows) else ""
     facts["test"] = facts.get("protocol", "tcp").lower() + (bidir or ("_reverse" if facts.get("reverse") else ""))
     streams = len({row["stream"] for row in rows if row["stream"] != "sum" and row["direction"] == "forward"})
-    facts["configuration"] = settings_of({**facts, "streams": streams or None}, _SHOWN)
+    facts["configuration"] = settings_of({**facts, "streams": streams or None}, _SETTING_TEMPLATES)
 
 
 def read_text(lines: Sequence[str]) -> Report:

@@ -105,9 +105,9 @@ def unfinished(report: Report, last: int) -> list[Note]:
     if not begun or not solves or report.kept["hpl_end"]:
         return []
     combined = (LINES["hpl_asked"].match(line) for _, line in report.kept["hpl_asked"])
-    asked = prod(len(found["values"].split()) for found in combined if found)
-    if len(begun) == 1 and solves < asked:
-        return [Note(f"{solves} of {asked} solves: the output was cut", last, severity="warning")]
+    expected = prod(len(found["values"].split()) for found in combined if found)
+    if len(begun) == 1 and solves < expected:
+        return [Note(f"{solves} of {expected} solves: the output was cut", last, severity="warning")]
     return [Note("the output ends before the end of the tests: if it was cut, solves are missing", last)]
 
 

@@ -28,7 +28,7 @@ _PERCENTILE = re.compile(r"^p(?P<percentile>\d+(?:\.\d+)?)(?: latency)?$", re.IG
 _NOT_TESTS = frozenset({"Runtime", "configuration", "run information", "CPU"})
 
 
-def figures_named(values: Mapping[str, Any]) -> list[Figure]:
+def figures_by_name(values: Mapping[str, Any]) -> list[Figure]:
     """Return figures for the common table from numbers by printed name; unknown names are skipped."""
     figures = []
     for name, value in values.items():
@@ -84,7 +84,7 @@ def _row(report: Report, _: Match[str]) -> bool:
     if not isinstance(titles, list) or not 1 < len(titles) <= len(cells):
         return False
     test, numbers = " ".join(cells[: 1 - len(titles)]).lower(), cells[1 - len(titles) :]
-    figures = [one for title, cell in zip(titles[1:], numbers, strict=True) for one in figures_named({title: cell})]
+    figures = [one for title, cell in zip(titles[1:], numbers, strict=True) for one in figures_by_name({title: cell})]
     # The program prints zero and dashes for commands that it did not run.
     if any(one.value for one in figures) or (figures and all(one.value is not None for one in figures)):
         _add(report, test, report.coming.get("section", "ALL STATS"), figures)
@@ -99,17 +99,17 @@ def _add(report: Report, test: str, section: str, figures: Sequence[Figure]) -> 
 def read_kind(report: Report, test: str, section: str, kind: Mapping[str, Any]) -> None:
     """Add one kind of command in a section of the document: figures, percentiles, seconds."""
     shared = {"section": section, "test": test}
-    figures = figures_named({name: value for name, value in kind.items() if not isinstance(value, dict | list)})
+    figures = figures_by_name({name: value for name, value in kind.items() if not isinstance(value, dict | list)})
     metrics = {one.metric for one in figures}
     for name, value in mapping(kind.get("Percentile Latencies")).items():
         match, latency = _PERCENTILE.match(name), number(value)
         if match and latency is not None:
             percentile = number(match["percentile"])
             report.rows["percentiles"].append({**shared, "percentile": percentile, "latency_ms": latency})
-            figures += [one for one in figures_named({name: value}) if one.metric not in metrics]
+            figures += [one for one in figures_by_name({name: value}) if one.metric not in metrics]
     for second, values in mapping(kind.get("Time-Serie")).items():
         each = {name: value for name, value in mapping(values).items() if not isinstance(value, dict | list)}
-        measured = [one for one in figures_named(each) if one.value is not None]
+        measured = [one for one in figures_by_name(each) if one.value is not None]
         report.rows["series"] += [{**shared, "elapsed_s": second, **vars(one)} for one in measured]
     if any(one.value is not None for one in figures):
         # "Latency" and "Average Latency" are the same number.

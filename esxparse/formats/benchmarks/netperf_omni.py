@@ -135,5 +135,5 @@ def figures(fields: Mapping[str, str], unit: tuple[float, str]) -> list[Figure]:
 
 def configuration(fields: Mapping[str, str]) -> str:
     """Return the settings of a result, as text."""
-    told = {name: _first(fields, names) for name, names in _FIELDS["configuration"].items()}
-    return listing(*(f"{name} {value}" for name, value in told.items() if value))
+    settings = {name: _first(fields, names) for name, names in _FIELDS["configuration"].items()}
+    return listing(*(f"{name} {value}" for name, value in settings.items() if value))

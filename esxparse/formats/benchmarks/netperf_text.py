@@ -68,9 +68,9 @@ def read_command(options: str, at: int) -> Command:
     Banner(test='TCP_MAERTS', destination='10.0.0.2', line=3)
     """
     own = options.partition(" -- ")[0]
-    told = {found["name"]: found["value"] for found in _OPTION.finditer(own)}
-    test = told.get("t", "TCP_STREAM").upper()
-    return Command(Banner(test, told.get("H"), at), _UNITS.get(told.get("f", ""), ""))
+    values = {found["name"]: found["value"] for found in _OPTION.finditer(own)}
+    test = values.get("t", "TCP_STREAM").upper()
+    return Command(Banner(test, values.get("H"), at), _UNITS.get(values.get("f", ""), ""))
 
 
 def is_titles(line: str) -> bool:

@@ -73,9 +73,9 @@ def _thread(report: Report, found: Match[str]) -> None:
 @_LINES.reads_in_run("total")
 def _total(report: Report, found: Match[str]) -> None:
     """Add a total of Linux."""
-    if told := _DATA["linux"].get(found["label"].strip().lower()):
+    if field := _DATA["linux"].get(found["label"].strip().lower()):
         value = _mbit(found) if found["unit"].endswith("bps") else number(found["value"])
-        report.run.facts["totals"][told["column"]] = value
+        report.run.facts["totals"][field["column"]] = value
 
 
 @_LINES.reads("error")
@@ -102,9 +102,9 @@ def _row(report: Report, _: Match[str]) -> None:
             report.keep("odd")
         report.under = []
     elif titles:
-        named = zip(titles, values, strict=True)
-        told = [(_DATA["text"][title], value) for title, value in named if title in _DATA["text"]]
-        row = {one["column"]: times(value, one.get("factor", 1)) for one, value in told}
+        pairs = zip(titles, values, strict=True)
+        known = [(_DATA["text"][title], value) for title, value in pairs if title in _DATA["text"]]
+        row = {one["column"]: times(value, one.get("factor", 1)) for one, value in known}
         if titles[0] == "thread":
             report.coming.setdefault("threads", []).append({"thread": cells[0], **row})
         elif report.runs:
@@ -123,9 +123,9 @@ def read_text(lines: Sequence[str]) -> Report:
 
 def _leaf(tag: str, metric: str | None, text: str | None, into: Fields) -> None:
     """Add an element with its metric to totals or a thread."""
-    if told := _DATA["xml"].get(f"{tag} {metric}" if metric else tag):
+    if field := _DATA["xml"].get(f"{tag} {metric}" if metric else tag):
         value = number((text or "").replace(" us", "").replace(" bps", "").strip())
-        into[told["column"]] = times(value, told.get("factor", 1))
+        into[field["column"]] = times(value, field.get("factor", 1))
 
 
 def read_xml(text: str) -> Report:
@@ -246,8 +246,8 @@ def read(source: Source) -> Recording:
         measured |= totals
     details = report.details(_SCHEMAS)
     rows, columns = details["totals"]
-    named = ["run", "host", "role", "release", *measured]
-    details["totals"] = rows, {name: columns[name] for name in named}
+    order = ["run", "host", "role", "release", *measured]
+    details["totals"] = rows, {name: columns[name] for name in order}
     facts = {**whose(run.facts for run in report.runs), "samples": len(report.runs)}
     made, enough = list(map(run_of, report.runs)), rows or details["threads"][0]
     return recording(source, FORMAT, "NTttcp", made, details, facts, notes, enough=enough)

@@ -117,10 +117,10 @@ def figures_in(found: re.Match[str], kinds: Iterable[Sequence[str]]) -> list[Fig
 
     Named groups are parts of the metric's name: `latency_p{which:g}`.
     """
-    named = {name: text if number(text) is None else number(text) for name, text in found.groupdict().items()}
+    name_parts = {name: text if number(text) is None else number(text) for name, text in found.groupdict().items()}
     values = [text for place, text in enumerate(found.groups(), 1) if place not in found.re.groupindex.values()]
     return [
-        Figure(metric.format(**named), number(text), unit, BETTER["".join(better)])
+        Figure(metric.format(**name_parts), number(text), unit, BETTER["".join(better)])
         for text, (metric, unit, *better) in zip(values, kinds, strict=True)
     ]
 

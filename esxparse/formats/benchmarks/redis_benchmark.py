@@ -41,11 +41,11 @@ def _csv_row(report: Report, _: Match[str]) -> bool:
     # If a cell was lost or added, no cell is certain to be below its own title.
     if len(cells) not in ({len(titles)} if titles else _CSV_WIDTHS):
         return False
-    named = dict(zip(titles or ("test", "rps"), cells, strict=False))
-    if (rate := number(named.get("rps"))) is None or "test" not in named:
+    row = dict(zip(titles or ("test", "rps"), cells, strict=False))
+    if (rate := number(row.get("rps"))) is None or "test" not in row:
         return False
-    latencies = {metric: named.get(name) for name, metric in _CSV_LATENCIES.items()}
-    report.begin(test=named["test"], throughput=rate, **latencies)
+    latencies = {metric: row.get(name) for name, metric in _CSV_LATENCIES.items()}
+    report.begin(test=row["test"], throughput=rate, **latencies)
     return True
 
 

@@ -90,8 +90,8 @@ def better(metric: str, unit: str) -> bool | None:
     if unit.lower() in _DATA["units"]["times"]:
         return False
     # A score is in points, if its unit is written at all.
-    named = unit.lower() in {"", "points"}
-    return True if _PATTERNS["rate"].search(unit) or (named and _PATTERNS["rate"].search(metric)) else None
+    is_score = unit.lower() in {"", "points"}
+    return True if _PATTERNS["rate"].search(unit) or (is_score and _PATTERNS["rate"].search(metric)) else None
 
 
 def read_time(text: str) -> datetime | None:
@@ -128,10 +128,10 @@ def _column(titles: Sequence[str], wanted: str | None, what: str) -> int | None:
 def read_rows(lines: Sequence[str]) -> tuple[list[tuple[int, list[str]]], dict[str, str]]:
     """Return the rows with their lines, and the values that comments set."""
     kept = [(place, line) for place, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")]
-    said = {match["name"]: match["value"] for line in lines if (match := _PATTERNS["comment"].match(line))}
+    comments = {match["name"]: match["value"] for line in lines if (match := _PATTERNS["comment"].match(line))}
     separator = separator_of([line for _, line in kept])
     rows = [(place, cells_of(line, separator) or [line]) for place, line in kept]
-    return rows, said
+    return rows, comments
 
 
 def _titled(rows: Sequence[tuple[int, list[str]]]) -> tuple[list[str], Sequence[tuple[int, list[str]]]]:
@@ -150,23 +150,23 @@ def _titled(rows: Sequence[tuple[int, list[str]]]) -> tuple[list[str], Sequence[
 
 def roles(titles: Sequence[str], rows: Sequence[tuple[int, list[str]]], options: Mapping[str, str | None]) -> Fields:
     """Return the role of each column: named ones, time, metrics, labels."""
-    named: dict[str, int] = {}
+    columns: dict[str, int] = {}
     for place, title in enumerate(titles):
-        named.setdefault(_NAMES.get(title.lower().replace(" ", "_"), ""), place)
-    named.pop("", None)
+        columns.setdefault(_NAMES.get(title.lower().replace(" ", "_"), ""), place)
+    columns.pop("", None)
     time = _column(titles, options.get("time_column"), "time")
     value = _column(titles, options.get("value_column"), "results")
-    free = [place for place in range(len(titles)) if place not in {*named.values(), time, value}]
+    free = [place for place in range(len(titles)) if place not in {*columns.values(), time, value}]
     count = {place: sum(is_number(cells[place]) for _, cells in rows if place < len(cells)) for place in free}
     numeric = [place for place in free if rows and count[place] * 2 > len(rows)]
     if value is None and not numeric:
         # A column named like a label may hold the results: `run` in a file of two columns, for instance.
         value = next((place for place in reversed(range(len(titles))) if _is_numeric(place, rows)), None)
-        named = {name: place for name, place in named.items() if place != value}
+        columns = {name: place for name, place in columns.items() if place != value}
     metrics = [value] if value is not None else numeric
     # Beside named results, other numbers are settings; columns of words come first, as the test's name.
     labels = sorted((place for place in free if place not in metrics), key=lambda place: place in numeric)
-    return {"named": named, "time": time, "metrics": metrics, "labels": labels}
+    return {"columns": columns, "time": time, "metrics": metrics, "labels": labels}
 
 
 def _is_numeric(place: int, rows: Sequence[tuple[int, list[str]]]) -> bool:
@@ -201,24 +201,24 @@ def _without_cut(
     return [*rows[:-1], (line, [*cells[:-1], ""])], [text.cut_note("that number is left out")]
 
 
-def _labelled(cells: Sequence[str], titles: Sequence[str], role: Fields, said: Mapping[str, str]) -> Fields:
+def _labelled(cells: Sequence[str], titles: Sequence[str], role: Fields, comments: Mapping[str, str]) -> Fields:
     def at(name: str) -> str:
-        place = role["named"].get(name)
-        return cells[place] if place is not None and place < len(cells) and cells[place] else said.get(name, "")
+        place = role["columns"].get(name)
+        return cells[place] if place is not None and place < len(cells) and cells[place] else comments.get(name, "")
 
     labels = [(titles[place], cells[place]) for place in role["labels"] if place < len(cells) and cells[place]]
     test = at("test") or (labels.pop(0)[1] if labels else "")
     settings = [at("configuration"), *(f"{name}={value}" for name, value in labels)]
-    named: Fields = {"benchmark": at("benchmark") or "results", "test": test, "configuration": listing(*settings)}
-    named |= {"repetition": whole(at("repetition")), "metric": at("metric"), "unit": at("unit")}
-    return named | {"higher_is_better": at("higher_is_better").lower()}
+    label: Fields = {"benchmark": at("benchmark") or "results", "test": test, "configuration": listing(*settings)}
+    label |= {"repetition": whole(at("repetition")), "metric": at("metric"), "unit": at("unit")}
+    return label | {"higher_is_better": at("higher_is_better").lower()}
 
 
 def _figure(label: Fields, title: str, value: float) -> Fields:
     name, unit = unit_of(title)
     metric, unit = label["metric"] or name, label["unit"] or unit
-    told = label["higher_is_better"]
-    higher = True if told in _TRUE else False if told in _FALSE else better(metric, unit)
+    direction = label["higher_is_better"]
+    higher = True if direction in _TRUE else False if direction in _FALSE else better(metric, unit)
     return {**label, "metric": metric, "unit": unit, "value": value, "higher_is_better": higher}
 
 
@@ -230,7 +230,7 @@ def read(
 ) -> Recording:
     """Read a table of results; `decimal` is its decimal mark, if the file does not show it."""
     text = source.text()
-    every, said = read_rows(text.lines())
+    every, comments = read_rows(text.lines())
     if not every:
         raise DamagedError("it has no results: each line needs a label and a number")
     titles, rows = _titled(every)
@@ -250,7 +250,7 @@ def read(
     found: list[Fields] = []
     seen: Counter[tuple[str, ...]] = Counter()
     for line, cells in rows:
-        label = _labelled(cells, titles, role, said)
+        label = _labelled(cells, titles, role, comments)
         time = read_time(cells[role["time"]]) if role["time"] is not None and role["time"] < len(cells) else None
         if role["time"] is not None and time is None:
             cell = cells[role["time"]] if role["time"] < len(cells) else ""

@@ -28,7 +28,7 @@ _TIME = re.compile(r"avg|average|rms|mean|min|max", re.IGNORECASE)
 _TIME_NAMES = {"avg": "mean", "average": "mean", "rms": "mean", "mean": "mean", "min": "min", "max": "max"}
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _UNITS = {"MB": 1.0, "GB": 1e3, "MIB": 2**20 / 1e6, "GIB": 2**30 / 1e6}
-_SHOWN = data(__file__)["shown"]
+_SETTING_TEMPLATES = data(__file__)["shown"]
 _COMMON = ("copy", "scale", "add", "triad")
 
 Columns = list[tuple[str, float]]
@@ -160,7 +160,7 @@ def read(source: Source) -> Recording:
     for place, run in enumerate(report.runs, 1):
         facts = run.facts
         threads = facts.get("threads") or facts.get("requested")
-        settings = settings_of({"array_size": facts.get("array_size") or None, "threads": threads}, _SHOWN)
+        settings = settings_of({"array_size": facts.get("array_size") or None, "threads": threads}, _SETTING_TEMPLATES)
         shared.append({**facts, "run": place, "threads": threads})
         for row in run.rows["kernels"]:
             figure = higher("bandwidth", row["bandwidth_mb_per_s"], "MB/s")

@@ -25,7 +25,7 @@ Fields = dict[str, Any]
 
 SCHEMA = schemas(__file__)["benchmark_results"]
 
-_LINES_SHOWN = 5
+_MOST_LINES = 5
 
 
 BETTER: Mapping[str, bool | None] = {"up": True, "down": False, "": None}
@@ -75,9 +75,9 @@ def figures_of(values: Mapping[str, Any], kinds: Mapping[str, Sequence[str]]) ->
     ]
 
 
-def settings_of(facts: Mapping[str, Any], shown: Mapping[str, str]) -> str:
-    """Return the settings that distinguish runs, as one text, in the order of `shown`: `{"threads": "{} threads"}`."""
-    return listing(*(text.format(facts[name]) for name, text in shown.items() if facts.get(name) is not None))
+def settings_of(facts: Mapping[str, Any], templates: Mapping[str, str]) -> str:
+    """Return the settings that distinguish runs, as text, in the order of `templates`: `{"threads": "{} threads"}`."""
+    return listing(*(text.format(facts[name]) for name, text in templates.items() if facts.get(name) is not None))
 
 
 def dated(rows: list[Fields], columns: Schema, time: str = "time") -> tuple[list[Fields], Schema]:
@@ -137,11 +137,11 @@ def recording(
 def errors(lines: Sequence[tuple[int, str]], program: str) -> list[Note]:
     """Return a warning for each of the first few error messages of the program, and one that counts the rest."""
     notes = Notes(
-        Note(f"{program} says: {excerpt(text)}", line=place, severity="warning") for place, text in lines[:_LINES_SHOWN]
+        Note(f"{program} says: {excerpt(text)}", line=place, severity="warning") for place, text in lines[:_MOST_LINES]
     )
-    if len(lines) > _LINES_SHOWN:
-        place = lines[_LINES_SHOWN][0]
-        notes.warn(f"{program} printed {len(lines) - _LINES_SHOWN:,} more messages", place)
+    if len(lines) > _MOST_LINES:
+        place = lines[_MOST_LINES][0]
+        notes.warn(f"{program} printed {len(lines) - _MOST_LINES:,} more messages", place)
     return notes
 
 

@@ -91,18 +91,18 @@ def _parameters(lines: Lines, run: int) -> tuple[list[Row], Row, Lines]:
     for place, line in lines:
         text = line.strip()
         command, fact = _LINES["run"].match(line), _LINES["fact"].fullmatch(line)
-        name, said = (fact["name"].lower(), fact["value"].strip()) if fact else ("", "")
+        name, value = (fact["name"].lower(), fact["value"].strip()) if fact else ("", "")
         set_here = next((_set(found, what) for rule, what in _SETTINGS if (found := rule.fullmatch(text))), None)
         if command:
             facts["command_line"] = command["command"].strip() or None
         elif name == "timespan":
-            span = {"run": run, "timespan": whole(said) or 1}
+            span = {"run": run, "timespan": whole(value) or 1}
         elif name == "path":
-            targets.append(span | {"target": said.removeprefix("template target ").strip("'")})
+            targets.append(span | {"target": value.removeprefix("template target ").strip("'")})
         elif name == "computer name":
-            facts["host"] = said or None
+            facts["host"] = value or None
         elif name == "start time":
-            facts["start"] = moment(said)
+            facts["start"] = moment(value)
         elif set_here is not None and targets and targets[-1]["timespan"] == span["timespan"]:
             targets[-1] |= set_here
         elif set_here is not None:
@@ -176,7 +176,7 @@ def _read_span(
                 rows["percentiles"] += here
             elif table.kind == "jobs":
                 here = _counted(table, cells)
-                jobs += [(_SECTION[table.label.lower()], named) for named in here]
+                jobs += [(_SECTION[table.label.lower()], row) for row in here]
             if not here or _has_odd_cells(here[0]):
                 unread.append((line, " | ".join(cells)))
     notes += [
@@ -191,15 +191,15 @@ def _read_span(
     return [*notes, *strange(unread, "not understood")]
 
 
-def _numbers(named: Row) -> Row:
+def _numbers(row: Row) -> Row:
     """Return the numbers of a line of jobs, by column; None if a cell holds something else."""
-    return typed({column: named[title] for title, column in _IO.items() if title in named}, SCHEMAS["jobs"])
+    return typed({column: row[title] for title, column in _IO.items() if title in row}, SCHEMAS["jobs"])
 
 
-def _has_odd_cells(named: Row) -> bool:
+def _has_odd_cells(row: Row) -> bool:
     """Return whether cells of a line of jobs hold anything but numbers."""
-    numbers = _numbers(named)
-    return any(numbers.get(column, 0.0) is None and named[title] not in {"", "N/A"} for title, column in _IO.items())
+    numbers = _numbers(row)
+    return any(numbers.get(column, 0.0) is None and row[title] not in {"", "N/A"} for title, column in _IO.items())
 
 
 def _counted(table: _Printed, written: list[str]) -> list[Row]:
@@ -221,15 +221,15 @@ def _jobs(
     threads: int | None,
     percentiles: list[Row],
 ) -> Iterator[Row]:
-    for direction, named in lines:
-        total = not named["thread"]
-        counted = _numbers(named)
-        rate = next((number(named[title]) for title in _MIB if title in named), None)
+    for direction, row in lines:
+        total = not row["thread"]
+        counted = _numbers(row)
+        rate = next((number(row[title]) for title in _MIB if title in row), None)
         if not seconds and rate is not None:
             counted["bandwidth_bytes_per_s"] = rate * (1 << 20)
-        path, size_given, _ = named.get("file", "").rpartition("(")
-        path = (path.strip() if size_given else named.get("file")) or None
-        own = which | {"level": "total" if total else "thread", "thread": whole(named["thread"]), "target": path}
+        path, bracket, _ = row.get("file", "").rpartition("(")
+        path = (path.strip() if bracket else row.get("file")) or None
+        own = which | {"level": "total" if total else "thread", "thread": whole(row["thread"]), "target": path}
         own |= {"workers": threads if total else 1} | common(settings, path)
         if total:
             own |= _extremes(which, direction, percentiles)
@@ -272,11 +272,11 @@ def _percentiles(which: Row, table: _Printed, cells: list[str]) -> Iterator[Row]
 
 def _cpu(which: Row, header: list[str], written: list[str]) -> Iterator[Row]:
     average = written[0].lower().startswith("avg")
-    shown = header[header.index("usage") :]
-    titles = ["average", *shown] if average else header
+    share_titles = header[header.index("usage") :]
+    titles = ["average", *share_titles] if average else header
     if len(written) != len(titles):
         return
-    named = dict(zip(titles, written, strict=True))
-    shares = {own: number(named.get(title, "").removesuffix("%")) for title, own in _CPU.items()}
+    row = dict(zip(titles, written, strict=True))
+    shares = {own: number(row.get(title, "").removesuffix("%")) for title, own in _CPU.items()}
     if any(share is not None for share in shares.values()):
-        yield which | {name: None if average else whole(named.get(name)) for name in _PLACES} | shares
+        yield which | {name: None if average else whole(row.get(name)) for name in _PLACES} | shares

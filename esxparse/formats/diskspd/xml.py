@@ -149,13 +149,13 @@ def _targets(which: Row, span: Element) -> Iterator[Row]:
         ratio = number(target.findtext("RandomRatio"))
         written = number(target.findtext("WriteRatio"))
         stride = alignment if alignment is not None else target.findtext("StrideSize")
-        asked = {"block_size_bytes": size_bytes(target.findtext("BlockSize")), "stride_bytes": size_bytes(stride)}
+        settings = {"block_size_bytes": size_bytes(target.findtext("BlockSize")), "stride_bytes": size_bytes(stride)}
         # In a thread pool, each thread has this many outstanding requests over all targets.
-        asked["queue_depth"] = requests if pool and requests else whole(target.findtext("RequestCount"))
-        asked["workers"] = pool or whole(target.findtext("ThreadsPerFile"))
+        settings["queue_depth"] = requests if pool and requests else whole(target.findtext("RequestCount"))
+        settings["workers"] = pool or whole(target.findtext("ThreadsPerFile"))
         random = 0.0 if alignment is None else 100.0 if ratio is None else ratio
         shares = {"read_pct": None if written is None else 100.0 - written, "random_pct": random}
-        yield which | times | {"target": target.findtext("Path")} | asked | shares
+        yield which | times | {"target": target.findtext("Path")} | settings | shares
 
 
 def _jobs(which: Row, span: Element, settings: list[Row], *, totals: bool) -> Iterator[Row]:

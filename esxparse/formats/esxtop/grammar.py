@@ -56,7 +56,7 @@ _WINDOWS = frozenset(
 _PATH_CELL = re.compile(rb'(?:^|[,;\t])"?\\\\[^\\\n,"]{1,255}\\')
 _REST_OF_CELL = re.compile(rb'(?!\d\d?[/.:-])[^",\n]{0,255}"[,\r]?$')
 _LONGEST_HEAD = 64 << 20
-_SHOWN = 80
+_EXCERPT_LENGTH = 80
 _QUOTE, _COMMA = b'",'
 # Only characters of numbers. Lists of nodes such as `0,1` are texts.
 _OF_NUMBERS = re.compile(r"[\d.,+\-eE\s]*\d[\d.,+\-eE\s]*")
@@ -244,8 +244,8 @@ def text_before(text: str) -> list[Note]:
         else:
             others.append(line)
     found = " ".join(" ".join(others).split())
-    shown = found if len(found) <= _SHOWN else found[: _SHOWN - 3] + "..."
-    notes = [Note(f"text before the header: ignored ({shown!r})", line=1, column=1)] if found else []
+    excerpt = found if len(found) <= _EXCERPT_LENGTH else found[: _EXCERPT_LENGTH - 3] + "..."
+    notes = [Note(f"text before the header: ignored ({excerpt!r})", line=1, column=1)] if found else []
     message = (
         f"{counted(rows.count, 'row')} before the header, perhaps of a capture with other columns: left out ({rows}); "
         "to read them, save them below the header of their own capture"

@@ -91,11 +91,11 @@ class _Cells:
             names = counted(len(self.misquoted), "name")
             message = f"{names} in the header lost a quote or comma at the end: read without it"
             yield Note(message, line=line, column=self.misquoted[0] + 2, severity="warning")
-        named = [place for place in self.nameless if self.owners[place]]
-        if named:
-            columns = counted(len(named), "column")
+        recognised = [place for place in self.nameless if self.owners[place]]
+        if recognised:
+            columns = counted(len(recognised), "column")
             message = f"{columns} printed without name and comma (ESXi 6.5 -a): read as PCPU Power State {A_MPERF}"
-            yield Note(message, line=line, column=named[0] + 2)
+            yield Note(message, line=line, column=recognised[0] + 2)
         nameless = [place for place, owner in enumerate(self.owners) if not owner]
         if nameless:
             columns = counted(len(nameless), "column")

@@ -9,7 +9,7 @@ from esxparse.errors import DamagedError
 from esxparse.formats.esxtop.scan import Integers
 from esxparse.recording import Note, Severity, counted
 
-SHOWN = 5  # lines and numbers in a message
+MOST_LISTED = 5  # lines and numbers in a message
 
 
 @dataclass
@@ -24,13 +24,13 @@ class Met:
     @classmethod
     def of(cls, lines: Integers) -> Met:
         """Return the lines as one group."""
-        return cls(len(lines), lines[: SHOWN + 1].tolist())
+        return cls(len(lines), lines[: MOST_LISTED + 1].tolist())
 
     def add(self, line: int, *, cells: int = 0, text: str = "") -> None:
         """Count a line; lines beyond those in messages are not kept, as there may be millions."""
         self.count += 1
         self.text = self.text or text
-        if len(self.lines) <= SHOWN:
+        if len(self.lines) <= MOST_LISTED:
             self.lines.append(line)
             self.cells.append(cells)
 
@@ -77,10 +77,10 @@ class Met:
 
     def wrong_count(self, expected: int) -> list[Note]:
         """Return the note on rows with too few or too many cells."""
-        shown = _list(sorted(set(self.cells)), ",")
+        counts = _list(sorted(set(self.cells)), ",")
         have = "1 row has" if self.count == 1 else f"{self.count:,} rows have"
         cells = "cell" if set(self.cells) == {1} else "cells"
-        message = f"{have} {shown} {cells} where the header has {expected:,}: left out ({self})"
+        message = f"{have} {counts} {cells} where the header has {expected:,}: left out ({self})"
         return self.note(message, min(self.cells[0], expected) + 1 if self.count else None, left_out=True)
 
     def torn(self) -> list[Note]:
@@ -96,7 +96,9 @@ class Met:
 
 
 def _list(numbers: Sequence[int], form: str = "d") -> str:
-    return ", ".join(format(number, form) for number in numbers[:SHOWN]) + (" ..." if len(numbers) > SHOWN else "")
+    return ", ".join(format(number, form) for number in numbers[:MOST_LISTED]) + (
+        " ..." if len(numbers) > MOST_LISTED else ""
+    )
 
 
 def times(count: int) -> str:

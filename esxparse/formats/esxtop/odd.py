@@ -110,17 +110,22 @@ def odd_cells(
     blank[found.cell] = True
     for void in voids:
         blank[void.start : void.stop] = True
-    said = _Said(header, layout, samples.lines)
-    notes = [*said.absent(body, sample_of), *said.flags(answers), *said.texts(texts), *said.torn(torn)]
+    odd_notes = _OddNotes(header, layout, samples.lines)
+    notes = [
+        *odd_notes.absent(body, sample_of),
+        *odd_notes.flags(answers),
+        *odd_notes.texts(texts),
+        *odd_notes.torn(torn),
+    ]
     if cut:
         sample, word = next(iter(cut.items()))
         message = "not closed, perhaps cut in the middle of a number: null"
-        notes.append(said.cells("warning", len(cut), message, (sample, last, word)))
+        notes.append(odd_notes.cells("warning", len(cut), message, (sample, last, word)))
     return OddCells(blank, texts, voids, tuple(notes))
 
 
 @dataclass(frozen=True)
-class _Said:
+class _OddNotes:
     """Notes on odd cells."""
 
     header: Header
@@ -130,8 +135,8 @@ class _Said:
     def cells(self, severity: Severity, count: int, message: str, first: tuple[int, int, bytes]) -> Note:
         """Return the note on `count` cells; `first` is sample, cell and text of the first."""
         sample, cell, text = first
-        shown = f"(first {text_of(text[:_LONGEST])!r} in {self.header.path(cell)})"
-        return self._note(severity, f"{counted(count, 'cell')} {message} {shown}", sample, cell)
+        example = f"(first {text_of(text[:_LONGEST])!r} in {self.header.path(cell)})"
+        return self._note(severity, f"{counted(count, 'cell')} {message} {example}", sample, cell)
 
     def _note(self, severity: Severity, message: str, sample: int, cell: int) -> Note:
         return Note(message, line=int(self.lines[sample]), column=cell + 2, severity=severity)

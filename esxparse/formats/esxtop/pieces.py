@@ -71,10 +71,10 @@ def take(buffer: bytearray, span: tuple[int, int], place: Place, out: Out, colum
     """Scan a span of the buffer."""
     begin, stop = span
     with memoryview(buffer)[begin:stop] as data:
-        told = scan(data, *out, columns.least, True)
+        scanned = scan(data, *out, columns.least, True)
     lines, odd, absent, changes = (
         np.frombuffer(run, dtype=np.int64).reshape(-1, width)
-        for run, width in zip((told[0], told[1], told[2], told[4]), (3, 4, 5, 3), strict=True)
+        for run, width in zip((scanned[0], scanned[1], scanned[2], scanned[4]), (3, 4, 5, 3), strict=True)
     )
     lines = lines + np.array([begin, begin, 0])
     is_row = lines[:, 1] - lines[:, 0] >= columns.least
@@ -117,9 +117,9 @@ def take(buffer: bytearray, span: tuple[int, int], place: Place, out: Out, colum
             (row, count, cell, bytes(buffer[begin + start : begin + end]))
             for row, count, cell, start, end in absent.tolist()
         ],
-        shapes=Shapes(0, len(rows), np.frombuffer(told[3], dtype=np.uint8), changes),
-        blank=np.frombuffer(told[5], dtype=np.uint8),
-        padded=told[6],
+        shapes=Shapes(0, len(rows), np.frombuffer(scanned[3], dtype=np.uint8), changes),
+        blank=np.frombuffer(scanned[5], dtype=np.uint8),
+        padded=scanned[6],
         short=np.column_stack(
             [short_lines + place.first_line, _cells(buffer, lines[short_lines]), lines[short_lines, 0] + moved]
         ).tolist(),

@@ -127,7 +127,7 @@ class _Columns:
     def __init__(self, count: int) -> None:
         self.shape = np.full(count, UNKNOWN, dtype=np.uint8)
         self.first = self.shape.copy()
-        self.told = np.zeros(count, dtype=np.int64)
+        self.change_counts = np.zeros(count, dtype=np.int64)
         self.blank = np.zeros(count, dtype=np.uint8)
         self.changes: list[tuple[int, int, int]] = []
         self.padded = False
@@ -142,8 +142,8 @@ class _Columns:
         changed = there & ~new & (shapes != self.shape)
         self.shape[there] = shapes[there]
         self.changes += [(row, cell, int(shapes[cell])) for cell in np.flatnonzero(changed).tolist()]
-        self.told += changed
-        self.shape[self.told == _MOST_CHANGES] = MIXED
+        self.change_counts += changed
+        self.shape[self.change_counts == _MOST_CHANGES] = MIXED
 
     def firsts(self) -> bytes:
         """Return the shape of each column's first number."""

@@ -145,9 +145,9 @@ def find(source: Source, number: int, keep: Keep) -> Segment:
     where: tuple[int, int] | None = (0, 1)
     for passed in range(1, number + 1):
         if where is None:
-            held = counted(passed - 1, "capture")
+            captures = counted(passed - 1, "capture")
             kinds = " with different columns" if passed - 1 > 1 else ""
-            msg = f"there is no segment {number}: the file holds {held}{kinds}"
+            msg = f"there is no segment {number}: the file holds {captures}{kinds}"
             raise EsxparseError(msg)
         found = _read(source, passed, *where, keep if passed == number else False)
         where = (found.other.start, found.other.line + found.first_line) if found.other else None

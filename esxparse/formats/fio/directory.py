@@ -183,8 +183,8 @@ def _compared(outputs: Sequence[_Output]) -> list[Output]:
     """Return the outputs of the directory, to compare with its logs."""
     found = []
     for one in outputs:
-        named = _RELEASE.findall(str(one.parsed.meta.get("release") or ""))
-        known = common_release(KnownRelease((int(major), int(minor)), one.name) for major, minor in named)
+        releases = _RELEASE.findall(str(one.parsed.meta.get("release") or ""))
+        known = common_release(KnownRelease((int(major), int(minor)), one.name) for major, minor in releases)
         found.append(compared_output(one.name, known.release if known else None, one.parsed.tables))
     return found
 
@@ -256,10 +256,10 @@ def _together(recordings: Sequence[Recording]) -> dict[str, pl.LazyFrame]:
 
 def _left_over(files: Sequence[_File]) -> list[Note]:
     notes = Notes()
-    for kind, said in (("empty", "empty"), ("other", "not from fio, not read")):
+    for kind, description in (("empty", "empty"), ("other", "not from fio, not read")):
         names = [file.path.name for file in files if file.kind == kind]
         if names:
-            notes.say(f"{said}: {first_few(names, _LISTED)}")
+            notes.say(f"{description}: {first_few(names, _LISTED)}")
     return notes
 
 

@@ -198,7 +198,7 @@ def read(source: Source, name: LogName, first: Sequence[int]) -> Recording:
     if not rows.height:
         msg = f"{source.name}: no line of this fio histogram log counts an I/O: nothing to read"
         raise DamagedError(msg)
-    told = pl.DataFrame(
+    bin_table = pl.DataFrame(
         {
             "bin": np.arange(number),
             "from_ms": bins.edges[:-1],
@@ -206,7 +206,7 @@ def read(source: Source, name: LogName, first: Sequence[int]) -> Recording:
             "middle": bins.middles,
         }
     )
-    rows = rows.join(told, on="bin", how="left", maintain_order="left").with_columns(
+    rows = rows.join(bin_table, on="bin", how="left", maintain_order="left").with_columns(
         pl.col("direction").cat.to(DIRECTION)
     )
     meta = {

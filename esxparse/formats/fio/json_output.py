@@ -57,11 +57,11 @@ def _percentiles_of(names: tuple[str, ...]) -> tuple[float | None, ...]:
 
 def _percentiles(found: Mapping[str, Any], unit: float) -> list[tuple[float, Any]]:
     listed = mapping(found.get("percentile")) if _measured(found) else {}
-    named, per_ms = zip(_percentiles_of(tuple(listed)), listed.values(), strict=True), round(1 / unit)
+    pairs, per_ms = zip(_percentiles_of(tuple(listed)), listed.values(), strict=True), round(1 / unit)
     # Nearly all are whole numbers, tens of thousands of them: this is `scaled` without the calls.
     return [
         (name, value / per_ms if type(value) is int and value < LARGEST else scaled(value, unit))
-        for name, value in named
+        for name, value in pairs
         if name
     ]
 
@@ -148,21 +148,21 @@ def _did_io(stats: Mapping[str, Any]) -> bool:
     return any(exact(stats.get(name)) for name in ("total_ios", "io_bytes", "io_kbytes", "runtime"))
 
 
-def _job(document: Document, job: Mapping[str, Any], given: Mapping[str, str] | None, whose: Row) -> list[Row]:
+def _job(document: Document, job: Mapping[str, Any], options: Mapping[str, str] | None, whose: Row) -> list[Row]:
     """Return the rows of one job: a row for each direction that did I/O or was requested."""
-    wanted = directions_of(given.get("rw")) if given else ()
+    wanted = directions_of(options.get("rw")) if options else ()
     there = {name: mapping(job[name]) for name in _DIRECTIONS if isinstance(job.get(name), dict)}
     kept = {name: stats for name, stats in there.items() if _did_io(stats) or (name in wanted and "mixed" not in there)}
     if not kept:
         kept = {"mixed": there.get("mixed", {})}
-    block_sizes = sizes(given) if given else {}
+    block_sizes = sizes(options) if options else {}
     steady = exact(mapping(job.get("steadystate")).get("attained"))
     common = {
         **whose,
         **{column: job.get(name) for column, name in _NAMES["job"].items()},
-        **({"rw": given["rw"], "ioengine": given.get("ioengine")} if given else {}),
-        "queue_depth": size(given["iodepth"]) if given else None,
-        "workers": size(given["numjobs"]) if given else None,
+        **({"rw": options["rw"], "ioengine": options.get("ioengine")} if options else {}),
+        "queue_depth": size(options["iodepth"]) if options else None,
+        "workers": size(options["numjobs"]) if options else None,
         "steadystate": None if steady is None else bool(steady),
         "start": _moment(job.get("job_start"), 1e-3),
     }
@@ -210,7 +210,7 @@ def _job_rows(document: Document, job: Mapping[str, Any], place: int, common: An
         "hostname": None if job.get("jobname") == ALL_CLIENTS else job.get("hostname"),
         "group": job.get("groupid"),
     }
-    given = _with_options(document, whose, job, common)
+    options = _with_options(document, whose, job, common)
     for name, unit, below in _SHARES:
         # fio 2 has no nanoseconds: its first bin of microseconds begins at zero.
         begin = 0.0 if name == "latency_us" and "latency_ns" not in job else below
@@ -220,7 +220,7 @@ def _job_rows(document: Document, job: Mapping[str, Any], place: int, common: An
         for name, of in _NAMES["depths"].items()
         for depth, share in mapping(job.get(name)).items()
     ]
-    return _job(document, job, given, whose)
+    return _job(document, job, options, whose)
 
 
 def _disk(disk: Mapping[str, Any]) -> Iterator[Row]:

@@ -28,7 +28,7 @@ PIECE = 8 << 20
 WORKERS = min(os.cpu_count() or 1, 4)
 """Threads that read one log."""
 
-_SHOWN = 60
+_EXCERPT_LENGTH = 60
 _LISTED = 10
 _MORE = "more"
 
@@ -83,7 +83,7 @@ def judged(piece: bytes, schema: Mapping[str, PolarsDataType], sound: pl.Expr) -
     good = rows.select(whole.fill_null(value=False).alias("good"))["good"]
     places = (~good).arg_true().to_list()
     texts = piece.split(b"\n") if places else []
-    bad = [Bad(place + 1, texts[place][:_SHOWN].decode("utf-8", "replace")) for place in places]
+    bad = [Bad(place + 1, texts[place][:_EXCERPT_LENGTH].decode("utf-8", "replace")) for place in places]
     return rows.filter(good).drop(_MORE), rows.height, bad
 
 
@@ -149,7 +149,7 @@ def ends_in_number(line: bytes) -> bool:
 
 def unended(line: int, text: bytes) -> Bad:
     """Return a last line that ends in a number which may be cut."""
-    return Bad(line, text[:_SHOWN].decode("utf-8", "replace"))
+    return Bad(line, text[:_EXCERPT_LENGTH].decode("utf-8", "replace"))
 
 
 def damage(entries: Entries, shape: str) -> list[Note]:

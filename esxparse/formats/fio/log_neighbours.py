@@ -104,6 +104,6 @@ def evidence_near(path: Path | None) -> Evidence:
     # Logs of the same job come first: a directory may have too many logs to read all.
     logs = neighbours(path.parent, lambda name: (name.base, name.number) == (own.base, own.number))
     logs += [file for file in neighbours(path.parent, lambda name: name.metric != "unknown") if file not in logs]
-    named = ((file.name, beginning(file).decode(errors="replace")) for file in logs)
+    beginnings = ((file.name, beginning(file).decode(errors="replace")) for file in logs)
     folders = (path.parent, path.parent.resolve().parent)
-    return weigh(own.base, open_logs(named), find_outputs(folders, own.base))
+    return weigh(own.base, open_logs(beginnings), find_outputs(folders, own.base))

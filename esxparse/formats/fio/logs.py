@@ -86,15 +86,15 @@ def _table(frame: pl.DataFrame, same: Mapping[str, int], name: LogName) -> pl.La
     if "direction" in frame.columns:
         frame = frame.with_columns(frame["direction"].cat.to(DIRECTION))
     size = pl.col("block_size_bytes") if "block_size_bytes" in frame.columns else pl.lit(same["block_size_bytes"])
-    told = {column: pl.lit(number, dtype=pl.Int64) for column, number in same.items()}
+    constants = {column: pl.lit(number, dtype=pl.Int64) for column, number in same.items()}
     if "direction" in same:
-        told["direction"] = pl.lit(DIRECTION.categories[same["direction"]], dtype=DIRECTION)
+        constants["direction"] = pl.lit(DIRECTION.categories[same["direction"]], dtype=DIRECTION)
     if "value_max" in frame.columns:
         # If each I/O has a line, a maximum of several does not exist.
         frame = frame.with_columns(pl.when(size == 0).then("value_max").alias("value_max"))
     order = [column for column in _NAMES.values() if column in frame.columns or column in same]
     metric = pl.lit(METRICS[name.metric]).alias("metric")
-    columns = [told.get(column, pl.col(column)).alias(column) for column in order]
+    columns = [constants.get(column, pl.col(column)).alias(column) for column in order]
     return frame.lazy().select(frame.columns[0], *log_facts.whose(name), metric, *columns)
 
 

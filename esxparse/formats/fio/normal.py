@@ -28,14 +28,16 @@ RESULT = re.compile(
     r"(?:\s*\((?P<why>.*)\))?: pid=(?P<pid>-?\d+)(?:: (?P<time>.*))?$",
     re.MULTILINE,
 )
-ASKED = re.compile(r"^[^\S\n]*+(?P<job>\S.*?|): \(g=(?P<group>\d+)\): rw=(?P<rw>[^,\s]+), (?P<rest>.*)$", re.MULTILINE)
+JOB_LINE = re.compile(
+    r"^[^\S\n]*+(?P<job>\S.*?|): \(g=(?P<group>\d+)\): rw=(?P<rw>[^,\s]+), (?P<rest>.*)$", re.MULTILINE
+)
 
 _LINES = kinds(__file__)
 _AMOUNTS, _DISK_COLUMNS = (data(__file__)[section] for section in ("amounts", "disk_columns"))
 _WORDS = ("ioengine", "iodepth")
 
 
-def _asked_options(rest: str) -> tuple[dict[str, int | None], Row]:
+def _requested_options(rest: str) -> tuple[dict[str, int | None], Row]:
     """Return block sizes by direction, and the other options, from the line with which fio announces a job."""
     option = dict(re.findall(rf"\b({'|'.join(_WORDS)})=([^,\s]+)", rest))
     texts = re.findall(r"\(([RWT])\) ([^,\s]+)", rest)
@@ -56,7 +58,7 @@ def _is_head(text: str) -> bool:
 
 
 def _starts_run(text: str) -> bool:
-    return bool(ASKED.match(text) or _LINES["release"].match(text))
+    return bool(JOB_LINE.match(text) or _LINES["release"].match(text))
 
 
 def _blocks(lines: Sequence[Line]) -> Iterator[list[Line]]:
@@ -123,7 +125,7 @@ def _result(document: Document, head: re.Match[str], block: Sequence[Line], host
     ]
 
 
-def _with_asked(document: Document, rows: list[Row], askings: Sequence[re.Match[str]]) -> list[Row]:
+def _with_options(document: Document, rows: list[Row], askings: Sequence[re.Match[str]]) -> list[Row]:
     """Return the rows with the requested options of their jobs, and the total workers of each job."""
     by_job = {(match["job"], match["group"]): match for match in askings}
     members: dict[Any, int] = {}
@@ -136,7 +138,7 @@ def _with_asked(document: Document, rows: list[Row], askings: Sequence[re.Match[
         match = by_job.get((row["job"], row["group"]))
         extra: Row = {"workers": workers if row["job"] != ALL_CLIENTS else None}
         if match:
-            sizes, others = _asked_options(match["rest"])
+            sizes, others = _requested_options(match["rest"])
             used = {sizes[direction] for direction in directions_of(match["rw"])}
             sizes["all"] = used.pop() if len(used) == 1 else None
             extra |= {"rw": match["rw"], "block_size_bytes": sizes.get(row["direction"])}
@@ -144,8 +146,8 @@ def _with_asked(document: Document, rows: list[Row], askings: Sequence[re.Match[
             if row["job_number"] not in done:
                 whose = {name: row[name] for name in ("job_number", "job", "hostname", "group")}
                 bs = re.search(r"\bbs=(.*?), (?:ioengine|iodepth)=", match["rest"])
-                given = {"rw": match["rw"], "bs": bs[1] if bs else None, **others}
-                rows_of = [{**whose, "option": name, "value": value} for name, value in given.items() if value]
+                options = {"rw": match["rw"], "bs": bs[1] if bs else None, **others}
+                rows_of = [{**whose, "option": name, "value": value} for name, value in options.items() if value]
                 document.rows["options"] += [row | {"given": "job"} for row in rows_of]
                 done.add(row["job_number"])
         found.append({**row, **extra})
@@ -153,10 +155,10 @@ def _with_asked(document: Document, rows: list[Row], askings: Sequence[re.Match[
 
 
 def _without_results(rows: Sequence[Row], askings: Sequence[re.Match[str]], lines: Sequence[int]) -> Iterator[Note]:
-    told = {row["group"] for row in rows} | {(row["job"], row["group"]) for row in rows}
+    reported = {row["group"] for row in rows} | {(row["job"], row["group"]) for row in rows}
     for match, line in zip(askings, lines, strict=True):
         # With group reporting, the jobs of a group appear under the name of the first.
-        if match["group"] not in told and (match["job"], match["group"]) not in told:
+        if match["group"] not in reported and (match["job"], match["group"]) not in reported:
             yield Note(f"job {match['job']} was started and has no result", line, severity="warning")
 
 
@@ -194,7 +196,7 @@ def _run(lines: Sequence[Line]) -> list[Document]:
         place = 0
         for block in blocks:
             line, text, host = block[0]
-            if match := ASKED.match(text):
+            if match := JOB_LINE.match(text):
                 askings.append((line, match))
             elif match := _LINES["release"].match(text):
                 release = f"fio-{match['release'] or match['of_client']}"
@@ -206,7 +208,7 @@ def _run(lines: Sequence[Line]) -> list[Document]:
             elif _LINES["disk_head"].match(text):
                 _disks(document, block[1:], host)
             document.release = release
-        document.rows["jobs"] = _with_asked(document, rows, [match for _, match in askings])
+        document.rows["jobs"] = _with_options(document, rows, [match for _, match in askings])
         documents.append(document)
     last = documents[-1]
     last.notes += _without_results(last.rows["jobs"], [match for _, match in askings], [line for line, _ in askings])

@@ -182,12 +182,12 @@ def _misplaced(block: _Block, kind: str, match: re.Match[str], line: int) -> boo
         block.document.notes.warn(f"{what}, left out from here on", line)
     if block.foreign or kind not in _OF_DIRECTION:
         return block.foreign
-    told = _IN_BRACKETS.sub("", match[0].partition(":")[0]).strip()
-    if block.direction not in ("", _LOST) and told not in block.met:
-        block.met.add(told)
+    label = _IN_BRACKETS.sub("", match[0].partition(":")[0]).strip()
+    if block.direction not in ("", _LOST) and label not in block.met:
+        block.met.add(label)
         return False
     if block.direction != _LOST:
-        what = f"{told} of a direction whose first line is missing: left out, with the rest of that direction"
+        what = f"{label} of a direction whose first line is missing: left out, with the rest of that direction"
         block.document.notes.warn(what, line)
     block.direction = _LOST
     return True
@@ -197,8 +197,8 @@ def _more_percentiles(block: _Block, values: list[tuple[str, str]], line: int) -
     """Add a line of percentiles, which belong to the head above it."""
     if block.percentiles:
         of, unit = block.percentiles
-        named = [(percentile, scaled(value, unit)) for percentile, value in values]
-        block.document.rows["percentiles"].append({**of, "latency_ms": named})
+        latencies = [(percentile, scaled(value, unit)) for percentile, value in values]
+        block.document.rows["percentiles"].append({**of, "latency_ms": latencies})
     elif block.direction != _LOST and not block.foreign and "th=" not in block.met:
         block.met.add("th=")
         block.document.notes.warn("percentiles without the line that says what they measure: left out", line)
@@ -237,8 +237,8 @@ def _shares(document: Document, whose: Row, shares: dict[str, list[tuple[str, st
     old = release < NANOSECONDS_SINCE if release else not new
     begins = {"nsec": 0.0, "usec": 0.0 if old else 1e-3, "msec": 1.0}
     for unit, found in shares.items():
-        given = dict(found)
-        whole = [(name, given.get(name, "0")) for name in (_BOUNDS if unit == "msec" else _BOUNDS[:10])]
+        percentages = dict(found)
+        whole = [(name, percentages.get(name, "0")) for name in (_BOUNDS if unit == "msec" else _BOUNDS[:10])]
         document.rows["latency_bins"] += distribution(whose, _SECONDS[unit], whole, begins[unit])
 
 
@@ -263,7 +263,7 @@ def _issued(block: _Block, direction: str) -> Row:
     return {name: block.issued[of][place] for name, of in names if len(block.issued.get(of, ())) > place}
 
 
-_TOLD = re.compile(
+_JOB_OUTPUT = re.compile(
     r"^\s*(?:Starting \d+ (?:process|thread)|Jobs: \d|\.\.\.$|Description  : |latency   : target=|fsync/|"
     r"block lifetime|states  |\| )|: Laying out IO file|^hostname=.*fio=|^\s*$"
 )
@@ -272,4 +272,4 @@ _TOLD = re.compile(
 
 def tells_of_job(text: str) -> bool:
     """Return whether a line is from a job's block, or from fio's text before its results."""
-    return bool(_TOLD.search(text)) or any(pattern.match(text) for pattern in _LINES.values())
+    return bool(_JOB_OUTPUT.search(text)) or any(pattern.match(text) for pattern in _LINES.values())

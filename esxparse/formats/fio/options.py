@@ -11,7 +11,7 @@ DIRECTIONS = ("read", "write", "trim")
 NANOSECONDS_SINCE = (2, 99)
 """The first release that measures latencies in nanoseconds."""
 
-_ASKED = {
+_DIRECTIONS_OF = {
     **{f"{how}{one}": (one,) for how in ("", "rand") for one in DIRECTIONS},
     **dict.fromkeys(("rw", "readwrite", "randrw"), ("read", "write")),
     **dict.fromkeys(("trimwrite", "randtrimwrite"), ("write", "trim")),
@@ -28,7 +28,7 @@ _HUGE = 1 << 62
 
 def directions_of(rw: str | None) -> tuple[str, ...]:
     """Return the directions of an `rw=` option; the offset in `randread:8` and `rw:sequencer` does not matter."""
-    return _ASKED.get((rw or "").split(":")[0].lower(), ())
+    return _DIRECTIONS_OF.get((rw or "").split(":")[0].lower(), ())
 
 
 def size(text: str, kb_base: str = "1024") -> int | None:
@@ -79,10 +79,10 @@ def sizes(options: Mapping[str, str]) -> dict[str, int | None]:
 def effective(common: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
     """Return the options of a job in the order in which fio took them: global ones, its own, defaults for the rest."""
     taken = {name: value for name, value in common.items() if name not in own} | dict(own)
-    given = {_ALIASES.get(name, name): value for name, value in taken.items()}
-    if "bsrange" in given and "bs" in own and "bsrange" not in own:
-        del given["bsrange"]
-    return given | {name: value for name, value in _DEFAULTS.items() if name not in given}
+    options = {_ALIASES.get(name, name): value for name, value in taken.items()}
+    if "bsrange" in options and "bs" in own and "bsrange" not in own:
+        del options["bsrange"]
+    return options | {name: value for name, value in _DEFAULTS.items() if name not in options}
 
 
 def release_number(release: str | None) -> tuple[int, ...]:

@@ -31,14 +31,14 @@ _FAILED = re.compile(r"^fio: pid=\d+, err=\d+/file:", re.MULTILINE)
 _OUTPUTS = (
     (('"fio version"', '"jobname"'), _JSON),
     ((": (groupid=",), normal.RESULT),
-    ((": (g=",), normal.ASKED),
+    ((": (g=",), normal.JOB_LINE),
     ((";",), terse.LINE),
     (("fio: pid=",), _FAILED),
 )
 """Evidence of an output: a pattern, and words of which every match has one."""
-_SAID_BY = re.compile(r"^(?:Jobs: .*|\s*)<(?P<host>[^<>\s]+)>(?: (?P<text>.*))?$")
+_FROM_HOST = re.compile(r"^(?:Jobs: .*|\s*)<(?P<host>[^<>\s]+)>(?: (?P<text>.*))?$")
 _CONTENT = re.compile(r"\S")
-_ERRORS_SHOWN = 20
+_MOST_ERRORS = 20
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,10 @@ def _lines(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[Line]:
     at, line, host = 0, 1, None
     for start, end in [*spans, (len(text), len(text))]:
         for place, content in enumerate(text[at:start].split("\n"), line):
-            said = _SAID_BY.match(content) if "<" in content else None
+            from_host = _FROM_HOST.match(content) if "<" in content else None
             # A client prints a host's results below the host's name, and immediate text on the same line as the name.
-            host = said["host"] if said else host
-            yield place, said["text"] or "" if said else content, host
+            host = from_host["host"] if from_host else host
+            yield place, from_host["text"] or "" if from_host else content, host
         if _CONTENT.search(text, end):
             line += text.count("\n", at, end)
         at = end
@@ -96,16 +96,16 @@ def _without_repeats(documents: list[Document]) -> tuple[list[Document], list[No
     by_row: dict[tuple[Any, ...], dict[tuple[str, frozenset[tuple[Any, ...]]], None]] = {}
     notes = Notes()
     for document in sorted(documents, key=lambda one: BEST_FIRST.index(one.output)):
-        told = frozenset(_row_keys(document))
-        others = by_row.get(next(iter(told)), ()) if told else ()
-        same = [output for output, rows in others if output != document.output and told <= rows]
+        keys = frozenset(_row_keys(document))
+        others = by_row.get(next(iter(keys)), ()) if keys else ()
+        same = [output for output, rows in others if output != document.output and keys <= rows]
         if same:
             notes.say(f"{document.output} output left out: it repeats the {same[0]} output", document.line)
             notes += [note for note in document.notes if note.severity == "warning"]
         else:
             kept.append(document)
-            for row in told:
-                by_row.setdefault(row, {})[document.output, told] = None
+            for row in keys:
+                by_row.setdefault(row, {})[document.output, keys] = None
     return sorted(kept, key=lambda one: one.line), notes
 
 
@@ -120,10 +120,10 @@ def _beside(lines: Iterable[Line]) -> tuple[list[Note], list[str]]:
         elif text.strip() and not normal.is_part(text):
             other.append((line, text.strip()))
     notes += [
-        Note(f"fio: {message}", line, severity="warning") for message, line in list(errors.items())[:_ERRORS_SHOWN]
+        Note(f"fio: {message}", line, severity="warning") for message, line in list(errors.items())[:_MOST_ERRORS]
     ]
-    if len(errors) > _ERRORS_SHOWN:
-        notes.warn(f"{len(errors) - _ERRORS_SHOWN} more messages of fio")
+    if len(errors) > _MOST_ERRORS:
+        notes.warn(f"{len(errors) - _MOST_ERRORS} more messages of fio")
     if other:
         first, text = other[0]
         message = f"{counted(len(other), 'line')} not read, not fio output: {text[:60]!r} ..."
@@ -149,8 +149,8 @@ def _failures(documents: Iterable[Document]) -> Iterator[Note]:
             for way in [way for way in done if not done[way]] if any(done.values()) else ["I/O"]:
                 idle.setdefault(way, []).append(job)
         for way, jobs in idle.items():
-            more = " ..." if len(jobs) > _ERRORS_SHOWN else ""
-            yield Note(f"no {way} was done by {', '.join(sorted(set(jobs))[:_ERRORS_SHOWN])}{more}", document.line)
+            more = " ..." if len(jobs) > _MOST_ERRORS else ""
+            yield Note(f"no {way} was done by {', '.join(sorted(set(jobs))[:_MOST_ERRORS])}{more}", document.line)
 
 
 def _did_something(row: Mapping[str, Any]) -> bool:

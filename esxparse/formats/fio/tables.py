@@ -199,11 +199,11 @@ def _bins_frame(found: Sequence[tuple[Row, Bins]], shares: pl.DataFrame | None, 
     lowest, highest = _limits(found)
     numbers = {"from_ms": lowest, "to_ms": highest, "ios": np.concatenate([bins.ios for _, bins in found])}
     rows = pl.LazyFrame({"head": np.repeat(np.arange(len(found), dtype=np.uint32), sizes), **numbers})
-    told = [
+    job_columns = [
         pl.lit(column[0], column.dtype).alias(name) if column.n_unique() == 1 else pl.lit(column).gather(pl.col("head"))
         for name, column in heads.to_dict().items()
     ]
-    rows = rows.select(*told, *numbers, share_pct=pl.lit(None, pl.Float64()))
+    rows = rows.select(*job_columns, *numbers, share_pct=pl.lit(None, pl.Float64()))
     return rows if shares is None else pl.concat([rows, shares.lazy()], rechunk=False)
 
 

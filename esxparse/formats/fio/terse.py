@@ -122,8 +122,8 @@ def _disks(fields: Sequence[str], release: tuple[int, ...]) -> tuple[list[Row], 
         names = _DISK_WITH_SECTORS if release >= _SECTORS_SINCE and _has_sectors(values) else _DISK
         whose = {"disk": rows[-1]["disk"], "scope": "members"} if members else {"disk": name, "scope": "device"}
         # fio prints no sectors for the members of a device.
-        told = dict(zip(_DISK if members else names, values, strict=True))
-        rows.append({**whose, **told, "util_pct": util.rstrip("%")})
+        counts = dict(zip(_DISK if members else names, values, strict=True))
+        rows.append({**whose, **counts, "util_pct": util.rstrip("%")})
         at += _DISK_FIELDS
     return rows, at
 

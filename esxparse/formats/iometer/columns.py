@@ -105,11 +105,14 @@ _KINDS: Mapping[pl.DataType, Kind] = {pl.String(): "text", pl.Float64(): "number
 
 def _by_title(table: str) -> dict[str, Column]:
     """Return the columns of a table by their titles."""
-    told = data(__file__)
+    definitions = data(__file__)
     kinds: dict[str, Kind] = {name: _KINDS[kind] for name, kind in SCHEMAS[table].items() if kind in _KINDS}
-    kinds |= dict.fromkeys(told["settings"], "setting")
-    factors = told["factors"]
-    return {title: Column(name, kinds[name], factors.get(title, 1.0)) for title, name in told["titles"][table].items()}
+    kinds |= dict.fromkeys(definitions["settings"], "setting")
+    factors = definitions["factors"]
+    return {
+        title: Column(name, kinds[name], factors.get(title, 1.0))
+        for title, name in definitions["titles"][table].items()
+    }
 
 
 RESULTS, ACCESS_SPECS = _by_title("results"), _by_title("access_specs")

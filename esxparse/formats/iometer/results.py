@@ -195,11 +195,11 @@ def _fitting(cells: list[str], text: str, section: Section, specs: Collection[st
         cells = _of_disk(text, section.separator) or cells
     if len(cells) <= expected:
         return cells
-    named = section.cells[0].lower() == "target type"
-    if named and (joined := _joined(text, expected, section.separator, specs)):
+    has_target_type = section.cells[0].lower() == "target type"
+    if has_target_type and (joined := _joined(text, expected, section.separator, specs)):
         return joined
     # Padding by a spreadsheet moves no cell; a name with commas in it does.
-    filled = not any(cells[expected:]) and not (named and cells[_NAME + 1] not in {"", *specs})
+    filled = not any(cells[expected:]) and not (has_target_type and cells[_NAME + 1] not in {"", *specs})
     return cells[:expected] if filled else None
 
 

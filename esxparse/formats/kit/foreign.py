@@ -155,9 +155,9 @@ def _hidden(value: str) -> str:
 
 def note(count: int, first: str, line: int, of: str = "") -> Note:
     """Return the warning about numbers that are left out; `of` is the key of the first."""
-    named = f"{first!r} of {of!r}" if of else repr(first)
+    example = f"{first!r} of {of!r}" if of else repr(first)
     message = (
-        f"{counted(count, 'number')} with marks of another locale, such as {named}, left out: record with LC_ALL=C, or "
-        "save the file with decimal points and without thousands separators"
+        f"{counted(count, 'number')} with marks of another locale, such as {example}, left out: record with LC_ALL=C, "
+        "or save the file with decimal points and without thousands separators"
     )
     return Note(message, line, severity="warning")

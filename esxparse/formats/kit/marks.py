@@ -101,7 +101,7 @@ class Marks:
 def marks_of(
     texts: Iterable[str],
     where: Callable[[str], Place],
-    asked: Decimal | None = None,
+    decimal: Decimal | None = None,
     *,
     beside: Iterable[str] = (),
 ) -> Marks:
@@ -110,7 +110,7 @@ def marks_of(
     Args:
         texts: Its cells with numbers; once each is enough.
         where: The first place of a cell.
-        asked: The option `decimal`.
+        decimal: The option of that name.
         beside: Cells that may not be numbers. They count if no number has a mark. A list such as `0,1` does not show
             how to read `1,234`.
 
@@ -119,8 +119,8 @@ def marks_of(
     """
     marked = [text for text in dict.fromkeys(texts) if _MARKED.search(text)]
     beside = list(beside)
-    if asked:
-        return _with_notes(_SIGNS[asked], [*marked, *beside], where)
+    if decimal:
+        return _with_notes(_SIGNS[decimal], [*marked, *beside], where)
     proofs = _proofs(marked)
     if len(proofs) > 1:
         point, comma = (f"{proofs[sign]!r} ({_place_text(where(proofs[sign]))})" for sign in (POINT, COMMA))
@@ -143,12 +143,12 @@ def marks_of(
     return _with_notes(next(iter(proofs), POINT), [*marked, *beside], where)
 
 
-def marks_of_cells(cells: Iterable[tuple[str, Place]], asked: Decimal | None = None) -> Marks:
+def marks_of_cells(cells: Iterable[tuple[str, Place]], decimal: Decimal | None = None) -> Marks:
     """Return the result of `marks_of` for cells with their places."""
     places: dict[str, Place] = {}
     for text, place in cells:
         places.setdefault(text, place)
-    return marks_of(places, places.__getitem__, asked)
+    return marks_of(places, places.__getitem__, decimal)
 
 
 def _proofs(texts: Iterable[str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from esxparse.recording import Note, Severity, counted, printable
 
-_SHOWN = 80
+_EXCERPT_LENGTH = 80
 _EXCERPT = 60
 
 
@@ -65,7 +65,7 @@ class Counted:
 def excerpt(text: str) -> str:
     """Return a part of a file for a message: one line of printable characters."""
     line = " ".join(text.split())
-    return printable(line if len(line) <= _SHOWN else line[: _SHOWN - 3] + "...")
+    return printable(line if len(line) <= _EXCERPT_LENGTH else line[: _EXCERPT_LENGTH - 3] + "...")
 
 
 def reason(notes: Sequence[Note]) -> str:

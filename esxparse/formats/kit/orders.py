@@ -171,7 +171,7 @@ def orders_by_time(
     return mended, [Note(SWAPPED_BACK, line, severity="warning")]
 
 
-def shown_order(dates: Sequence[re.Match[str]]) -> DateOrder | None:
+def proven_order(dates: Sequence[re.Match[str]]) -> DateOrder | None:
     """Return the order that a number above 12 shows; None without such a number.
 
     Raises:
@@ -219,7 +219,7 @@ def order_of(dates: Sequence[re.Match[str]], moment: Moment) -> tuple[DateOrder 
         passed = {order: _time_passed(dates, order, moment) for order in ("ymd", "dmy")}
         order: DateOrder = "ymd" if passed["ymd"] < passed["dmy"] else "dmy"
         return order, [Note(of_order(dates[0][0], order), severity="warning")] if passed["ymd"] <= passed["dmy"] else []
-    return shown_order(dates) or ("dmy" if has_points else None), []
+    return proven_order(dates) or ("dmy" if has_points else None), []
 
 
 def _time_passed(dates: Sequence[re.Match[str]], order: str, moment: Moment) -> float:
@@ -228,7 +228,7 @@ def _time_passed(dates: Sequence[re.Match[str]], order: str, moment: Moment) -> 
 
 
 def order_of_locale(
-    texts: Sequence[str], asked: DateOrder | None, *, in_halves: bool = False
+    texts: Sequence[str], date_order: DateOrder | None, *, in_halves: bool = False
 ) -> tuple[DateOrder, bool]:
     """Return the order of dates printed in a machine's locale, and whether it is certain.
 
@@ -243,22 +243,22 @@ def order_of_locale(
     (('mdy', True), ('dmy', True), ('mdy', False))
     """
     dates = [match for text in texts if not is_clock(text) and (match := DATE.search(text))]
-    if asked or not dates:
-        return asked or "mdy", True
+    if date_order or not dates:
+        return date_order or "mdy", True
     with_year = [date for date in dates if int(date["first"]) > _DAYS]
     if len(with_year) == len(dates):
         return "ymd", True
     if with_year:
         raise _of_two_forms(with_year[0], next(date for date in dates if date not in with_year))
-    shown = shown_order(dates)
-    if shown is None and any(date["mark"] == "." for date in dates):
-        shown = "dmy"
+    proven = proven_order(dates)
+    if proven is None and any(date["mark"] == "." for date in dates):
+        proven = "dmy"
     if may_begin_with_year(dates):
-        usual: DateOrder = shown or "mdy"
+        usual: DateOrder = proven or "mdy"
         passed = {order: _time_passed(dates, order, _midnight) for order in (usual, "ymd")}
-        return ("ymd" if passed["ymd"] < passed[usual] else usual), shown == "mdy" or passed["ymd"] != passed[usual]
-    if shown or all(date["first"] == date["middle"] for date in dates):
-        return shown or "mdy", True
+        return ("ymd" if passed["ymd"] < passed[usual] else usual), proven == "mdy" or passed["ymd"] != passed[usual]
+    if proven or all(date["first"] == date["middle"] for date in dates):
+        return proven or "mdy", True
     return ("mdy" if in_halves or len(dates[0]["last"]) < len("2026") else "dmy"), False
 
 

@@ -113,8 +113,8 @@ def frame(rows: Iterable[Mapping[str, Any] | tuple[Any, ...]], columns: Schema) 
     kept = list(rows)
     if kept and isinstance(kept[0], tuple):
         return pl.DataFrame(kept, schema=columns, orient="row")
-    named = cast("list[Mapping[str, Any]]", kept)
-    return pl.DataFrame({name: [row.get(name) for row in named] for name in columns}, schema=columns)
+    mappings = cast("list[Mapping[str, Any]]", kept)
+    return pl.DataFrame({name: [row.get(name) for row in mappings] for name in columns}, schema=columns)
 
 
 def frames(

@@ -113,7 +113,7 @@ def _moment(nanoseconds: int) -> datetime:
 
 _BAD = {
     "cut": "packets are incomplete (captured with a snap length, or damaged): requests in them may be missing",
-    "untold": "requests or replies whose values cannot be read from the packet",
+    "unreadable": "requests or replies whose values cannot be read from the packet",
     "undated": "packets without a readable time left out",
 }
 _ODD = {
@@ -125,12 +125,12 @@ _ODD = {
 
 def _notes(tally: Counter[str], tables: dict[str, pl.DataFrame]) -> list[Note]:
     """Return notes on the whole trace."""
-    told = Notes(Note(f"{tally[of]:,} {text}", severity="warning") for of, text in _BAD.items() if tally[of])
-    told += [Note(f"{tally[of]:,} {text}") for of, text in _ODD.items() if tally[of]]
+    notes = Notes(Note(f"{tally[of]:,} {text}", severity="warning") for of, text in _BAD.items() if tally[of])
+    notes += [Note(f"{tally[of]:,} {text}") for of, text in _ODD.items() if tally[of]]
     if not {"nfs", "iscsi"} & {*tables}:
-        told.warn("no NFS and no iSCSI in this trace: check the ports it was taken on")
+        notes.warn("no NFS and no iSCSI in this trace: check the ports it was taken on")
     if "unanswered" in tables:
-        told.say(
+        notes.say(
             f"{counted(tables['unanswered'].height, 'request')} without a reply in the trace: see table unanswered"
         )
-    return told
+    return notes

@@ -160,6 +160,6 @@ def first(values: Sequence[str] | None) -> int | None:
     return number(values[0]) if values else None
 
 
-def can_be_told(values: Sequence[str] | None) -> bool:
+def is_known(values: Sequence[str] | None) -> bool:
     """Return whether the shares are known, and the first value, if there is one, is a number."""
     return values is not None and (not values or number(values[0]) is not None)

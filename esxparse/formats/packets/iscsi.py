@@ -29,7 +29,7 @@ def pair(batch: pl.DataFrame, pending: Pending, tally: Counter[str]) -> Iterator
         tags = [first(share) for share in deal(fields.get("iscsi.initiatortasktag", ()), with_tag, cut=facts["cut"])]
         if _COMMAND in kinds:
             for row in _commands(kinds, tags, fields, cut=facts["cut"]):
-                tally["untold"] += not row.pop("told")
+                tally["unreadable"] += not row.pop("complete")
                 row |= {"ns": facts["ns"], "initiator": facts["src"], "target": facts["dst"]}
                 row |= {"stream": facts["stream"], "frame": facts["number"]}
                 key = conversation(facts, row["tag"], asks=True)
@@ -41,13 +41,15 @@ def pair(batch: pl.DataFrame, pending: Pending, tally: Counter[str]) -> Iterator
             if (found := pending.pop(conversation(facts, tag, asks=False), None)) is None:
                 tally["unmatched"] += 1
                 continue
-            said = {"status": status, "reply_ns": facts["ns"], "reply_frame": facts["number"]}
-            yield found | said | _capacity(found, fields)
+            reply = {"status": status, "reply_ns": facts["ns"], "reply_frame": facts["number"]}
+            yield found | reply | _capacity(found, fields)
 
 
 def _capacity(command: Row, fields: Frame) -> Row:
-    told = {*fields.get("scsi_sbc.blocksize", ())}
-    return {"capacity_block": number(told.pop())} if len(told) == 1 and command["direction"] is None else {}
+    block_sizes = {*fields.get("scsi_sbc.blocksize", ())}
+    return (
+        {"capacity_block": number(block_sizes.pop())} if len(block_sizes) == 1 and command["direction"] is None else {}
+    )
 
 
 def _endings(
@@ -73,14 +75,17 @@ def _status(state: int | None) -> str | None:
 def _opcodes(fields: Frame, commands: int) -> list[tuple[int | None, str | None]] | None:
     """Return operation code and name of each command of a frame, in order; None if they are unknown."""
     labels, codes = fields.get("scsi", []), fields.get("scsi_sbc.opcode", [])
-    named = [label.removeprefix(_CDB).upper().replace("0X", "0x") for label in labels if label.startswith(_CDB)]
+    operations = [label.removeprefix(_CDB).upper().replace("0X", "0x") for label in labels if label.startswith(_CDB)]
     if len(labels) == len(codes):
         codes = [code for code, label in zip(codes, labels, strict=True) if label.startswith(_CDB)]
     if commands == 1:
-        codes, named = codes[:1], named[:1]
+        codes, operations = codes[:1], operations[:1]
     if len(codes) == commands:
-        return [(number(code), named[place] if len(named) == commands else None) for place, code in enumerate(codes)]
-    return [(None, name) for name in named] if len(named) == commands else None
+        return [
+            (number(code), operations[place] if len(operations) == commands else None)
+            for place, code in enumerate(codes)
+        ]
+    return [(None, name) for name in operations] if len(operations) == commands else None
 
 
 def _luns(kinds: list[int | None], fields: Frame, *, cut: bool) -> list[list[str] | None]:
@@ -118,7 +123,7 @@ def _commands(kinds: list[int | None], tags: list[int | None], fields: Frame, *,
             "lba": lba,
             "blocks": _ALL_OF_6 if blocks == 0 and "rdwr6" in known[turn].get("blocks", "") else blocks,
             "size_bytes": first(sizes[turn]),
-            "told": operations is not None and not (lba is None and "lba" in known[turn]),
+            "complete": operations is not None and not (lba is None and "lba" in known[turn]),
         }
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from esxparse.formats.packets.fields import (
     NFS_FIELDS,
     Frame,
-    can_be_told,
     conversation,
     counts,
     deal,
     first,
+    is_known,
     messages,
     names,
     number,
@@ -49,8 +49,8 @@ def calls_3(procedures: list[int | None], fields: Frame, *, cut: bool) -> list[l
     for place, procedure in enumerate(procedures):
         operation = procedure_name(known["procedures"], procedure)
         data = operation in _IO_3
-        told = procedure is not None and (not data or (can_be_told(offset[place]) and can_be_told(size[place])))
-        row: Row = {"operation": operation, "file": _handle(handle[place]), "told": told}
+        complete = procedure is not None and (not data or (is_known(offset[place]) and is_known(size[place])))
+        row: Row = {"operation": operation, "file": _handle(handle[place]), "complete": complete}
         row |= {"offset_bytes": first(offset[place]), "size_bytes": first(size[place])} if data else {}
         rows.append([row | {"stability": _stability(first(stable[place]))}])
     return rows
@@ -101,12 +101,12 @@ def calls_4(procedures: list[int | None], fields: Frame, *, cut: bool) -> list[l
     """Return, for each compound of version 4, a row for each READ, WRITE and COMMIT, or one for the whole."""
     compounds = [procedure == 1 for procedure in procedures]
     if (operations := _operations(fields, compounds, cut=cut)) is None:
-        return [[{"operation": "COMPOUND" if one else "NULL", "told": not one}] for one in compounds]
+        return [[{"operation": "COMPOUND" if one else "NULL", "complete": not one}] for one in compounds]
     dealt = _by_operation(fields, "call", operations, cut=cut)
     return [
         _compound(codes, {field: shares[place] for field, shares in dealt.items()})
         if compounds[place]
-        else [{"operation": "NULL", "told": True}]
+        else [{"operation": "NULL", "complete": True}]
         for place, codes in enumerate(operations)
     ]
 
@@ -122,12 +122,12 @@ def _compound(codes: list[int], dealt: dict[str, list[list[str] | None]]) -> lis
         if code not in _IO_4:
             continue
         size = shares["nfs.write.data_length" if code == _WRITE else "nfs.count4"]
-        offset, told = first(shares["nfs.offset4"]), can_be_told(shares["nfs.offset4"]) and can_be_told(size)
+        offset, complete = first(shares["nfs.offset4"]), is_known(shares["nfs.offset4"]) and is_known(size)
         row = {"operation": _IO_4[code], "offset_bytes": offset, "size_bytes": first(size), "file": handle}
         row |= {"stability": _stability(first(shares["nfs.stable_how4"])), "compound": compound}
-        rows.append(row | {"place": place, "told": told})
+        rows.append(row | {"place": place, "complete": complete})
     whole = {"operation": _compound_name(codes) if codes else "COMPOUND", "file": handle, "compound": compound}
-    return rows or [{**whole, "told": True}]
+    return rows or [{**whole, "complete": True}]
 
 
 def _status(status: int | None) -> str | None:
@@ -215,7 +215,7 @@ def pair(batch: pl.DataFrame, pending: Pending, tally: Counter[str]) -> Iterator
         if not ours:
             continue
         if not len(xids) == len(programs) == len(kinds) or len({kinds[place] for place in ours}) != 1:
-            tally["untold"] += len(ours)
+            tally["unreadable"] += len(ours)
         elif kinds[ours[0]] == _CALL:
             _ask(_Packet(facts, fields, ours, xids), pending, tally)
         elif kinds[ours[0]] == _REPLY:
@@ -245,25 +245,25 @@ def _ask(packet: _Packet, pending: Pending, tally: Counter[str]) -> None:
     version, cut = _version(fields), facts["cut"]
     procedures = _procedures(fields, version, ours, len(xids))
     if version == _V4:
-        asked, shown = calls_4(procedures, fields, cut=cut), f"4.{first(fields.get('nfs.minorversion')) or 0}"
+        calls, version_text = calls_4(procedures, fields, cut=cut), f"4.{first(fields.get('nfs.minorversion')) or 0}"
     elif version == _V3:
-        asked, shown = calls_3(procedures, fields, cut=cut), "3"
+        calls, version_text = calls_3(procedures, fields, cut=cut), "3"
     else:
         table = names()["nfs2"]["procedures"]
-        asked, shown = (
-            [[{"operation": procedure_name(table, one), "told": True}] for one in procedures],
+        calls, version_text = (
+            [[{"operation": procedure_name(table, one), "complete": True}] for one in procedures],
             str(version or ""),
         )
-    for rows, place in zip(asked, ours, strict=True):
+    for rows, place in zip(calls, ours, strict=True):
         key = conversation(facts, xids[place], asks=True)
         if key in pending:
             for row in pending[key]:
                 row["calls"] += 1
             continue
         for row in rows:
-            tally["untold"] += not row.pop("told")
+            tally["unreadable"] += not row.pop("complete")
             row["direction"] = {"READ": "read", "WRITE": "write"}.get(row["operation"] or "")
-            row |= {"ns": facts["ns"], "client": facts["src"], "server": facts["dst"], "version": shown or None}
+            row |= {"ns": facts["ns"], "client": facts["src"], "server": facts["dst"], "version": version_text or None}
             row |= {"xid": xids[place], "calls": 1, "stream": facts["stream"], "frame": facts["number"]}
         pending[key] = rows
 
@@ -281,16 +281,16 @@ def _accepted(fields: Frame, kinds: list[int | None], *, cut: bool) -> list[int 
 def _reply(packet: _Packet, states: list[int | None], pending: Pending, tally: Counter[str]) -> Iterator[Row]:
     facts, fields, ours, xids = packet
     version, cut = _version(fields), facts["cut"]
-    tally["untold"] += sum(number(text) is None for field in _DONE for text in fields.get(field, ()))
+    tally["unreadable"] += sum(number(text) is None for field in _DONE for text in fields.get(field, ()))
     procedures = _procedures(fields, version, ours, len(xids))
     accepted = [states[place] == 0 for place in ours]
     if version == _V4:
-        said = replies_4(procedures, fields, accepted, cut=cut)
+        replies = replies_4(procedures, fields, accepted, cut=cut)
     elif version == _V3:
-        said = replies_3(procedures, fields, accepted, cut=cut)
+        replies = replies_3(procedures, fields, accepted, cut=cut)
     else:
-        said = [[{}] for _ in ours]
-    for words, place in zip(said, ours, strict=True):
+        replies = [[{}] for _ in ours]
+    for words, place in zip(replies, ours, strict=True):
         if (rows := pending.pop(conversation(facts, xids[place], asks=False), None)) is None:
             tally["unmatched"] += 1
             continue
@@ -301,14 +301,14 @@ def _reply(packet: _Packet, states: list[int | None], pending: Pending, tally: C
             yield row | {"reply_ns": facts["ns"], "reply_frame": facts["number"]}
 
 
-def _answer(rows: list[Row], said: list[Row], refused: str | None) -> None:
+def _answer(rows: list[Row], replies: list[Row], refused: str | None) -> None:
     """Add the results in a reply to the rows of its call."""
     for row in rows:
         place = row.get("place")
-        own = said[place + 1] if place is not None and place + 1 < len(said) else said[0]
+        own = replies[place + 1] if place is not None and place + 1 < len(replies) else replies[0]
         row.update(own)
-        if place is not None and place + 1 >= len(said):
-            row["status"] = said[0].get("status")
+        if place is not None and place + 1 >= len(replies):
+            row["status"] = replies[0].get("status")
         if refused or row["operation"] == "NULL":
             # NULL has no status of its own: if it is accepted, it is done.
             row["status"] = refused or "OK"

@@ -154,13 +154,13 @@ def block_sizes(commands: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
         pl.col("size_bytes") // pl.col("blocks")
     )
     luns = commands.group_by(_LUN, maintain_order=True).agg(
-        pl.col("capacity_block").drop_nulls().last().alias("said"),
+        pl.col("capacity_block").drop_nulls().last().alias("reported"),
         ratio.drop_nulls().mode().min().alias("seen"),
         pl.col("lba").is_not_null().any().alias("addressed"),
     )
-    known = luns.with_columns(pl.coalesce("said", "seen", pl.lit(_ASSUMED)).alias("block_size_bytes"))
+    known = luns.with_columns(pl.coalesce("reported", "seen", pl.lit(_ASSUMED)).alias("block_size_bytes"))
     joined = commands.join(
-        known.drop("said", "seen", "addressed"), on=_LUN, how="left", nulls_equal=True, maintain_order="left"
+        known.drop("reported", "seen", "addressed"), on=_LUN, how="left", nulls_equal=True, maintain_order="left"
     )
     # No disk has an address beyond 2**63 bytes.
     within = pl.col("lba") <= (2**63 - 1) // pl.col("block_size_bytes")
@@ -170,11 +170,11 @@ def block_sizes(commands: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
 
 def _how_known(luns: pl.DataFrame) -> list[Note]:
     notes = Notes()
-    for target, lun, said, seen, addressed, size in luns.iter_rows():
+    for target, lun, reported, seen, addressed, size in luns.iter_rows():
         if not addressed:
             continue
         where = f"block size of LUN {lun} of {target} is {size}"
-        if said is not None:
+        if reported is not None:
             continue
         if seen is not None:
             notes.say(f"{where}: bytes / blocks of its commands (READ CAPACITY is not in the trace)")

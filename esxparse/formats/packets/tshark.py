@@ -46,8 +46,8 @@ def separator(header: str) -> str | None:
     """
     for mark in _SEPARATORS:
         cells = [cell.strip('"') for cell in header.split(mark)]
-        named = all(_FIELD.fullmatch(cell) for cell in cells)
-        if len(cells) > 1 and named and any(cell.startswith("frame.") for cell in cells):
+        are_fields = all(_FIELD.fullmatch(cell) for cell in cells)
+        if len(cells) > 1 and are_fields and any(cell.startswith("frame.") for cell in cells):
             return mark if any(cell.startswith(_TOPICS) for cell in cells) else None
     return None
 
@@ -255,13 +255,13 @@ def plain_file(source: Source, notes: Notes) -> Iterator[Path]:
         yield copy
 
 
-def _unknown_fields(said: str) -> list[str]:
-    lines = said.splitlines()
+def _unknown_fields(messages: str) -> list[str]:
+    lines = messages.splitlines()
     begin = next((place for place, line in enumerate(lines) if _INVALID.search(line)), len(lines))
     return [line.strip() for line in lines[begin + 1 :] if line.strip() in FIELDS]
 
 
-def _said(stderr: str, path: Path, source: Source) -> list[str]:
+def _messages(stderr: str, path: Path, source: Source) -> list[str]:
     lines = [line.strip().removeprefix("tshark: ") for line in stderr.splitlines() if not _SAYS_NOTHING.search(line)]
     return [line.replace(str(path), source.name) for line in lines]
 
@@ -284,15 +284,15 @@ def output(found: str, path: Path, source: Source, fields: Sequence[str], notes:
             ahead.close()
             status = run.wait()
         errors.seek(0)
-        said = _said(errors.read().decode(errors="replace"), path, source)
-    unknown = _unknown_fields("\n".join(said)) if status else []
+        messages = _messages(errors.read().decode(errors="replace"), path, source)
+    unknown = _unknown_fields("\n".join(messages)) if status else []
     if unknown:
         # tshark stops at once on an unknown field: it has printed nothing yet.
         notes.warn(f"this tshark does not know {', '.join(unknown)}: these fields are missing")
         yield from output(found, path, source, [field for field in fields if field not in unknown], notes)
         return
-    notes += [Note(f"tshark: {line}", severity="warning") for line in said]
-    if status and not said:
+    notes += [Note(f"tshark: {line}", severity="warning") for line in messages]
+    if status and not messages:
         how = f"ended by signal {-status}" if status < 0 else f"ended with status {status}"
         notes.warn(f"tshark {how}: what came after is missing")
 

@@ -31,8 +31,8 @@ _WORDS = {jsonlines: jsonlines.WORDS, text: text.WORDS}
 def recognise(head: Head) -> bool:
     """Return whether a head has a title, JSON key or CSV line that only perf stat prints."""
     begin = head.text
-    asked = (reader for reader in _READERS if reader not in _WORDS or head.holds(*_WORDS[reader]))
-    return any(reader.recognise(begin) for reader in asked)
+    candidates = (reader for reader in _READERS if reader not in _WORDS or head.holds(*_WORDS[reader]))
+    return any(reader.recognise(begin) for reader in candidates)
 
 
 def read(source: Source) -> Recording:

@@ -79,15 +79,15 @@ def parse(lines: Sequence[str]) -> Parsed:
             heads.append((place, head))
         elif text.strip() and not text_line.is_known(text):
             other.append((place, text))
-    told = style(token for place, fields in found for token in _tokens(place, fields))
+    number_style = style(token for place, fields in found for token in _tokens(place, fields))
     severity: Severity = "warning" if _looks_cut(other, sep) else "info"
     notes = Notes(rows.left_out(other, "are not events and are left out", severity))
-    if told.decimal == "," and told.told_by:
-        notes.say(f"numbers have a decimal comma, as in {told.told_by.text!r}", told.told_by.line)
-    if told.against and told.told_by:
-        note = f"numbers are written in two ways: {told.told_by.text!r} and {told.against.text!r}"
-        notes.warn(note, told.against.line)
-    read = reader(told.decimal or ".")
+    if number_style.decimal == "," and number_style.example:
+        notes.say(f"numbers have a decimal comma, as in {number_style.example.text!r}", number_style.example.line)
+    if number_style.against and number_style.example:
+        note = f"numbers are written in two ways: {number_style.example.text!r} and {number_style.against.text!r}"
+        notes.warn(note, number_style.against.line)
+    read = reader(number_style.decimal or ".")
     parsed = rows.assemble([(place, rows.line_of(fields, read)) for place, fields in found], heads)
     meta = {"kind": "csv", "separator": sep, "runs": len(parsed.runs), **rows.interval_meta(parsed.events)}
     return replace(parsed, notes=tuple(notes) + parsed.notes, meta=meta)

@@ -136,7 +136,7 @@ def _event_or_metric(text: str) -> Part | None:
     if elapsed := _LINES["elapsed"].match(left):
         left = elapsed[2]
     metric = _LINES["metric"].fullmatch(right.strip())
-    told = Fields(
+    fields = Fields(
         elapsed=elapsed[1] if elapsed else None,
         stddev=stddev[1] if stddev else None,
         share=share[1] if share else None,
@@ -147,12 +147,12 @@ def _event_or_metric(text: str) -> Part | None:
         if not found["rest"].replace("\t", " ").isprintable() or _is_no_event(found["rest"], unit, event):
             return None
         cpus = found["cpus"] if "cpus" in found.re.groupindex else None
-        told = told._replace(aggregate=found["aggregate"], cpus=cpus, cgroup=cgroup)
-        return told._replace(value=found["count"], unit=unit, event=event)
+        fields = fields._replace(aggregate=found["aggregate"], cpus=cpus, cgroup=cgroup)
+        return fields._replace(value=found["count"], unit=unit, event=event)
     whose = _LINES["only_aggregate"].fullmatch(left) or _LINES["group"].fullmatch(left)
     if metric is None or whose is None:
         return None
-    return told._replace(group=whose[2] if whose.re is _LINES["group"] else None, aggregate=whose[1])
+    return fields._replace(group=whose[2] if whose.re is _LINES["group"] else None, aggregate=whose[1])
 
 
 def _is_no_event(rest: str, unit: str | None, event: str) -> bool:

@@ -36,7 +36,7 @@ class Style(NamedTuple):
 
     decimal: str | None
     """`.` or `,`; None if no number shows it."""
-    told_by: Token | None
+    example: Token | None
     against: Token | None
     """A number that shows the other sign."""
 
@@ -65,15 +65,15 @@ def decimal_sign(text: str, *, grouped: bool) -> str | None:
 
 def style(tokens: Iterable[Token]) -> Style:
     """Return how the numbers of a document are written, by the majority of numbers that show it."""
-    told: dict[str, list[Token]] = {".": [], ",": []}
+    votes: dict[str, list[Token]] = {".": [], ",": []}
     for token in tokens:
         if sign := decimal_sign(token.text, grouped=token.grouped):
-            told[sign].append(token)
-    if not told["."] and not told[","]:
+            votes[sign].append(token)
+    if not votes["."] and not votes[","]:
         return Style(None, None, None)
-    decimal = "." if len(told["."]) >= len(told[","]) else ","
-    other = told[_OTHER[decimal]]
-    return Style(decimal, told[decimal][0], other[0] if other else None)
+    decimal = "." if len(votes["."]) >= len(votes[","]) else ","
+    other = votes[_OTHER[decimal]]
+    return Style(decimal, votes[decimal][0], other[0] if other else None)
 
 
 def ambiguous(tokens: Iterable[Token]) -> Sequence[Token]:

@@ -162,12 +162,12 @@ def _begins(line: Line, last: Line | None, first: _Key | None) -> bool:
 def _event(line: Line, run: int) -> Row:
     """Return the row of an event."""
     not_counted = state(line.counter or "")
-    told = not_counted or (NOT_READABLE if line.value is None else COUNTED)
+    counter_state = not_counted or (NOT_READABLE if line.value is None else COUNTED)
     unit = line.unit
     if unit is None and not not_counted and line.event and _CLOCKS.fullmatch(line.event):
         # Without a unit, some releases print them in ms, with decimals; others (6.17) in ns, without decimals.
         unit = "msec" if _MILLISECONDS.fullmatch(line.counter or "") else "ns"
-    return {**line._asdict(), "run": run, "pmu": pmu(line.event or ""), "state": told, "unit": unit}
+    return {**line._asdict(), "run": run, "pmu": pmu(line.event or ""), "state": counter_state, "unit": unit}
 
 
 def _metric(
@@ -281,8 +281,8 @@ def left_out(lines: Iterable[tuple[int, str]], what: str, severity: Severity) ->
     """Return one note for all lines of a kind."""
     if not (found := list(lines)):
         return ()
-    shown = ", ".join(repr(text.strip()[:60]) for _, text in found[:_LISTED])
-    many = f"{counted(len(found), 'line')} {what}: {shown}{' ...' if len(found) > _LISTED else ''}"
+    excerpts = ", ".join(repr(text.strip()[:60]) for _, text in found[:_LISTED])
+    many = f"{counted(len(found), 'line')} {what}: {excerpts}{' ...' if len(found) > _LISTED else ''}"
     return (Note(many, found[0][0], severity=severity, unused=len(found)),)
 
 

@@ -122,16 +122,16 @@ def _tokens(document: Document) -> Iterator[Token]:
 
 def _style_notes(found: Style, whole: Style, tokens: Sequence[Token], run: int, runs: int) -> Iterator[Note]:
     of = f"run {run}: " if runs > 1 else ""
-    if found.against and found.told_by:
+    if found.against and found.example:
         yield Note(
-            f"{of}numbers are written in two ways: {found.told_by.text!r} (line {found.told_by.line}) and "
+            f"{of}numbers are written in two ways: {found.example.text!r} (line {found.example.line}) and "
             f"{found.against.text!r}; read with a decimal {_NAMES[found.decimal or '.']}; ambiguous "
             "numbers are left out",
             line=found.against.line,
             severity="warning",
         )
-    elif found.decimal == "," and found.told_by:
-        yield Note(f"{of}numbers have a decimal comma, as in {found.told_by.text!r}", line=found.told_by.line)
+    elif found.decimal == "," and found.example:
+        yield Note(f"{of}numbers have a decimal comma, as in {found.example.text!r}", line=found.example.line)
     elif found.decimal is None and (unsure := ambiguous(tokens)):
         yield Note(
             f"{of}{unsure[0].text!r} may have a thousands separator or decimals, and no other number settles it: "

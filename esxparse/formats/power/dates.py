@@ -46,7 +46,7 @@ def moment(date: re.Match[str], order: str) -> datetime | None:
     return found.time if found else None
 
 
-def orders_of(texts: Sequence[str], asked: str | None) -> tuple[dict[str, str], list[Note]]:
+def orders_of(texts: Sequence[str], date_order: str | None) -> tuple[dict[str, str], list[Note]]:
     """Return the order of each text such as 03/04/2026 08:00, and notes; other texts have no order.
 
     Raises:
@@ -55,8 +55,8 @@ def orders_of(texts: Sequence[str], asked: str | None) -> tuple[dict[str, str], 
     dates = [match for text in texts if (match := _NUMBERS.fullmatch(text))]
     others = [date for date in dates if len(date["first"]) < len("2026")]
     years = {date[0]: "ymd" for date in dates if len(date["first"]) == len("2026")}
-    if asked:
-        return years | {date[0]: asked for date in others}, []
+    if date_order:
+        return years | {date[0]: date_order for date in others}, []
     if orders := two_forms(dates, moment):
         return orders, [Note(SWAPPED_BACK, severity="warning")]
     order, notes = _order_of(others) if others else ("ymd", [])

@@ -295,6 +295,6 @@ def read(source: Source, zone: str | None = None, date_order: DateOrder | None =
     sensors, more_notes = by_time("sensors", listing, _SCHEMAS["sensors"])
     power |= sensors
     notes += more_notes
-    told = [*left_out(unknown, "warning"), *strange.notes("warning")]
-    every = (*text.notes, *order_notes, *told, *odd.notes(), *notes)
+    skipped = [*left_out(unknown, "warning"), *strange.notes("warning")]
+    every = (*text.notes, *order_notes, *skipped, *odd.notes(), *notes)
     return Recording(FORMAT, source.name, power, facts(readings), every)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from esxparse.formats.kit.orders import may_begin_with_year, orders_by_time, shown_order
+from esxparse.formats.kit.orders import may_begin_with_year, orders_by_time, proven_order
 from esxparse.formats.kit.stamps import of_order
 from esxparse.formats.opening import DateOrder
 from esxparse.formats.power.dates import moment, with_year_first_in
@@ -51,7 +51,9 @@ def line_clock(before: str) -> str | None:
     return "line" if not _HEADER.sub("", before).strip(" \t['\"") else None
 
 
-def with_year_first(lines: Sequence[str], clock_of: Clock, asked: DateOrder | None) -> tuple[list[str], list[Note]]:
+def with_year_first(
+    lines: Sequence[str], clock_of: Clock, date_order: DateOrder | None
+) -> tuple[list[str], list[Note]]:
     """Return the lines of a log with dates such as 04/13/26 as 2026-04-13, and notes on their order.
 
     The dates of one clock have one order; a clock printed by another program may have another order. A number above 12
@@ -69,10 +71,10 @@ def with_year_first(lines: Sequence[str], clock_of: Clock, asked: DateOrder | No
     notes: list[Note] = []
     orders: dict[str, dict[str, str]] = {}
     for clock, dates in clocks.items():
-        order, order_notes = _order_of(clock, clocks, lines, asked)
+        order, order_notes = _order_of(clock, clocks, lines, date_order)
         plain: dict[str, str] = {date.match[0]: "ymd" if date.has_long_year else order for date in dates}
         orders[clock], swap_notes = (
-            (plain, []) if asked else orders_by_time([date.match for date in dates], plain, moment, dates[0].line)
+            (plain, []) if date_order else orders_by_time([date.match for date in dates], plain, moment, dates[0].line)
         )
         notes += [*order_notes, *swap_notes]
 
@@ -94,12 +96,12 @@ def _before(text: str, match: re.Match[str]) -> str:
 
 
 def _order_of(
-    clock: str, clocks: dict[str, list[_Date]], lines: Sequence[str], asked: DateOrder | None
+    clock: str, clocks: dict[str, list[_Date]], lines: Sequence[str], date_order: DateOrder | None
 ) -> tuple[DateOrder, list[Note]]:
     """Return the order of a clock's dates, and a warning if it is a guess."""
     dates = [date for date in clocks[clock] if not date.has_long_year]
-    if asked or not dates:
-        return asked or "ymd", []
+    if date_order or not dates:
+        return date_order or "ymd", []
     orders = _possible([date.match for date in dates])
     if len(orders) > 1:
         known = _known(clock, clocks, lines)
@@ -120,9 +122,9 @@ def _possible(dates: Sequence[re.Match[str]]) -> list[DateOrder]:
     has_points = any(date["mark"] == "." for date in dates)
     # ipmi-dcmi of FreeIPMI prints the month first in every locale, and a dash after the year.
     is_of_freeipmi = all(date["rest"].lstrip().startswith("-") for date in dates)
-    shown = shown_order(dates)
-    days: list[DateOrder] = [shown] if shown else ["dmy"] if has_points else ["mdy", "dmy"]
-    if not shown and is_of_freeipmi:
+    proven = proven_order(dates)
+    days: list[DateOrder] = [proven] if proven else ["dmy"] if has_points else ["mdy", "dmy"]
+    if not proven and is_of_freeipmi:
         return ["mdy"]
     return [*days, "ymd"] if may_begin_with_year(dates) else days
 

@@ -58,7 +58,7 @@ _LONGEST = 20_000
 
 _MOST_COLUMNS = 12
 _ELAPSED = 1e8
-_SHOWN = 5
+_MOST_NOTES = 5
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def _whose(table: _Table, columns: Sequence[int], value: int) -> list[int]:
     rows = [cells for _, cells in table.rows if _is_whole(cells, table.header)]
     times = [tuple(cells[at] for at in columns) for cells in rows]
     together = len(set(times)) < len(times)
-    named, told = [], []
+    identifying, distinguishing = [], []
     for at, title in enumerate(table.header):
         texts = {cells[at] for cells in rows if at < len(cells)} - {""}
         about = words(title)
@@ -198,10 +198,10 @@ def _whose(table: _Table, columns: Sequence[int], value: int) -> list[int]:
         if at in {*columns, value} or counts or about & WORDS["quantities"] or any(map(_DECIMAL.fullmatch, texts)):
             continue
         if about & WORDS["naming"]:
-            named.append(at)
+            identifying.append(at)
         elif together and not any(number(text) is not None for text in texts) and 1 < len(texts) < len(rows):
-            told.append(at)
-    return named or told
+            distinguishing.append(at)
+    return identifying or distinguishing
 
 
 def _readings(
@@ -262,7 +262,7 @@ def _in_zone(rows: Sequence[Reading], zone: str | None) -> Iterator[Note]:
         moment = in_zone(Stamp(row["time"], row["assumed"]), zone)
         row |= {"time": moment.time, "assumed": moment.assumed}
     assumed = sorted({one for row in rows if (one := row.pop("assumed", None))})
-    yield from map(Note, assumed[:_SHOWN])
+    yield from map(Note, assumed[:_MOST_NOTES])
     if zone and not assumed:
         yield Note(unused_zone(zone), severity="warning")
 

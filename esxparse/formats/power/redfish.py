@@ -197,12 +197,14 @@ def _distinct(rows: list[Row]) -> list[Row]:
 
 
 def _others(found: Found, gaps: list[Row]) -> dict[str, pl.LazyFrame]:
-    told = any(value is not None for row in found.summary for name, value in row.items() if name.startswith("watts"))
+    has_watts = any(
+        value is not None for row in found.summary for name, value in row.items() if name.startswith("watts")
+    )
     dated = all(row["time"] is not None for row in found.metrics)
     of_metrics = {name: kind for name, kind in _SCHEMAS["metrics"].items() if dated or name != "time"}
     return frames(
         {
-            "power_summary": (_distinct(found.summary) if told else [], _SCHEMAS["power_summary"]),
+            "power_summary": (_distinct(found.summary) if has_watts else [], _SCHEMAS["power_summary"]),
             "capacity": (_distinct(found.capacity), _SCHEMAS["capacity"]),
             "metrics": (found.metrics, of_metrics),
             "gaps": (gaps, _SCHEMAS["gaps"]),

@@ -158,9 +158,9 @@ def meter(resource: dict[str, Any], source: str, found: Found, line: int) -> Non
     apart = step(times) or _HISTORY_STEP_S.get(name)
     whose: Reading = {"own_time": True, "source": source, "sensor": name, "kind": "system", "interval_s": apart}
     for sample, time in zip(samples, times, strict=True):
-        said = picked(sample, _COLUMNS["sample"] | _COLUMNS["detail"], watts)
-        said |= picked(sample, _COLUMNS["beside"], number)
-        found.readings.append({"time": time, **whose, **said, "watts_cap": cap(sample.get("Cap"))})
+        numbers = picked(sample, _COLUMNS["sample"] | _COLUMNS["detail"], watts)
+        numbers |= picked(sample, _COLUMNS["beside"], number)
+        found.readings.append({"time": time, **whose, **numbers, "watts_cap": cap(sample.get("Cap"))})
     promised = number(resource.get("Samples"))
     if promised is not None and promised != len(samples):
         found.say(f"{name} says it has {promised:g} samples; there are {len(samples)}", line, bad=True)
@@ -236,8 +236,8 @@ def report(resource: dict[str, Any], source: str, found: Found, line: int) -> No
         name = _text(metric.get("MetricId"), fragment.rpartition("/")[2], path.rpartition("/")[2], "metric")
         time = _when(metric.get("Timestamp", resource.get("Timestamp")), found, line, what="metrics")
         text = metric.get("MetricValue")
-        said = {"value": number(text), "text": None if text is None else str(text)}
-        found.metrics.append({"time": time, "source": source, "metric": name, "property": where, **said})
+        reading = {"value": number(text), "text": None if text is None else str(text)}
+        found.metrics.append({"time": time, "source": source, "metric": name, "property": where, **reading})
         column = _metric_column(name) or _metric_column(fragment.rpartition("/")[2])
         value = watts(text)
         if not column or value is None:
@@ -245,14 +245,21 @@ def report(resource: dict[str, Any], source: str, found: Found, line: int) -> No
         oem = mapping(mapping(metric.get("Oem")).get("Dell"))
         label = _text(oem.get("Label"), oem.get("ContextID"))
         extra = label or (path.rpartition("/")[2] if path else "")
-        shown = name if not extra or extra == name else f"{name} {extra}"
-        row = {"time": time, "own_time": True, "source": source, "sensor": shown, "kind": kind_of(shown), column: value}
+        sensor = name if not extra or extra == name else f"{name} {extra}"
+        row = {
+            "time": time,
+            "own_time": True,
+            "source": source,
+            "sensor": sensor,
+            "kind": kind_of(sensor),
+            column: value,
+        }
         found.readings.append(row)
 
 
 def _is_of(content: dict[str, Any], *types: str) -> bool:
-    named = str(content.get("@odata.type"))
-    return any(named.startswith(f"#{one}.") for one in types)
+    type_name = str(content.get("@odata.type"))
+    return any(type_name.startswith(f"#{one}.") for one in types)
 
 
 def _is_power(content: dict[str, Any]) -> bool:

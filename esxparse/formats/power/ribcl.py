@@ -48,7 +48,7 @@ FORMAT = "ribcl"
 
 _SCHEMAS, _PATTERNS = schemas(__file__), kinds(__file__, "patterns")
 _READINGS, _SETTINGS = data(__file__)["readings"], data(__file__)["settings"]
-_SHOWN = 120
+_EXCERPT_LENGTH = 120
 """Most characters of an iLO's message that are shown."""
 _STATUS = 10
 _CAP_ATTRIBUTES = ("POWER_CAP", "VALUE", "POWER", "CAP")
@@ -158,9 +158,9 @@ def _parsed(answer: _Answer, odd: Counted) -> Element | None:
     for response in root.iter("RESPONSE"):
         status = response.get("STATUS", "0x0000")
         if not re.fullmatch(r"0x0*|0+", status):
-            said = response.get("MESSAGE", "no message")
-            shown = said if len(said) <= _SHOWN else f"{said[:_SHOWN]}..."
-            odd.say(f"the iLO answered with error {status[:_STATUS]}: {shown}", answer.line)
+            message = response.get("MESSAGE", "no message")
+            excerpt = message if len(message) <= _EXCERPT_LENGTH else f"{message[:_EXCERPT_LENGTH]}..."
+            odd.say(f"the iLO answered with error {status[:_STATUS]}: {excerpt}", answer.line)
     return root
 
 
@@ -261,11 +261,11 @@ def read(source: Source, date_order: DateOrder | None = None) -> Recording:
         units = {one.get("UNIT", "") for one in root.iter() if one.tag in _READINGS}
         for unit in sorted(one for one in units if not is_of_power(one)):
             bad.say(f"readings in {unit!r}, which is not a unit of power: left out", answer.line)
-        more, said = _of_answer(root, moment.time if moment else None)
-        if (more or said) and clock.lost:
+        more, more_settings = _of_answer(root, moment.time if moment else None)
+        if (more or more_settings) and clock.lost:
             bad.say("an answer has lost its time: the time before it belongs to another answer", answer.line)
         rows += more
-        settings += said
+        settings += more_settings
     power, notes = tables(rows, _SCHEMAS["power"])
     said_of_settings, more_notes = by_time("settings", settings, _SCHEMAS["settings"])
     power |= said_of_settings

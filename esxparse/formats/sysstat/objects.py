@@ -18,7 +18,7 @@ from esxparse.formats.sysstat.tables import INSTANCE, Sheets, add, column_of, of
 
 _ON_CLOCK = ("0", "false", "False")
 """Values of `utc` that mark a time of the machine's own clock."""
-_SHOWN = 120
+_NOTE_LENGTH = 120
 _NO_VALUE = frozenset({"", "-", "N/A"})
 _EVENTS = (("restarts", "boot", "cpu_count"), ("comments", "comment", "com"))
 
@@ -27,7 +27,7 @@ class Document:
     """A collector of hosts and their reports, which become tables."""
 
     def __init__(self, tool: str, order: DateOrder | None, day: date | None, zone: str | None, notes: Notes) -> None:
-        self.tool, self.asked, self.day, self.zone, self.notes = tool, order, day, zone, notes
+        self.tool, self.requested_order, self.day, self.zone, self.notes = tool, order, day, zone, notes
         self.order: DateOrder = order or "ymd"
         self.sheets: Sheets = {}
         self.meta: dict[str, Any] = {}
@@ -40,7 +40,7 @@ class Document:
 
     def find_order(self, texts: Sequence[str]) -> None:
         """Derive the order of day, month and year from all times of the document: a single time may be ambiguous."""
-        self.order, sure = order_of_locale(texts, self.asked, in_halves=any(map(stamps.in_halves, texts)))
+        self.order, sure = order_of_locale(texts, self.requested_order, in_halves=any(map(stamps.in_halves, texts)))
         if not sure:
             self.notes.warn(stamps.of_order(next(filter(stamps.has_date, texts)), self.order))
         if self.day and any(map(stamps.has_date, texts)):
@@ -66,7 +66,7 @@ class Document:
         moment, step = self._moment(one.get("timestamp"))
         self.times.append(moment)
         if moment is None and "timestamp" in one:
-            self.notes.warn(f"a report without a readable time, left out: {one['timestamp']!r}"[:_SHOWN], line)
+            self.notes.warn(f"a report without a readable time, left out: {one['timestamp']!r}"[:_NOTE_LENGTH], line)
             return
         sample = {"host": self.facts.get("nodename"), "time": moment, "interval_s": step}
         self.report += 1
@@ -88,7 +88,7 @@ class Document:
         if self.local:
             self.notes.say(stamps.of_zone(self.zone))
         self.notes += self.odd.notes("warning")
-        self.notes += swap_notes(self.times) if self.asked is None else []
+        self.notes += swap_notes(self.times) if self.requested_order is None else []
         if self.tool == "iostat" and self.sheets:
             self.notes.say(
                 "the first report of each run is the mean since the machine was started (since_boot), unless iostat "

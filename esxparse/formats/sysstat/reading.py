@@ -139,8 +139,8 @@ def _frames(every: Sequence[tuple[Sheets, Callable[[Sequence[Row]], list[Row]] |
     parts: dict[str, list[pl.DataFrame]] = {}
     for sheets, tell in every:
         for name, sheet in sheets.items():
-            told = sheet.samples if tell is None else tell(sheet.samples)
-            parts.setdefault(name, []).append(sheet.frame(name, told))
+            samples = sheet.samples if tell is None else tell(sheet.samples)
+            parts.setdefault(name, []).append(sheet.frame(name, samples))
     made = {
         name: found[0] if len(found) == 1 else pl.concat(found, how="diagonal", rechunk=True)
         for name, found in parts.items()
@@ -191,7 +191,7 @@ def _uncut(text: Text, notes: Notes) -> list[str]:
 
 
 def _printed(
-    parsed: Parsed, tool: str, day: date | None, asked: DateOrder | None, zone: str | None, notes: Notes
+    parsed: Parsed, tool: str, day: date | None, date_order: DateOrder | None, zone: str | None, notes: Notes
 ) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
     """Return the tables, and facts from the banners."""
     used = sum(len(sheet.of) for one in parsed.sections for sheet in one.sheets.values())
@@ -203,7 +203,7 @@ def _printed(
     is_dated = bool(dated) and all(sample["clock"] is None for sample in samples)
     # The date in a banner is not used if each report has its own.
     texts = dated if is_dated else [*(section.date for section in parsed.sections), *dated]
-    order, sure = order_of_locale(texts, asked, in_halves=parsed.halves)
+    order, sure = order_of_locale(texts, date_order, in_halves=parsed.halves)
     made = _frames(
         [
             (_with_events(one), partial(_report_rows, section=one, order=order, day=day, zone=zone))
@@ -213,7 +213,7 @@ def _printed(
     if any(sample["clock"] is not None for sample in samples) or not all(map(stamps.with_zone, dated)):
         notes.say(stamps.of_zone(zone), parsed.sections[0].line)
         notes += _doubtful_times(parsed, texts, None if sure else order, day, zone)
-    if asked is None:
+    if date_order is None:
         days = [stamps.day_of(section.date, order) for section in parsed.sections]
         notes += swap_notes([datetime.combine(one, time()) for one in days if one])
         notes += swap_notes([stamps.moment(text, order, zone) for text in dated])

@@ -104,10 +104,10 @@ def tables() -> dict[str, Table]:
     """Return all tables by name."""
     shared = _shared()
     made = {}
-    for name, told in _DATA["table"].items():
+    for name, entry in _DATA["table"].items():
         process = name.startswith(_PROCESS)
-        titles = (shared if process else {}) | _columns(told["columns"])
-        per = tuple(column.name for column in shared.values()) if process else tuple(told.get("per", "").split())
+        titles = (shared if process else {}) | _columns(entry["columns"])
+        per = tuple(column.name for column in shared.values()) if process else tuple(entry.get("per", "").split())
         made[name] = Table(name, per, titles, _keys(titles))
     return made
 
@@ -294,14 +294,14 @@ class Sheet:
             column.extend([None] * (place + 1 - len(column)))
             column[place] = one
 
-    def frame(self, table: str, told: Sequence[Row]) -> pl.DataFrame:
+    def frame(self, table: str, samples: Sequence[Row]) -> pl.DataFrame:
         """Return the rows as a frame, with the facts of their samples, in the columns that any row has."""
         height = len(self.of)
         values = {
             name: pl.Series(name, [*column, *([None] * (height - len(column)))], dtype=_type(name))
             for name, column in self.columns.items()
         }
-        found = frame(told, ROWS)[self.of].with_columns(*values.values())
+        found = frame(samples, ROWS)[self.of].with_columns(*values.values())
         first = (*ROWS, *tables()[table].per) if table in tables() else tuple(ROWS)
         known_columns = (column.name for column in tables()[table].titles.values()) if table in tables() else ()
         order = [name for name in dict.fromkeys((*first, *known_columns, *values)) if name in found.columns]

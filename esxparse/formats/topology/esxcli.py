@@ -31,7 +31,7 @@ FORMAT = "esxcli"
 
 _MANAGED = re.compile(r"\(vim\.host\.HardwareInfo\)|(?m:^[ \t]*(?:cpuInfo|numaInfo) = \(vim\.host\.\w+\))")
 _SCHEMAS = schemas(__file__)
-_NUMBERS, _SAID, _MANAGED_COUNTS = (data(__file__)[part] for part in ("processor", "said", "managed"))
+_NUMBERS, _FACTS, _MANAGED_COUNTS = (data(__file__)[part] for part in ("processor", "said", "managed"))
 _HZ = 1e6
 
 _Path = tuple[str, ...]
@@ -48,20 +48,20 @@ def read(source: Source) -> Recording:
     text = source.text().without_cut_line()
     managed = _MANAGED.search(text.text)
     before = text.text[: managed.start()] if managed else text.text
-    blocks, said, notes = forms.read_forms(before)
+    blocks, facts, notes = forms.read_forms(before)
     rows = [_processor(block) for block in blocks]
-    meta = _said(said)
+    meta = _machine_facts(facts)
     if managed:
         fields = [(path, value) for path, value in flattened(text.text[managed.start() :]) if value != UNSET]
-        said += [(".".join(path[:-1]) or None, path[-1], value) for path, value in fields if _worth(path)]
+        facts += [(".".join(path[:-1]) or None, path[-1], value) for path, value in fields if _worth(path)]
         rows += _managed_processors(fields) if not rows else []
         meta = _managed_meta(fields) | meta
         below = enumerate(text.text[managed.start() :].split("\n"), before.count("\n") + 1)
         notes += left_out([(line, one) for line, one in below if one.strip() and not _MANAGED_LINE.fullmatch(one)])
-    if not rows and not said:
+    if not rows and not facts:
         what = f"nothing complete about processors or memory in it{reason(notes)}"
         raise DamagedError(f"{source.name}: {what}: run the command again")
-    tables = frames({"processors": (rows, _SCHEMAS["processors"]), "facts": (said, _SCHEMAS["facts"])})
+    tables = frames({"processors": (rows, _SCHEMAS["processors"]), "facts": (facts, _SCHEMAS["facts"])})
     return Recording(FORMAT, source.name, tables, known(_of_processors(rows, notes) | meta), text.notes + tuple(notes))
 
 
@@ -99,11 +99,11 @@ def _of_processors(rows: Sequence[Mapping[str, Any]], notes: Notes) -> dict[str,
     }
 
 
-def _said(said: Sequence[tuple[str | None, str, str]]) -> dict[str, Any]:
+def _machine_facts(facts: Sequence[tuple[str | None, str, str]]) -> dict[str, Any]:
     """Return facts of the whole machine from `memory get` and `cpu global get`."""
-    values = {forms.plain(key): value for _, key, value in said}
+    values = {forms.plain(key): value for _, key, value in facts}
     memory = re.match(r"\d{1,18}", values.get("physicalmemory", ""))
-    return known(picked(values, _SAID, whole) | {"memory_bytes": int(memory[0]) if memory else None})
+    return known(picked(values, _FACTS, whole) | {"memory_bytes": int(memory[0]) if memory else None})
 
 
 def _managed_meta(fields: Sequence[tuple[_Path, str]]) -> dict[str, Any]:

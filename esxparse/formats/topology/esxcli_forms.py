@@ -77,18 +77,18 @@ def _step(name: str | None, counts: list[int | None]) -> str:
 
 
 Block = dict[str, str]
-Said = list[tuple[str | None, str, str]]
+Facts = list[tuple[str | None, str, str]]
 
 _CPU = re.compile(r"(?m)^[ \t]*CPU:\d+[ \t]*$")
 _CPU_FIELDS = re.compile(r"(?mi)^[ \t]+(?:Package Id|Core Speed|APIC ID|Bus Speed): ")
 _MEMORY = re.compile(r"(?m)^[ \t]*Physical Memory: \d+ Bytes[ \t]*$")
 _GLOBAL = re.compile(r"(?m)^[ \t]*CPU Packages: \d+[ \t]*$")
 _NAMES = ("CoreSpeed", "PhysicalMemory", "CPUPackages", "NUMANodeCount")
-_NAMED = "|".join(_NAMES)
-_FIELDS = re.compile(rf'"(?:{_NAMED})"')
-_CSV = re.compile(rf"(?m)^(?:[A-Za-z0-9]+,)*(?:{_NAMED})(?:,[A-Za-z0-9]*)*,?[ \t]*$")
+_ANY_NAME = "|".join(_NAMES)
+_FIELDS = re.compile(rf'"(?:{_ANY_NAME})"')
+_CSV = re.compile(rf"(?m)^(?:[A-Za-z0-9]+,)*(?:{_ANY_NAME})(?:,[A-Za-z0-9]*)*,?[ \t]*$")
 _KEYVALUE = re.compile(r"(?m)^(\w+)(?:\[\d+\])?\.(\w+)\.(?:string|integer|boolean)=(.*)$")
-_KEYVALUE_FIELDS = re.compile(rf"(?m)^\w+(?:\[\d+\])?\.(?:{_NAMED})\.\w+=")
+_KEYVALUE_FIELDS = re.compile(rf"(?m)^\w+(?:\[\d+\])?\.(?:{_ANY_NAME})\.\w+=")
 _LINE = re.compile(r"([ \t]*)([A-Za-z][\w /().-]{0,60}?):(?: (.*))?")
 _SECTIONS = (
     ("memory", {"physicalmemory", "reliablememory", "numanodecount"}),
@@ -128,7 +128,7 @@ def _is_xml(text: str) -> bool:
     return "vmware.com/Products/ESX" in text[:1000] and 'field name="' in text and bool(_FIELDS.search(text))
 
 
-def read_forms(text: str) -> tuple[list[Block], Said, Notes]:
+def read_forms(text: str) -> tuple[list[Block], Facts, Notes]:
     """Return processors, facts of the whole, and notes, whatever the form."""
     notes = Notes()
     if _is_json(text):
@@ -139,21 +139,21 @@ def read_forms(text: str) -> tuple[list[Block], Said, Notes]:
         return *_sorted(_keyvalue(text)), notes
     if _CSV.search(text):
         return *_sorted(_csv(text, notes)), notes
-    blocks, said = _text(text, notes)
-    return blocks, said, notes
+    blocks, facts = _text(text, notes)
+    return blocks, facts, notes
 
 
-def _sorted(structures: Iterable[Mapping[str, str]]) -> tuple[list[Block], Said]:
+def _sorted(structures: Iterable[Mapping[str, str]]) -> tuple[list[Block], Facts]:
     """Return structures with a core speed as processors, and the other ones as facts of the whole."""
     blocks: list[Block] = []
-    said: Said = []
+    facts: Facts = []
     for structure in structures:
         names = {plain(key): str(value) for key, value in structure.items()}
         if "corespeed" in names:
             blocks.append(names)
         else:
-            said += [(_section(key), key, str(value)) for key, value in structure.items()]
-    return blocks, said
+            facts += [(_section(key), key, str(value)) for key, value in structure.items()]
+    return blocks, facts
 
 
 def _section(key: str) -> str | None:
@@ -162,9 +162,9 @@ def _section(key: str) -> str | None:
     return found or ("cpu" if name.startswith(_CPU_PREFIXES) else None)
 
 
-def _text(text: str, notes: Notes) -> tuple[list[Block], Said]:
+def _text(text: str, notes: Notes) -> tuple[list[Block], Facts]:
     blocks: list[Block] = []
-    said: Said = []
+    facts: Facts = []
     block: Block | None = None
     for place, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -178,7 +178,7 @@ def _text(text: str, notes: Notes) -> tuple[list[Block], Said]:
                 block[plain(found[2])] = value
             else:
                 block = None
-                said.append((_section(found[2]), found[2].strip(), value))
+                facts.append((_section(found[2]), found[2].strip(), value))
         elif "esxcli" in line or line.rstrip().endswith("Information"):
             block = None
         else:
@@ -187,7 +187,7 @@ def _text(text: str, notes: Notes) -> tuple[list[Block], Said]:
     short = [one for one in blocks if "corespeed" not in one]
     if short:
         notes.warn(f"{len(short)} processors have no core speed: cut there")
-    return blocks, said
+    return blocks, facts
 
 
 def _json(text: str, notes: Notes) -> list[dict[str, str]]:

@@ -74,11 +74,11 @@ def read_columns(lines: Sequence[str]) -> tuple[list[dict[str, Any]], list[dict[
 
 
 def _cells_by_name(names: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
-    named = dict(zip(names, cells, strict=True))
+    row = dict(zip(names, cells, strict=True))
     if "" in names:
         # -p separates the caches from the rest by a column without a name.
-        named["caches"] = ":".join(cells[names.index("") + 1 :])
-    return named
+        row["caches"] = ":".join(cells[names.index("") + 1 :])
+    return row
 
 
 def row(cells: Mapping[str, Any]) -> dict[str, Any]:
@@ -171,9 +171,9 @@ def read(source: Source) -> Recording:
     else:
         found, notes = read_labelled(text.lines())
     caches += [one for fact in found if (one := _cache(fact))]
-    said = [(section, labels().get(label, label), value) for section, label, value in found]
+    fact_rows = [(section, labels().get(label, label), value) for section, label, value in found]
     facts, of_caches, processors = (_SCHEMAS[name] for name in ("facts", "caches", "processors"))
-    tables = frames({"facts": (said, facts), "caches": (caches, of_caches), "processors": (rows, processors)})
+    tables = frames({"facts": (fact_rows, facts), "caches": (caches, of_caches), "processors": (rows, processors)})
     if not tables:
         raise DamagedError(f"{source.name}: lscpu describes no processor in it: record lscpu again")
     return Recording(FORMAT, source.name, tables, known(_meta(found, rows)), text.notes + tuple(notes))
@@ -258,19 +258,19 @@ def _number(value: str | None) -> float | None:
 
 
 def _meta(found: Sequence[_Fact], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    said: dict[str, str] = {}
+    values: dict[str, str] = {}
     for _, label, value in found:
         # On machines with two kinds of cores the first value applies to the whole.
-        said.setdefault(labels().get(label, label), value)
-    sockets, per_socket = whole(said.get("sockets")), whole(said.get("cores_per_socket"))
-    model = said.get("model")
-    frequencies = (nominal_mhz(model), _number(said.get("mhz")), _number(said.get("max_mhz")))
-    said_so = {
-        "threads": whole(said.get("threads")),
+        values.setdefault(labels().get(label, label), value)
+    sockets, per_socket = whole(values.get("sockets")), whole(values.get("cores_per_socket"))
+    model = values.get("model")
+    frequencies = (nominal_mhz(model), _number(values.get("mhz")), _number(values.get("max_mhz")))
+    machine = {
+        "threads": whole(values.get("threads")),
         "sockets": sockets,
         "cores": sockets * per_socket if sockets and per_socket else None,
-        "numa_nodes": whole(said.get("numa_nodes")),
+        "numa_nodes": whole(values.get("numa_nodes")),
         "mhz": next((mhz for mhz in frequencies if mhz), None),
         "model": model,
     }
-    return said_so | {key: value for key, value in meta(rows).items() if said_so.get(key) is None}
+    return machine | {key: value for key, value in meta(rows).items() if machine.get(key) is None}

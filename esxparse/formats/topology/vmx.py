@@ -52,8 +52,8 @@ def _decoded(source: Source) -> Text:
     """Return the text, in the encoding stated in the file."""
     content, ended = source.content()
     notes = tuple(ended)
-    named = _ENCODING.search(content)
-    name = named[1].decode("ascii", "replace") if named else "UTF-8"
+    declared = _ENCODING.search(content)
+    name = declared[1].decode("ascii", "replace") if declared else "UTF-8"
     try:
         encoding = codecs.lookup(name).name
     except LookupError:

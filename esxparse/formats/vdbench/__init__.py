@@ -116,8 +116,8 @@ def _recording(name: str, found: _Found, clock: Clock, notes: Notes) -> Recordin
     if rows and (missing := [run for run in numbered if run["run"] not in averaged]):
         some = f"{len(missing)} of {counted(len(numbered), 'run')}"
         notes.warn(f"{some} without an average: vdbench was stopped, or the file was cut")
-    if clock.said:
-        notes.say(clock.said)
+    if clock.assumption:
+        notes.say(clock.assumption)
     elif not clock.zoned and any(row.get("time") for row in rows):
         notes.say("times without a zone are taken as UTC")
     times = [row["time"] for row in rows if row.get("time")]
@@ -175,11 +175,11 @@ def read_directory(path: Path) -> Recording:
         if "summary.html" in names and one.name in _REPEATED and one.name != "logfile.html":
             continue
         before = len(found.rows)
-        said = _gather(resolve(one).text(), clock, found)
+        part_notes = _gather(resolve(one).text(), clock, found)
         if "summary.html" in names and one.name in _REPEATED:
             # The facts of the log are read, but its rows repeat the summary's.
             del found.rows[before:]
-        notes += [replace(note, message=f"{one.name}: {note.message}") for note in said]
+        notes += [replace(note, message=f"{one.name}: {note.message}") for note in part_notes]
     if other:
         notes.say(f"not read: {first_few(other, _LISTED)}")
     return _recording(str(path), found, clock, notes)

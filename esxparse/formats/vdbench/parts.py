@@ -20,14 +20,14 @@ def read_histogram(lines: Sequence[str]) -> list[Row]:
             run, rd = run + 1, begin["rd"]
         elif step := LINES["bin"].fullmatch(line):
             low = title.lower()
-            named_in = [word for word in ("read", "write") if word in low]
-            operation = named_in[0] if len(named_in) == 1 else "all"
+            operations = [word for word in ("read", "write") if word in low]
+            operation = operations[0] if len(operations) == 1 else "all"
             row = {"from_ms": value(step["low"]), "to_ms": None if step["high"] == "max" else value(step["high"])}
             row |= {"count": whole(re.sub(r"\D", "", step["count"])), "pct": value(step["share"])}
             shared = {"run": run, "rd": rd, "scope": scope, "name": name, "operation": operation}
             rows.append({**shared, **row, "cumulative_pct": value(step["sum"])})
-        elif named := LINES["histogram_of"].search(line):
-            scope, name = named["kind"].lower().replace("wd", "workload", 1), named["name"]
+        elif heading := LINES["histogram_of"].search(line):
+            scope, name = heading["kind"].lower().replace("wd", "workload", 1), heading["name"]
             scope = {"fworkload": "fwd"}.get(scope, scope)
         elif line.strip() and "min(ms)" not in line:
             title = line
@@ -78,8 +78,8 @@ def _moment(match: re.Match[str], clock: Clock) -> object:
         found = stamp(f"{text} UTC")
         return found.time - clock.east if found else None
     found = stamp(f"{text} {match['zone']}")
-    clock.said = found.assumed if found else clock.said
-    clock.zoned = clock.said is None
+    clock.assumption = found.assumed if found else clock.assumption
+    clock.zoned = clock.assumption is None
     return found.time if found else None
 
 

@@ -12,7 +12,7 @@ from esxparse.recording import counted
 
 _TOKEN = re.compile(r"\S+")
 _KINDS = {"slave": "slave", "host": "host", "sd": "sd", "wd": "workload", "fsd": "fsd", "fwd": "fwd"}
-_SHOWN = 5
+_MOST_MESSAGES = 5
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def read_report(lines: Sequence[str], clock: Clock) -> tuple[list[Row], list[Row
             facts["release"] = release["release"]
         elif line.strip() and not clock.created(line) and not LINES["own"].match(line):
             rest.append((place, line))
-    return runs, rows, facts, Notes([*odd.notes("warning"), *_said(lines), *left_out(rest)])
+    return runs, rows, facts, Notes([*odd.notes("warning"), *_warnings(lines), *left_out(rest)])
 
 
 def _times(at: float, run: Row, clock: Clock) -> Row:
@@ -107,15 +107,15 @@ def _times(at: float, run: Row, clock: Clock) -> Row:
     return {"time": time, "elapsed_s": None if began is None else round(at - began, 3)}
 
 
-def _said(lines: Sequence[str]) -> Notes:
+def _warnings(lines: Sequence[str]) -> Notes:
     """Return warnings about errors, in vdbench's words."""
     notes = Notes()
-    told = ((place, line) for place, line in enumerate(lines, 1) if LINES["wrong"].search(line))
-    wrong = [(place, line) for place, line in told if not LINES["link"].search(line)]
-    for place, line in wrong[:_SHOWN]:
+    messages = ((place, line) for place, line in enumerate(lines, 1) if LINES["wrong"].search(line))
+    wrong = [(place, line) for place, line in messages if not LINES["link"].search(line)]
+    for place, line in wrong[:_MOST_MESSAGES]:
         notes.warn(f"vdbench says: {excerpt(line)}", place)
-    if len(wrong) > _SHOWN:
-        notes.warn(f"vdbench printed {counted(len(wrong) - _SHOWN, 'more message')}", wrong[_SHOWN][0])
+    if len(wrong) > _MOST_MESSAGES:
+        notes.warn(f"vdbench printed {counted(len(wrong) - _MOST_MESSAGES, 'more message')}", wrong[_MOST_MESSAGES][0])
     return notes
 
 
@@ -146,8 +146,8 @@ def read_skew(lines: Sequence[str]) -> tuple[list[Row], Counted]:
                 if len(cells) - 1 != len(columns.names):
                     odd.skip("a row with other columns than its titles, left out", place)
                     continue
-                named = dict(zip(columns.names, map(value, cells[1:]), strict=True))
-                rows.append({**named, "run": run, "rd": rd, "kind": kind, "name": cells[0]})
+                values = dict(zip(columns.names, map(value, cells[1:]), strict=True))
+                rows.append({**values, "run": run, "rd": rd, "kind": kind, "name": cells[0]})
             elif not cells:
                 columns = None
             above = text

@@ -70,7 +70,7 @@ class Clock:
     """Offset from UTC; None if unknown."""
     zoned: bool = False
     """Whether the zone of every time is known."""
-    said: str | None = None
+    assumption: str | None = None
     """The assumption about the zone."""
     _first: datetime | None = None
     _stated: datetime | None = None
@@ -85,7 +85,7 @@ class Clock:
         stated = f"{match['utc_day']} {match['utc_clock']} UTC" if match["utc_day"] else None
         utc = stamp(stated or f"{match['day']} {match['clock']} {match['zone'] or ''}".strip())
         if local and utc:
-            self.east, self.said, self.zoned = local.time - utc.time, utc.assumed, utc.assumed is None
+            self.east, self.assumption, self.zoned = local.time - utc.time, utc.assumed, utc.assumed is None
         return True
 
     def date(self, text: str) -> None:
@@ -170,13 +170,13 @@ def runs_of(averages: Iterable[Row], parameters: Mapping[int, str | None]) -> li
     for row in averages:
         if row["statistic"] != "avg" or row["scope"] != "total":
             continue
-        shown = {"latency_read": row.get("read_pct") != 0, "latency_write": row.get("read_pct") != 100}  # noqa: PLR2004
+        applicable = {"latency_read": row.get("read_pct") != 0, "latency_write": row.get("read_pct") != 100}  # noqa: PLR2004
         sides = [most for name in ("read_max_ms", "write_max_ms") if (most := row.get(name)) is not None]
         whole = {"max_response_ms": max(sides, default=None), **row}
         figures = tuple(
             Figure(name, whole.get(one["column"]), one["unit"], BETTER[one["better"]])
             for name, one in names()["figures"].items()
-            if shown.get(name, True)
+            if applicable.get(name, True)
         )
         runs.append(Run(row["rd"], parameters.get(row["run"]) or _requested(row), figures))
     return runs

@@ -75,9 +75,9 @@ class Fleet:
         """When each host was recorded, within the requested time; overlapping captures are merged."""
         first, last = self.lake.since or _FIRST, self.lake.until or _LAST
         spans = [(one.host, *one.span) for one in self.lake.captures]
-        asked = sorted((host, max(start, first), min(end, last)) for host, start, end in spans if start and end)
+        clipped = sorted((host, max(start, first), min(end, last)) for host, start, end in spans if start and end)
         found: list[tuple[str, datetime, datetime]] = []
-        for one in asked:
+        for one in clipped:
             if found and found[-1][0] == one[0] and one[1] <= found[-1][2]:
                 found[-1] = (*found[-1][:2], max(found[-1][2], one[2]))
             else:
@@ -98,7 +98,11 @@ class Fleet:
     @property
     def undiagnosed(self) -> set[str]:
         """The hosts with an undiagnosed capture with counters of vCPUs."""
-        return {entry.host for entry, said in self.said if "vcpu" in entry.tables and "symptoms" not in (said or {})}
+        return {
+            entry.host
+            for entry, judgement in self.said
+            if "vcpu" in entry.tables and "symptoms" not in (judgement or {})
+        }
 
     @property
     def judged(self) -> dict[str, float]:
@@ -107,9 +111,9 @@ class Fleet:
         Hosts without a diagnosed capture are missing: power readings and exports of vCenter are only checked.
         """
         shares: dict[str, float] = {}
-        for entry, said in self.said:
-            if said and "findings" in said:
-                shares[entry.host] = max(shares.get(entry.host, 0.0), said["judged"] / said["of"])
+        for entry, judgement in self.said:
+            if judgement and "findings" in judgement:
+                shares[entry.host] = max(shares.get(entry.host, 0.0), judgement["judged"] / judgement["of"])
         return shares
 
 
@@ -124,7 +128,7 @@ def gather(uri: str, hosts: Sequence[str] = (), since: str = "", until: str = ""
         raise EsxparseError(
             f"lake {uri} has no capture of the time asked for: esxparse lake ls --lake {uri} lists them"
         )
-    said = list(judging.said(found))
+    judgements = list(judging.stored_judgements(found))
     rows = [
         {
             "host": entry.host,
@@ -136,25 +140,25 @@ def gather(uri: str, hosts: Sequence[str] = (), since: str = "", until: str = ""
             "start": one["start"],
             "end": one["end"],
         }
-        for entry, told in said
-        for one in (told or {}).get("findings", ())
+        for entry, judgement in judgements
+        for one in (judgement or {}).get("findings", ())
         if one["severity"] != _HARMLESS
     ]
     findings = _then(pl.DataFrame(rows, schema=dict.fromkeys(_FINDING, pl.String)), found)
     passed = [
         {"host": entry.host, **{key: one[key] for key in _SYMPTOM if key != "host"}}
-        for entry, told in said
-        for one in (told or {}).get("symptoms", ())
+        for entry, judgement in judgements
+        for one in (judgement or {}).get("symptoms", ())
     ]
     symptoms = _then(pl.DataFrame(passed, schema=dict.fromkeys(_SYMPTOM, pl.String)), found)
     vcpu = _vcpus(found)
     with found.reading():
         # Time withheld by a limit is a separate trouble; the thresholds are for the rest.
-        asked = [of(vcpu, limited=False) for of in _WAITS]
-        ready, days, weeks, by_host = pl.collect_all(asked)
+        queries = [of(vcpu, limited=False) for of in _WAITS]
+        ready, days, weeks, by_host = pl.collect_all(queries)
     order = ["p95_pct", "max_pct", "host", "vm"]
     ready = ready.sort(order, descending=[True, True, False, False])
-    return Fleet(found, said, findings, symptoms, ready, days, weeks, by_host)
+    return Fleet(found, judgements, findings, symptoms, ready, days, weeks, by_host)
 
 
 def _then(rows: pl.DataFrame, part: Lake) -> pl.DataFrame:
@@ -178,10 +182,13 @@ def _vcpus(part: Lake) -> pl.LazyFrame:
     """Return the counters of vCPUs; if captures of a host overlap, the earlier one's."""
     having = _with_vcpus(part)
     pairs = overlaps(having)
-    frames = [replace(part, held=[later])["vcpu"].filter(pl.col("time") > earlier.span[1]) for earlier, later in pairs]
+    frames = [
+        replace(part, known_entries=[later])["vcpu"].filter(pl.col("time") > earlier.span[1])
+        for earlier, later in pairs
+    ]
     seconds = {later.id for _, later in pairs}
     if alone := [one for one in having if one.id not in seconds]:
-        frames.append(replace(part, held=alone)["vcpu"])
+        frames.append(replace(part, known_entries=alone)["vcpu"])
     return pl.concat(frames, how="diagonal_relaxed") if frames else pl.LazyFrame(schema=_NO_VCPUS)
 
 
@@ -271,8 +278,8 @@ def by_release(found: Fleet) -> pl.DataFrame:
     diagnosed capture count once per release, with their troubles and waits under that release. The
     release with the largest share comes first; a share of fewer than `MANY` hosts is null.
     """
-    told = {(one.host, _release(one)) for one, said in found.said if said and "findings" in said}
-    hosts = pl.DataFrame(sorted(told), schema={"host": pl.String, "release": pl.String}, orient="row")
+    releases = {(one.host, _release(one)) for one, judgement in found.said if judgement and "findings" in judgement}
+    hosts = pl.DataFrame(sorted(releases), schema={"host": pl.String, "release": pl.String}, orient="row")
     critical = found.findings.filter(severity="critical").with_columns(pl.col("release").fill_null(_UNKNOWN))
     bad = critical.select("host", "release").unique().with_columns(bad=True)
     vms = _ready_by_release(found, hosts).group_by("release").agg(pl.col("p95_pct").median())
@@ -297,9 +304,9 @@ def _ready_by_release(found: Fleet, hosts: pl.DataFrame) -> pl.DataFrame:
     kept = found.ready.filter(~pl.col("host").is_in(changed)).join(hosts, on="host")
     parts = [kept.select("release", "p95_pct")]
     for release in hosts["release"].unique():
-        held = [one for one in found.lake.captures if one.host in changed and _release(one) == release]
+        captures = [one for one in found.lake.captures if one.host in changed and _release(one) == release]
         with found.lake.reading():
-            ready = fleet.ready(_vcpus(replace(found.lake, held=held)), limited=False).collect()
+            ready = fleet.ready(_vcpus(replace(found.lake, known_entries=captures)), limited=False).collect()
         parts.append(ready.select(pl.lit(release).alias("release"), "p95_pct"))
     return pl.concat(parts)
 
@@ -312,8 +319,8 @@ def faults(found: Fleet) -> pl.DataFrame:
     rows = [
         {"status": level, "host": entry.host, "what": one["means"], "table": one["table"], "said": one["said"]}
         for level, key in (("critical", "failed"), ("warning", "warned"))
-        for entry, said in found.said
-        for one in (said["quality"][key] if said else ())
+        for entry, judgement in found.said
+        for one in (judgement["quality"][key] if judgement else ())
     ]
     rows += [
         {"status": "warning", "host": entry.host, "what": one.message, "table": None, "said": entry.source}

@@ -39,8 +39,8 @@ def _by_vm(found: Fleet, rows: pl.DataFrame) -> pl.DataFrame:
     plain = pl.col("name").str.replace(r" \(\d+\)$", "")
     known = pl.col("name").is_in(found.ready["vm"].unique().to_list())
     level = pl.when(pl.col("severity") == "critical").then(0).otherwise(1)
-    named = rows.select("host", vm=pl.when(known).then("name").otherwise(plain), level=level)
-    return named.group_by("host", "vm").agg(pl.col("level").min())
+    severities = rows.select("host", vm=pl.when(known).then("name").otherwise(plain), level=level)
+    return severities.group_by("host", "vm").agg(pl.col("level").min())
 
 
 def worst_hosts(found: Fleet, vms: pl.DataFrame) -> pl.DataFrame:
@@ -68,8 +68,8 @@ def worst_hosts(found: Fleet, vms: pl.DataFrame) -> pl.DataFrame:
     )
     of_vms = vms.group_by("host").agg(vm_levels="level")
     checks: dict[str, str] = {}
-    for entry, said in found.said:
-        status = said["quality"]["status"] if said else "not judged"
+    for entry, judgement in found.said:
+        status = judgement["quality"]["status"] if judgement else "not judged"
         order = ("fail", "not judged", "warn", "pass")
         checks[entry.host] = min(checks.get(entry.host, "pass"), status, key=order.index)
     # Other formats have releases of their own, or none.

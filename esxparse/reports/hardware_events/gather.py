@@ -180,11 +180,11 @@ def whole(frame: pl.DataFrame, *names: str) -> dict[str, int]:
 
 def per_cycle(subject: Subject) -> float | None:
     """Return instructions per cycle; on a hybrid processor, of the cores with the most instructions."""
-    named = subject.whole.filter(pl.col("value") > 0).select(
+    counts = subject.whole.filter(pl.col("value") > 0).select(
         "pmu", "value", kind=pl.col("event").map_elements(hardware_events.event_class, return_dtype=pl.String)
     )
     of = [
-        named.filter(pl.col("kind") == kind).group_by("pmu").agg(pl.col("value").first().alias(kind))
+        counts.filter(pl.col("kind") == kind).group_by("pmu").agg(pl.col("value").first().alias(kind))
         for kind in ("instructions", "cycles")
     ]
     both = of[0].join(of[1], on="pmu", nulls_equal=True).sort("instructions", descending=True)
@@ -318,8 +318,8 @@ def estimates(found: Gathered) -> pl.DataFrame:
             .with_columns(what=pl.when(pl.col("len") == pl.col("of")).then("state").otherwise(in_lines))
         )
         shared = one.whole.filter(pl.col("counted_pct") < 100).sort("counted_pct").rows(named=True)  # noqa: PLR2004
-        said = [(row["event"], f"counted {row['counted_pct']:.1f} % of the time: an estimate") for row in shared]
-        guessed = pl.DataFrame(said, schema={"event": pl.String, "what": pl.String}, orient="row")
+        lines = [(row["event"], f"counted {row['counted_pct']:.1f} % of the time: an estimate") for row in shared]
+        guessed = pl.DataFrame(lines, schema={"event": pl.String, "what": pl.String}, orient="row")
         frames += [
             rows.select(pl.lit(one.name).alias("subject"), "event", pl.lit(level).alias("level"), "what")
             for rows, level in ((states, "warning"), (guessed, "info"))

@@ -108,10 +108,10 @@ def _quiet(rules: Mapping[str, Rule], series: Series) -> Block:
     rows = []
     for rule in (one for one in floored if one.id in every):
         matrix, kept = every[rule.id], judged.get(rule.id)
-        told = ["ok"] * matrix.shape[1] if kept is None else levels.of_objects(rule, kept, series.covered)
+        levels_with_floor = ["ok"] * matrix.shape[1] if kept is None else levels.of_objects(rule, kept, series.covered)
         whole = levels.of_objects(rule, matrix, series.covered)
         for place, name in enumerate(series.panels[rule.kind].names):
-            if whole[place] != "ok" and told[place] == "ok":
+            if whole[place] != "ok" and levels_with_floor[place] == "ok":
                 why = f"fewer than {rule.floor:g} {rule.floor_unit} in the samples over the limit"
                 p95 = levels.end(rule, matrix[:, place], series.covered)
                 rows.append({"screen": rule.screen, "object": name, "p95": p95, "unit": rule.unit, "why": why})
@@ -199,9 +199,9 @@ def _judge_one(rule: Rule, matrix: Matrix, names: Sequence[str], covered: Matrix
     for name, level, column in zip(names, judged, matrix.T, strict=True):
         p95 = levels.end(rule, column, covered)
         if p95 is not None:
-            told, seconds = over_time.known(column, covered)
-            over = 100 * over_time.average(rule.passes(told, rule.warn), seconds)
-            each.append((level, p95, float(told.min() if below else told.max()), over, name))
+            samples, seconds = over_time.known(column, covered)
+            over = 100 * over_time.average(rule.passes(samples, rule.warn), seconds)
+            each.append((level, p95, float(samples.min() if below else samples.max()), over, name))
     if not each:
         return None
     worst = min(each, key=lambda one: (levels.RANK[one[0]], -one[1] * sign, -one[2] * sign, one[4]))

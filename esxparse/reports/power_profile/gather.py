@@ -105,20 +105,20 @@ def gather(
     readings = _readings(recordings, names, shifts)
     if readings.is_empty() or not (readings["watts"] > 0).any():
         # esxtop prints 0 W if the host has no sensor.
-        told = ", ".join(Path(rec.source).name for rec in recordings)
-        msg = f"no power readings above 0 W in {told}: add what a BMC or meter recorded, or choose another template"
+        sources = ", ".join(Path(rec.source).name for rec in recordings)
+        msg = f"no power readings above 0 W in {sources}: add what a BMC or meter recorded, or choose another template"
         raise EsxparseError(msg)
     beside, measured_by, load = _beside(capture, meters, readings)
     return Gathered(recordings, capture, readings, meters, beside, measured_by, load, _price(price_per_kwh))
 
 
-def _price(given: float | str) -> float:
+def _price(value: float | str) -> float:
     try:
-        price = float(given or 0)
+        price = float(value or 0)
     except ValueError:
         price = -1.0
     if not 0 <= price < float("inf"):
-        raise EsxparseError(f"price_per_kwh must be a number of 0 or more, not {given!r}")
+        raise EsxparseError(f"price_per_kwh must be a number of 0 or more, not {value!r}")
     return price
 
 
@@ -163,12 +163,12 @@ def _readings(recordings: Sequence[Recording], names: Sequence[str], shifts: dic
     if not frames:
         return pl.DataFrame()
     rows = pl.concat(frames, how="diagonal_relaxed").with_columns(pl.col("kind").fill_null("system"))
-    named = _with_names(rows.collect(), len(recordings) > 1)
+    labelled = _with_names(rows.collect(), len(recordings) > 1)
     # A legend has room for the sensor only; add the recording if two share a sensor name.
-    brief = named.select("name", "brief").unique(maintain_order=True).drop_nulls()
+    brief = labelled.select("name", "brief").unique(maintain_order=True).drop_nulls()
     brief = brief.with_columns(pl.when(pl.col("brief").is_unique()).then("brief").otherwise("name").alias("brief"))
     labels = with_labels(brief.lazy(), "brief", width=_LABEL_WIDTH).select("name", "label").collect()
-    return named.drop("brief").join(labels, on="name", how="left", maintain_order="left")
+    return labelled.drop("brief").join(labels, on="name", how="left", maintain_order="left")
 
 
 def _with_names(rows: pl.DataFrame, several: bool) -> pl.DataFrame:
@@ -177,16 +177,18 @@ def _with_names(rows: pl.DataFrame, several: bool) -> pl.DataFrame:
     same = pl.col("measures") & (pl.col("measures").sum().over("recording", "sensor") > 1)
     source = pl.col("source").fill_null("").str.split("/").list.last()
     sensor = pl.col("sensor").fill_null(pl.col("source"))
-    named = (
+    sensor_name = (
         pl.when(same & (source != sensor))
         .then(pl.concat_str(sensor, pl.lit(" ("), source, pl.lit(")")))
         .otherwise(sensor)
     )
     whole = (
-        pl.when(several & (sensor != ESXTOP)).then(pl.concat_str("recording", named, separator=": ")).otherwise(named)
+        pl.when(several & (sensor != ESXTOP))
+        .then(pl.concat_str("recording", sensor_name, separator=": "))
+        .otherwise(sensor_name)
     )
     return rows.join(
-        keys.select("recording", "source", "sensor", name=whole, brief=named),
+        keys.select("recording", "source", "sensor", name=whole, brief=sensor_name),
         on=["recording", "source", "sensor"],
         how="left",
         nulls_equal=True,
@@ -206,13 +208,13 @@ def _beside(
     capture: Recording | None, meters: Sequence[Meter], readings: pl.DataFrame
 ) -> tuple[pl.DataFrame | None, str, str]:
     if capture is None:
-        told = readings.filter(
+        complete = readings.filter(
             pl.col("time").is_not_null(), pl.col("cpu_util_pct").is_not_null(), pl.col("watts").is_not_null()
         )
-        if told.is_empty():
+        if complete.is_empty():
             return None, "", ""
-        label = told["label"].value_counts(sort=True)["label"][0]
-        rows = told.filter(pl.col("label") == label).unique("time", maintain_order=True).sort("time")
+        label = complete["label"].value_counts(sort=True)["label"][0]
+        rows = complete.filter(pl.col("label") == label).unique("time", maintain_order=True).sort("time")
         empty = pl.lit(None, dtype=pl.Float64)
         chosen = rows.select("time", "watts", util_pct="cpu_util_pct", used_pct=empty, watts_esxtop=empty)
         return chosen, label, "CPU utilisation, reported by the BMC"

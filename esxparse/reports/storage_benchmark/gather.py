@@ -167,9 +167,9 @@ def _label(rec: Recording, frame: pl.LazyFrame, name: str, tests: pl.LazyFrame |
         own = pl.when(pl.col("hostname").is_null()).then(own).otherwise(pl.format("{} on {}", own, "hostname"))
     frame = frame.with_columns(_name=own)
     if tests is not None and len(keys) == len(_WHERE[rec.format]):
-        named = tests.select(_test="test", _name="name", **dict(zip(keys, ("run", "part"), strict=True)))
-        named = named.unique([*keys, "_name"], keep="first", maintain_order=True)
-        frame = frame.join(named, on=[*keys, "_name"], how="left", maintain_order="left")
+        test_names = tests.select(_test="test", _name="name", **dict(zip(keys, ("run", "part"), strict=True)))
+        test_names = test_names.unique([*keys, "_name"], keep="first", maintain_order=True)
+        frame = frame.join(test_names, on=[*keys, "_name"], how="left", maintain_order="left")
         frame = frame.with_columns(_name=pl.coalesce("_test", "_name"))
     parts = [pl.lit(name) + pl.col("_name")]
     if "job_number" in there:
@@ -207,8 +207,8 @@ def _bins(rec: Recording, name: str, tests: pl.LazyFrame | None) -> pl.LazyFrame
     else:
         return None
     share = pl.col("ios") / pl.col("ios").sum().over("label") * 100
-    given = pl.coalesce("share_pct", share) if "share_pct" in there else share
-    return _label(rec, whole, name, tests).select("label", "from_ms", "to_ms", share_pct=given)
+    share_pct = pl.coalesce("share_pct", share) if "share_pct" in there else share
+    return _label(rec, whole, name, tests).select("label", "from_ms", "to_ms", share_pct=share_pct)
 
 
 def _series(rec: Recording, name: str) -> pl.LazyFrame | None:

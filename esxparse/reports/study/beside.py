@@ -28,8 +28,8 @@ def sentences(figures: pl.DataFrame | None) -> list[str]:
     if assumed.height:
         none = "" if printed.height else "No figure of this study was published. "
         why = "no document prints them: see the table of assumed figures"
-        said = f"{none}{_come_back(assumed)} assumed figures come back; {why}."
-        made += [said, *(f"Assumed were {_stated(row)}; here {_missed(row)}." for row in _missing(assumed))]
+        sentence = f"{none}{_come_back(assumed)} assumed figures come back; {why}."
+        made += [sentence, *(f"Assumed were {_stated(row)}; here {_missed(row)}." for row in _missing(assumed))]
     return made
 
 
@@ -85,10 +85,10 @@ def block(figures: pl.DataFrame | None) -> Block:
         Column("assumed", "Why it is not published"),
     ]
     made = []
-    for name, shown, caption in (
+    for name, table_columns, caption in (
         ("source", printed, "Published figures, and the same figures of these runs"),
         ("assumed", assumed, "Assumed figures: no document prints them, so they confirm nothing"),
     ):
         rows = frame.filter(pl.col(name).is_not_null())
-        made += [table(rows, [*shown, Column("note", "Note")], caption)] if rows.height else []
+        made += [table(rows, [*table_columns, Column("note", "Note")], caption)] if rows.height else []
     return stack(*made)

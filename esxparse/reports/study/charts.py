@@ -50,8 +50,8 @@ def curve(
     alone = {name for name in names if name in found.values and name not in found.compared}
     divided = style in {"relative", "change"}
     styles: dict[str, plot.Style] = {name: "plain" if divided and name in alone else style for name in names}
-    asked = found.study.report_section
-    limits = {**asked.rules, **asked.tolerances}
+    section = found.study.report_section
+    limits = {**section.rules, **section.tolerances}
     return _drawn(found, styles, [x] if x else None, limits)
 
 

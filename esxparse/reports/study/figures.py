@@ -30,8 +30,10 @@ def by_measure(figures: pl.DataFrame, label: str, base: str) -> list[str]:
     made = []
     for (who,), part in figures.filter(pl.col("ratio").is_not_null()).group_by(label, maintain_order=True):
         measures = [one for _, one in part.group_by(_MEASURE, maintain_order=True)]
-        told = [one for at, one in enumerate(measures) if not any(_is_inverse(one, other) for other in measures[:at])]
-        clauses = [_clause(one, told) for one in told]
+        distinct = [
+            one for at, one in enumerate(measures) if not any(_is_inverse(one, other) for other in measures[:at])
+        ]
+        clauses = [_clause(one, distinct) for one in distinct]
         made.append(f"{who} against {base}: {'; '.join(clauses)}.")
     return made
 

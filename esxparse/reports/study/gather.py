@@ -152,10 +152,10 @@ def gather(
         needs.check(template, every[template], manifest, expand(manifest, outside=outside), every)
     asked_of_user = resolve(inputs, found.report_section, template)
     runs = found.runs.collect()
-    asked = tuple(values) or found.report_section.values
-    with_figures = found.results is not None and len(found.baseline) == 1 and not asked
-    about = tuple(name for name in asked if _numbers(found, runs, name))
-    unmeasured = tuple(name for name in asked if name not in about)
+    requested = tuple(values) or found.report_section.values
+    with_figures = found.results is not None and len(found.baseline) == 1 and not requested
+    about = tuple(name for name in requested if _numbers(found, runs, name))
+    unmeasured = tuple(name for name in requested if name not in about)
     if unmeasured and not (about and COLUMNS.keys() >= set(unmeasured)):
         msg = f"{found.path}: no run has a number in column {unmeasured[0]!r}; {_why(runs, unmeasured[0])}"
         raise EsxparseError(msg)
@@ -181,13 +181,13 @@ def gather(
 
 def _loads(found: Study, sweep: str | None) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
     """Return the largest loads at each tolerance, and the largest that meets all rules."""
-    asked = found.report_section
-    if not (asked.tolerances or asked.rules):
+    section = found.report_section
+    if not (section.tolerances or section.rules):
         return None, None
     if not sweep:
         raise EsxparseError(f"{found.path}: tolerances and rules of [report] need a sweep: name its label there")
-    tolerated = found.consolidation(sweep, asked.tolerances).collect() if asked.tolerances else None
-    return tolerated, found.peak_load(sweep, asked.expressions()).collect() if asked.rules else None
+    tolerated = found.consolidation(sweep, section.tolerances).collect() if section.tolerances else None
+    return tolerated, found.peak_load(sweep, section.expressions()).collect() if section.rules else None
 
 
 def _main(found: Study, runs: pl.DataFrame, *, covered: bool) -> tuple[str, ...]:
@@ -195,17 +195,17 @@ def _main(found: Study, runs: pl.DataFrame, *, covered: bool) -> tuple[str, ...]
 
     `covered`: a separate table compares the figures, so the columns of load generators and hosts come first.
     """
-    shown = [
+    numeric = [
         name
         for name in chosen(runs, found.labels, None)
         if name not in found.labels and name != "repetition" and runs[name].dtype.is_numeric()
     ]
-    told = [name for name in shown if name in COLUMNS and runs[name].max() != 0]
-    own = sorted((name for name in shown if name not in COLUMNS), key=lambda name: runs[name].null_count())
-    if "host_used_pct" in told and "host_util_pct" in told:
-        told.remove("host_util_pct")
+    standard = [name for name in numeric if name in COLUMNS and runs[name].max() != 0]
+    own = sorted((name for name in numeric if name not in COLUMNS), key=lambda name: runs[name].null_count())
+    if "host_used_pct" in standard and "host_util_pct" in standard:
+        standard.remove("host_util_pct")
     # Figures of a benchmark are the result; the host's columns follow.
-    first = [*told, *own] if covered else [*own[:MOST_VALUES], *told]
+    first = [*standard, *own] if covered else [*own[:MOST_VALUES], *standard]
     return tuple(first[:MOST_VALUES])
 
 

@@ -38,7 +38,7 @@ class Input:
     """Source of the value; empty for an unknown value, which is None."""
 
 
-def resolve(inputs: Sequence[Input], asked: ReportSection, template: str = "") -> tuple[Input, ...]:
+def resolve(inputs: Sequence[Input], section: ReportSection, template: str = "") -> tuple[Input, ...]:
     """Return the inputs of a template: from the command line, else from [report.inputs], else by default.
 
     `inputs`: with the values of the notebook's parameters cell. `template`: its name.
@@ -47,13 +47,13 @@ def resolve(inputs: Sequence[Input], asked: ReportSection, template: str = "") -
     input.
     """
     names = [one.name for one in inputs]
-    if template and asked.shape == template and (strange := sorted(set(asked.inputs) - set(names))):
+    if template and section.shape == template and (strange := sorted(set(section.inputs) - set(names))):
         near = did_you_mean(strange[0], names)
         takes = ", ".join(names) or "none"
         raise EsxparseError(f"study.toml: template {template!r} has no input {strange[0]!r}: {near}it takes {takes}")
     made = []
     for one in inputs:
-        found: list[tuple[Any, Origin]] = [(one.value, "-p"), (asked.inputs.get(one.name), "study.toml")]
+        found: list[tuple[Any, Origin]] = [(one.value, "-p"), (section.inputs.get(one.name), "study.toml")]
         found += [(one.default, "default"), (None, "")]
         value, origin = next((value, origin) for value, origin in found if value is not None or not origin)
         if mistake := _mistake(one, value) if origin else "":
@@ -96,11 +96,13 @@ def origins(inputs: Sequence[Input]) -> list[str]:
     """Return the source of each number, one sentence per source."""
     words: dict[Origin, str] = {"study.toml": "Given in study.toml", "-p": "Given with -p", "default": "By default"}
     made = []
-    for origin, said in words.items():
+    for origin, source in words.items():
         # The default of a label is its first value: the user did not set a number.
         mine = [one for one in inputs if one.origin == origin and one.value != ""]
-        told = [f"{one.name} = {_text(one.value)}" + (f" ({one.help})" if origin == "default" else "") for one in mine]
-        made += [f"{said}: {', '.join(told)}."] if told else []
+        settings = [
+            f"{one.name} = {_text(one.value)}" + (f" ({one.help})" if origin == "default" else "") for one in mine
+        ]
+        made += [f"{source}: {', '.join(settings)}."] if settings else []
     return made
 
 

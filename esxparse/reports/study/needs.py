@@ -81,7 +81,7 @@ def read(found: Any) -> Needs:
 
 def unmet(wanted: Mapping[str, Any], manifest: Manifest, runs: Sequence[Run]) -> str:
     """Return the first unmet requirement in words; "" if the study meets all."""
-    said = {
+    facts = {
         "sweep": (bool(sweeps(runs)), "a label with three numbers or more"),
         "baseline": (bool(manifest.baseline), "a baseline"),
         "native": (bool(_NATIVE & set(map(str, manifest.baseline.values()))), "a baseline that is native"),
@@ -95,19 +95,19 @@ def unmet(wanted: Mapping[str, Any], manifest: Manifest, runs: Sequence[Run]) ->
     labels = {name for run in runs for name in run.labels}
     roles = {role for run in runs for role in run.files}
     values = {str(run.labels.get(name)) for run in runs for name in manifest.baseline}
-    for key, asked in wanted.items():
-        if key in said:
-            there, what = said[key]
-            if there != asked:
-                return what if asked else f"to do without {what}"
-        elif key == "labels" and not labels & set(asked):
-            return f"a label {' or '.join(asked)}"
-        elif key == "roles" and not roles & set(asked):
-            return f"files of {' or '.join(asked)}"
-        elif key == "values" and not set(asked) <= values:
-            return f"a baseline among {' and '.join(asked)}"
-        elif key == "apart" and set(asked) & set(manifest.baseline):
-            return f"a baseline by another label than {' or '.join(asked)}"
+    for key, required in wanted.items():
+        if key in facts:
+            there, what = facts[key]
+            if there != required:
+                return what if required else f"to do without {what}"
+        elif key == "labels" and not labels & set(required):
+            return f"a label {' or '.join(required)}"
+        elif key == "roles" and not roles & set(required):
+            return f"files of {' or '.join(required)}"
+        elif key == "values" and not set(required) <= values:
+            return f"a baseline among {' and '.join(required)}"
+        elif key == "apart" and set(required) & set(manifest.baseline):
+            return f"a baseline by another label than {' or '.join(required)}"
     return ""
 
 
@@ -136,14 +136,14 @@ def check(name: str, wanted: Needs, manifest: Manifest, runs: Sequence[Run], eve
     """
     if what := unmet(wanted.needs, manifest, runs):
         labels = ", ".join(runs[0].labels) if runs else ""
-        told = f"its labels are {labels}" if labels else "its runs have no labels"
+        actual_labels = f"its labels are {labels}" if labels else "its runs have no labels"
         # Runs without files do not show which template fits.
         empty = [run for run in runs if not (run.files or run.values)]
         if reasons := [f"{run}: {problem.message}" for run in empty for problem in run.problems]:
             raise EsxparseError(f"{manifest.path}: template {name!r} needs {what}; {reasons[0]}")
         fits = fitting(manifest, runs, every)
         ending = f". Template {fits!r} fits" if fits != name else ""
-        raise EsxparseError(f"{manifest.path}: template {name!r} needs {what}; {told}{ending}")
+        raise EsxparseError(f"{manifest.path}: template {name!r} needs {what}; {actual_labels}{ending}")
 
 
 def fitting(manifest: Manifest, runs: Sequence[Run], every: Mapping[str, Needs]) -> str:

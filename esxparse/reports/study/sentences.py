@@ -41,26 +41,30 @@ def sentences(found: Found, rows: pl.DataFrame | pl.LazyFrame, text: str, lead: 
     made = []
     for row in frame.iter_rows(named=True):
         who = f"{row['who']}: " if row["who"] else ""
-        told = _Sentence().filled(text, {**names, **row, "who": who})
+        sentence = _Sentence().filled(text, {**names, **row, "who": who})
         # Names keep their own capitals.
-        made += [told if who or lead else told[:1].upper() + told[1:]] if told else []
+        made += [sentence if who or lead else sentence[:1].upper() + sentence[1:]] if sentence else []
     made = list(dict.fromkeys(made))
     return [f"{lead}{'; '.join(made)}."] if made and lead else made
 
 
 def of_manifest(found: Found) -> list[str]:
     """Return the answers from the manifest's `[[report.answer]]`."""
-    asked = found.study.report_section
-    derived = Derived(found.whole, asked.tables, found.study.path)
+    section = found.study.report_section
+    derived = Derived(found.whole, section.tables, found.study.path)
     made = []
-    for place, one in enumerate(asked.answer, 1):
+    for place, one in enumerate(section.answer, 1):
         made += sentences(found, derived.frame(f"answer {place}", one["sql"]), one["text"], one.get("lead", ""))
     return made
 
 
 def label_words(frame: pl.DataFrame, labels: Sequence[str]) -> pl.Expr:
     """Return these labels in words, if the frame has them; an empty text without any."""
-    words = [pl.when(pl.col(one).is_not_null()).then(plot.said(one, frame)) for one in labels if one in frame.columns]
+    words = [
+        pl.when(pl.col(one).is_not_null()).then(plot.value_expression(one, frame))
+        for one in labels
+        if one in frame.columns
+    ]
     return pl.concat_str(words, separator=", ", ignore_nulls=True) if words else pl.lit("")
 
 

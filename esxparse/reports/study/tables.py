@@ -35,11 +35,15 @@ def title(found: Found) -> Header:
     return Header(printable(study.title), f"{runs}{base}")
 
 
-def headline(found: Found, asked: str = "", usual: str = "") -> Block:
-    """Return the study's question: `asked`, else its own, else `usual`, else its description or labels."""
+def headline(found: Found, question: str = "", usual: str = "") -> Block:
+    """Return the study's question: `question`, else its own, else `usual`, else its description or labels."""
     own = found.study
     text = (
-        asked or own.report_section.question or usual or own.description or f"What do {', '.join(own.labels)} change?"
+        question
+        or own.report_section.question
+        or usual
+        or own.description
+        or f"What do {', '.join(own.labels)} change?"
     )
     return blocks.headline(printable(text))
 
@@ -51,8 +55,8 @@ def answer(found: Found, sentences: Sequence[str] = (), *, each_value: bool = Tr
     Answers in the manifest come first, and replace the sentences for each value.
     """
     lacking = found.runs["gap"].drop_nulls().len()
-    told = words.answer(found, sentences, each_value=each_value)
-    left = len(told) - _SENTENCES
+    answers = words.answer(found, sentences, each_value=each_value)
+    left = len(answers) - _SENTENCES
     more = [f"{left} more: see the tables below."] if left > 0 else []
     warned = []
     if lacking:
@@ -63,8 +67,8 @@ def answer(found: Found, sentences: Sequence[str] = (), *, each_value: bool = Tr
         warned.append(note(f"No run has a number for: {missed}", "warning"))
     if refusal := inputs.refusal(found.inputs):
         warned.append(note(refusal, "warning"))
-    said = [*inputs.origins(found.inputs), words.comparisons(found), *beside.sentences(found.published)]
-    return stack(*warned, points([*told[:_SENTENCES], *more]), *(note(text) for text in said if text))
+    remarks = [*inputs.origins(found.inputs), words.comparisons(found), *beside.sentences(found.published)]
+    return stack(*warned, points([*answers[:_SENTENCES], *more]), *(note(text) for text in remarks if text))
 
 
 def table(found: Found, rows: pl.DataFrame | pl.LazyFrame, caption: str, heads: Mapping[str, str]) -> Block:
@@ -93,15 +97,16 @@ def table(found: Found, rows: pl.DataFrame | pl.LazyFrame, caption: str, heads: 
 def in_words(found: Found, rows: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
     """Return the rows with tolerances and rules in words: web_p95_ms as "Web p95 of at most 100 ms"."""
     frame = rows.lazy().collect()
-    asked = found.study.report_section
-    if asked.tolerances and "tolerance" in frame.columns:
-        names = {name: found.name_and_unit(name) for name in asked.tolerances}
+    section = found.study.report_section
+    if section.tolerances and "tolerance" in frame.columns:
+        names = {name: found.name_and_unit(name) for name in section.tolerances}
         limits = {
-            name: f"{names[name].name} of at most {one:g} {names[name].unit}" for name, one in asked.tolerances.items()
+            name: f"{names[name].name} of at most {one:g} {names[name].unit}"
+            for name, one in section.tolerances.items()
         }
         frame = frame.with_columns(pl.col("tolerance").replace(limits))
-    if asked.rules and "failed_rules" in frame.columns:
-        rules = {name: found.name_and_unit(name).name for name in (*asked.rules, *asked.tolerances)}
+    if section.rules and "failed_rules" in frame.columns:
+        rules = {name: found.name_and_unit(name).name for name in (*section.rules, *section.tolerances)}
         failed = pl.col("failed_rules").str.split(", ").list.eval(pl.element().replace(rules))
         frame = frame.with_columns(failed.list.join(", "))
     return frame
@@ -209,8 +214,8 @@ def provenance(found: Found, template: str, values: Sequence[str] = ()) -> Block
 
 def parameters(found: Found, values: Sequence[str]) -> dict[str, Any]:
     """Return the template's parameters, for the provenance."""
-    given = {one.name: f"{one.value} ({one.origin})" if one.origin else "not given" for one in found.inputs}
-    return {**({"values": values} if values else {}), **given}
+    used_inputs = {one.name: f"{one.value} ({one.origin})" if one.origin else "not given" for one in found.inputs}
+    return {**({"values": values} if values else {}), **used_inputs}
 
 
 def quality(found: Found) -> Block:
@@ -226,10 +231,14 @@ def quality(found: Found) -> Block:
         schema={"severity": pl.String, "line": pl.Int64, "message": pl.String},
         orient="row",
     )
-    told = [Column("severity", "Severity", level=True), Column("line", "Line", digits=None), Column("message", "Note")]
+    note_columns = [
+        Column("severity", "Severity", level=True),
+        Column("line", "Line", digits=None),
+        Column("message", "Note"),
+    ]
     return stack(
         blocks.table(gaps, columns, "Runs that lack something", "Every run has all it needs."),
-        blocks.table(notes, told, "Notes of the study", "The study has no notes."),
+        blocks.table(notes, note_columns, "Notes of the study", "The study has no notes."),
     )
 
 
@@ -238,17 +247,17 @@ def method(found: Found, how: Sequence[str] = (), limits: Sequence[str] = ()) ->
 
     `how`, `limits`: sentences of the template, before and after the standard ones.
     """
-    told = [
+    standard = [
         "Means are over the repetitions of a configuration. Error bars are their range; of ratios, the 95 % interval.",
         "Repetitions are runs with the same labels. Windows of one capture, and copies of a file, count as one.",
         "An interval shows what may be chance. Whatever else changed between the runs is part of the difference.",
     ]
     alone = [name for name, part in found.compared.items() if part["p_value"].null_count() == part.height]
     if alone:
-        told.append("Configurations with a single run have no interval: such a difference may be chance.")
+        standard.append("Configurations with a single run have no interval: such a difference may be chance.")
     if any(name.startswith("used_") for name in found.values):
-        told.append("CPU used is work at nominal frequency: two busy hyper-threads count as half a core each.")
-    return points([printable(text) for text in (*how, *told, *limits)])
+        standard.append("CPU used is work at nominal frequency: two busy hyper-threads count as half a core each.")
+    return points([printable(text) for text in (*how, *standard, *limits)])
 
 
 def files(found: Found) -> list[tuple[str, str]]:
@@ -259,8 +268,8 @@ def files(found: Found) -> list[tuple[str, str]]:
 
 
 def _heading(found: Found, value: str) -> str:
-    told = column_in_words(found.study, value)
-    return f"{told.name}, {told.unit}" if told.unit else told.name
+    column = column_in_words(found.study, value)
+    return f"{column.name}, {column.unit}" if column.unit else column.name
 
 
 def _fitting(found: Found, value: str) -> tuple[float, str]:

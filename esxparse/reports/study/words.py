@@ -49,25 +49,25 @@ def largest_loads(found: Found) -> list[str]:
         limit = f"{name_of(found, row['tolerance'])} of at most {row['limit']:g} {unit}".rstrip()
         load = "" if row["largest_load"] is None else rounded(row["largest_load"])
         status = row["status"]
-        told = {
+        outcome = {
             "no values": f"the largest {number} is not known: no run has a value",
             "beyond from the start": f"no {number} keeps it",
             "not reached": f"the largest {number} is at least {load}, the most tried",
         }.get(status, f"the largest {number} is {load} ({status})")
-        made.append(f"{_where(row, others)}at {limit}, {told}.")
+        made.append(f"{_where(row, others)}at {limit}, {outcome}.")
     for row in found.peaks.iter_rows(named=True) if found.peaks is not None else ():
         rules = [name_of(found, name) for name in (row["failed_rules"] or "").split(", ")]
         at = f"; {row['fails_at']:,g} break {first_few(rules, _RULES)}" if row["fails_at"] is not None else ""
         peak = row["peak_load"]
         kept = f"the largest {number} that keeps every rule is {peak:,g}"
-        told = kept if peak is not None else f"no {number} keeps every rule"
-        made.append(f"{_where(row, others)}{told}{at}.")
+        outcome = kept if peak is not None else f"no {number} keeps every rule"
+        made.append(f"{_where(row, others)}{outcome}{at}.")
     return made
 
 
 def _where(row: Mapping[str, Any], labels: Sequence[str]) -> str:
-    told = ", ".join(row[name] if isinstance(row[name], str) else plot.value_words(name, row[name]) for name in labels)
-    return f"{told}: " if told else ""
+    place = ", ".join(row[name] if isinstance(row[name], str) else plot.value_words(name, row[name]) for name in labels)
+    return f"{place}: " if place else ""
 
 
 def _values(found: Found) -> list[str]:
@@ -89,8 +89,8 @@ def _values(found: Found) -> list[str]:
 
 def name_of(found: Found, value: str) -> str:
     """Return a column as words within a sentence: "IOPS", "latency mean", "CPU cost, used (cycles per I/O)"."""
-    told = column_in_words(found.study, value)
-    name, unit = told.name, told.unit
+    column = column_in_words(found.study, value)
+    name, unit = column.name, column.unit
     text = name if name[:3].isupper() or name[1:2].isupper() else name[:1].lower() + name[1:]
     return f"{text} ({unit})" if "per" in unit else text
 
@@ -137,8 +137,8 @@ def _compared(found: Found, who: str, base: str, value: str, part: pl.DataFrame)
     decided = part.filter(pl.col("verdict").is_in(["higher", "lower"]))
     if part.height == 1:
         row = part.row(0, named=True)
-        told = f"{name} is {_difference(row, better)}" if decided.height else f"{name}: {row['undecided']}"
-        return f"{who} against {base}: {told}."
+        clause = f"{name} is {_difference(row, better)}" if decided.height else f"{name}: {row['undecided']}"
+        return f"{who} against {base}: {clause}."
     open_ = _undecided(part)
     if decided.height == 1 and part["verdict"].null_count() == 0:
         row = decided.row(0, named=True)
@@ -257,9 +257,9 @@ def _along(found: Found, value: str, sweep: str) -> list[str]:
         return [_ends_of(found, value, sweep, ends)]
     if len(ends) > 1:
         low, high = rounded(min(shares)), rounded(max(shares))
-        told = f"{low} %" if low == high else f"{low} to {high} %"
+        percent = f"{low} %" if low == high else f"{low} to {high} %"
         of = f"of a straight line through the least, in {len(ends)} sweeps"
-        return [f"{name_of(found, value)} at the largest {plot.number_words(sweep)} is {told} {of}."]
+        return [f"{name_of(found, value)} at the largest {plot.number_words(sweep)} is {percent} {of}."]
     ends_at = _ends_of(found, value, sweep, ends).removesuffix(".")
     return [f"{ends_at}: {rounded(shares[0])} % of what a straight line gives."]
 
@@ -269,15 +269,14 @@ def _ends_of(found: Found, value: str, sweep: str, ends: Sequence[tuple[Mapping[
     scaled = [[one[place][value] for one in ends] for place in (0, 1)]
     factor, unit = units.fitting(column_in_words(found.study, value).unit, *scaled[0], *scaled[1])
 
-    def told(numbers: list[float]) -> str:
+    def format_range(numbers: list[float]) -> str:
         low, high = rounded(min(numbers) * factor), rounded(max(numbers) * factor)
         return low if low == high else f"{low} to {high}"
 
     first, last = ends[0]
     way = "grows" if min(scaled[1]) > max(scaled[0]) else "falls" if max(scaled[1]) < min(scaled[0]) else "goes"
-    text = (
-        f"{name_of(found, value)} {way} from {told(scaled[0])} at {first[sweep]:g} to {told(scaled[1])} {unit}".rstrip()
-    )
+    start, end = (format_range(numbers) for numbers in scaled)
+    text = f"{name_of(found, value)} {way} from {start} at {first[sweep]:g} to {end} {unit}".rstrip()
     of = f", in {len(ends)} sweeps" if len(ends) > 1 else ""
     return f"{text} at {plot.value_words(sweep, last[sweep])}{of}."
 

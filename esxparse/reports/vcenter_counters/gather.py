@@ -9,12 +9,13 @@ from typing import Any, Final, Unpack
 
 import polars as pl
 
+from esxparse.diagnosis import rules
 from esxparse.errors import EsxparseError
 from esxparse.formats.opening import Options
 from esxparse.formats.vcenter.collection import NOT_COLLECTED
-from esxparse.recording import Recording, first_few
+from esxparse.recording import Recording, counted, first_few
 from esxparse.reports import recordings as files
-from esxparse.reports.blocks import NOTHING, Block, note
+from esxparse.reports.blocks import NOTHING, Block, note, number
 
 FORMATS: Final = ("vcenter_api",)
 _PARTS: Final = 5
@@ -58,8 +59,8 @@ def _shortest(rows: pl.DataFrame) -> pl.DataFrame:
     several = pl.col("entity_id").drop_nulls().n_unique().over("entity") > 1
     whole = pl.format("{} ({})", "entity", pl.col("entity_id").str.replace(r"^[A-Za-z]+-", ""))
     own = pl.when(several & pl.col("entity").is_not_null()).then(whole)
-    named = rows.filter(pl.col("interval_s").eq_missing(shortest))
-    return named.with_columns(name=pl.coalesce(own, "entity", "entity_id", pl.lit("an object without a name")))
+    measured = rows.filter(pl.col("interval_s").eq_missing(shortest))
+    return measured.with_columns(name=pl.coalesce(own, "entity", "entity_id", pl.lit("an object without a name")))
 
 
 def _waits_schema() -> dict[str, Any]:
@@ -114,6 +115,24 @@ def vms(found: Gathered) -> pl.DataFrame:
     use = _means(found, _VM, {"use": "cpu.usage.average"})
     rows = waits.join(use, on="name", how="full", coalesce=True)
     return rows.sort(["ready_max", "name"], descending=[True, False], nulls_last=True)
+
+
+def answer(rows: pl.DataFrame) -> str:
+    """Return how many VMs wait longer than the limit of the rule `cpu.ready`, and which waits longest.
+
+    `rows`: those of `vms`. VMs whose vCPUs are not known are not judged.
+    """
+    limit = rules.load()["cpu.ready"].warn
+    judged = rows.filter(pl.col("vcpus").is_not_null()).drop_nulls("ready_mean").sort("ready_mean", descending=True)
+    left = rows.height - judged.height
+    apart = f" {counted(left, 'VM')} not judged: no ready time, or vCPUs not known." if left else ""
+    if judged.is_empty():
+        return f"Whether VMs waited for a CPU is not known.{apart}"
+    longest = judged.row(0, named=True)
+    return (
+        f"{(judged['ready_mean'] > limit).sum():,} of {counted(judged.height, 'VM')} waited more than {limit:g} % of a "
+        f"vCPU's time on average; {longest['name']} waited longest, {number(longest['ready_mean'])} %.{apart}"
+    )
 
 
 def hosts(found: Gathered) -> pl.DataFrame:

@@ -70,8 +70,8 @@ def random_experiment(
     dice = Dice(seed)
     drawn = _some(has["trouble"], dice) if not dice.chance(_HEALTHY) else []
     wanted = [kinds[name] for name in dict.fromkeys(drawn if troubles is None else troubles)]
-    said = {"samples": samples, "interval": interval}
-    tree = host_tree(has, dice, {str(row.get("host")) for row in wanted}, seed, said)
+    overrides = {"samples": samples, "interval": interval}
+    tree = host_tree(has, dice, {str(row.get("host")) for row in wanted}, seed, overrides)
     return _experiment(has, dice, tree, wanted, severity, background)
 
 

@@ -56,14 +56,14 @@ class Dice:
         return of[-1]
 
 
-def host_tree(has: Tree, dice: Dice, needs: set[str], seed: int, said: Mapping[str, float | None]) -> Tree:
-    """The tables of a host that has what `needs` names; `said` replaces what is drawn of its samples."""
+def host_tree(has: Tree, dice: Dice, needs: set[str], seed: int, overrides: Mapping[str, float | None]) -> Tree:
+    """The tables of a host that has what `needs` names; `overrides` replaces what is drawn of its samples."""
     drawn = {"samples": dice.one(has["samples"]), "interval": dice.one(has["intervals"])}
     tree: Tree = {
         "name": f"random-{seed}",
         "title": f"A host drawn at random, {seed}",
         "start": _FIRST + timedelta(seconds=int(dice.between(0, _DAYS * 86_400))),
-        **{key: drawn[key] if value is None else value for key, value in said.items()},
+        **{key: drawn[key] if value is None else value for key, value in overrides.items()},
         "seed": seed,
         "untidy": round(dice.between(0.7, 1.5), 2),
         "idle_worlds": int(dice.between(160, 520)),

@@ -61,27 +61,27 @@ class Happening:
         """Lets a trouble happen; its truths, one for each thing that shows it."""
         things, shows = self._things(row), "Transmitted"
         if "before" in row and self.dice.chance(_COMES):
-            row, shows = {key: said for key, said in row.items() if key != "after"}, "Received"
+            row, shows = {key: value for key, value in row.items() if key != "after"}, "Received"
         elif "before" in row:
-            row = {key: said for key, said in row.items() if key != "before"}
+            row = {key: value for key, value in row.items() if key != "before"}
         self._base(row, severity, things)
         shape = self.dice.one(row.get("shapes", _SHAPES)) if "spell" in row or "clock" in row else "whole"
         spells = self._led.get(row["id"]) or list(self._spells(shape))
         self._led |= dict.fromkeys(row.get("leads", ()), spells)
         self._changes[row["id"]] = list(self._changed(row, severity, things, spells))
-        told = self._told(spells, shape)
+        extent = self._extent(spells, shape)
         about = {
             "trouble": row["id"],
-            "start": told["start"],
-            "end": told["end"],
+            "start": extent["start"],
+            "end": extent["end"],
             "severity": round(severity, 3),
             "shape": shape,
-            "spells": told["spells"],
+            "spells": extent["spells"],
         }
         return [
             {
                 **about,
-                "where": self._named(things, where),
+                "where": self._location(things, where),
                 "shows": [name.replace("Transmitted", shows) for name in truth.get("shows", [])],
                 **{key: truth.get(key, []) for key in ("not", "also")},
             }
@@ -96,16 +96,16 @@ class Happening:
         spells = list(self._spells(shape))
         for change in list(self._changed(row, severity, things, spells)):
             _put(self.tree, *change)
-        told, where = self._told(spells, shape), self._named(things, row["where"])
-        when = {"start": told["start"], "end": told["end"]}
+        extent, where = self._extent(spells, shape), self._location(things, row["where"])
+        when = {"start": extent["start"], "end": extent["end"]}
         return {"is": "background", "id": row["id"], "where": where, **when, "what": row["what"]}
 
-    def _told(self, spells: Sequence[Tree], shape: str) -> Tree:
+    def _extent(self, spells: Sequence[Tree], shape: str) -> Tree:
         """Begin and end of spells as far as there are samples, of which the last is late; by then, what never ends."""
         ends = [(spell["start"], self.last if shape == "whole" else spell["end"]) for spell in spells]
         seen = [(start, min(self.last, end)) for start, end in ends if start < self.last] or [ends[0][:1] * 2]
-        told = [[round(start, 1), round(end, 1)] for start, end in seen]
-        return {"start": seen[0][0], "end": seen[-1][1], "spells": told}
+        rounded = [[round(start, 1), round(end, 1)] for start, end in seen]
+        return {"start": seen[0][0], "end": seen[-1][1], "spells": rounded}
 
     def _things(self, row: Tree) -> dict[str, Place]:
         """Places in the tables by the words of the catalogue: a VM is drawn, and with it what it uses."""
@@ -139,7 +139,7 @@ class Happening:
             found |= {table: (table, names.index(disk["target"]))} if disk["target"] in names else {}
         return found
 
-    def _named(self, things: Things, where: str) -> str:
+    def _location(self, things: Things, where: str) -> str:
         words = {name: _at(self.tree, place)["name"] for name, place in things.items()}
         if "device" in things:
             paths = _at(self.tree, things["device"])["paths"]
@@ -177,20 +177,20 @@ class Happening:
         }
         return found[name]
 
-    def _value(self, said: Any, severity: float, was: float, things: Things) -> Any:
-        if not isinstance(said, dict):
-            return said
-        value = _graded(said.get("to") or said["times"], severity)
-        value *= was if "times" in said else 1.0
-        value *= self._of(said["of"], things) if "of" in said else 1.0
-        value = max(value, _graded(said["least"], severity)) if "least" in said else value
-        return min(said.get("most", value), value)
+    def _value(self, change: Any, severity: float, was: float, things: Things) -> Any:
+        if not isinstance(change, dict):
+            return change
+        value = _graded(change.get("to") or change["times"], severity)
+        value *= was if "times" in change else 1.0
+        value *= self._of(change["of"], things) if "of" in change else 1.0
+        value = max(value, _graded(change["least"], severity)) if "least" in change else value
+        return min(change.get("most", value), value)
 
     def _base(self, row: Tree, severity: float, things: Things) -> None:
-        for key, said in row.get("base", {}).items():
+        for key, change in row.get("base", {}).items():
             name, _, path = key.partition(".")
             for place in self._places(things, name):
-                _put(self.tree, place, path, self._value(said, severity, _held(self.tree, place, path), things))
+                _put(self.tree, place, path, self._value(change, severity, _current(self.tree, place, path), things))
 
     def _changed(self, row: Tree, severity: float, things: Things, spells: Sequence[Tree]) -> Iterator[Change]:
         if "clock" in row:
@@ -200,13 +200,13 @@ class Happening:
         before = {"start": 0.0, "end": spells[-1]["end"], "level": 1.0}
         after = {"start": spells[-1]["end"], "end": 10.0 * self.lasts, "level": 1.0}
         for part, when in (("always", [after]), ("before", [before]), ("spell", spells), ("after", [after])):
-            for key, said in row.get(part, {}).items():
+            for key, change in row.get(part, {}).items():
                 name, _, path = key.partition(".")
                 for place in self._places(things, name):
-                    held = f"load.{path}" if part != "always" and place[0] == "vm" else path
-                    was = _held(self.tree, place, held)
+                    base_path = f"load.{path}" if part != "always" and place[0] == "vm" else path
+                    was = _current(self.tree, place, base_path)
                     for spell in when:
-                        value = self._value(said, severity * spell["level"], was, things)
+                        value = self._value(change, severity * spell["level"], was, things)
                         phase = {key: number for key, number in spell.items() if key != "level"} | {path: value}
                         yield (place, path, value) if part == "always" else (place, "phase", phase)
 
@@ -257,7 +257,7 @@ def _at(tree: Tree, place: Place) -> Any:
     return found
 
 
-def _held(tree: Tree, place: Place, path: str) -> float:
+def _current(tree: Tree, place: Place, path: str) -> float:
     row = _at(tree, place)
     for step in path.split("."):
         row = row.get(step, 0.0)

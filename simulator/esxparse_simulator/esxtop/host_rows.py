@@ -21,7 +21,7 @@ from esxparse_simulator.model.memory import BALLOON_MAX, COMPRESSION, fixed_of, 
 from esxparse_simulator.model.sample import Snapshot
 from esxparse_simulator.model.sums import Numbers, added, added_rows
 
-_MHZ_HELD = 48.0  # of entitlement for a world that asks for nothing
+_IDLE_MHZ = 48.0  # of entitlement for a world that asks for nothing
 _SPANS = ("1", "5", "15")
 TIMES = (
     *("% Used", "% Run", "% System", "% Wait", "% Ready", "% Idle", "% Overlap", "% CoStop", "% Max Limited"),
@@ -64,13 +64,13 @@ class _CpuFixed:
             "Alloc Max": np.array([(group.vm and group.vm.cpu_limit_mhz) or -1 for group in groups], dtype=float),
             "Alloc Shares": np.array([-3 if group.vm else 500 if group.gid == 1 else 1000 for group in groups], float),
             "Alloc Min Limited": np.array([-1 if group.vm or group.own else 0 for group in groups], dtype=float),
-            "Effective Min (MHz)": _MHZ_HELD * members,
+            "Effective Min (MHz)": _IDLE_MHZ * members,
         }
         of_worlds = {
             "Alloc Max": np.full(len(idle), -1.0),
             "Alloc Shares": np.full(len(idle), 1000.0),
             "Alloc Min Limited": np.where(vcpu, -1.0, 0.0),
-            "Effective Min (MHz)": np.where(idle, 0.0, _MHZ_HELD),
+            "Effective Min (MHz)": np.where(idle, 0.0, _IDLE_MHZ),
         }
         self.parts = (part("Group Cpu", of_groups), part("Vcpu", of_worlds))
         # [VMs] per second of base loads.
@@ -155,9 +155,9 @@ class _MemoryFixed:
     def __init__(self, layout: Layout) -> None:
         host, groups, vms, fixed = layout.scenario.host, layout.groups, layout.vms, fixed_of(layout)
         process = np.array([0.0 if group.vm else process_mb(len(group.worlds)) for group in groups])
-        asked = fsum((fixed.size + fixed.overhead).tolist())
+        demand = fsum((fixed.size + fixed.overhead).tolist())
         reserved = host.kernel_mb + fsum(fixed.overhead.tolist())
-        overcommit = max(0.0, asked / (host.memory_mb - host.kernel_mb) - 1.0)
+        overcommit = max(0.0, demand / (host.memory_mb - host.kernel_mb) - 1.0)
         of_host = {
             "Machine MBytes": host.memory_mb,
             "Kernel Managed MBytes": managed(host),
@@ -234,8 +234,8 @@ def _vms(now: Snapshot, layout: Layout) -> Numbers:
         "stored": memory.compressed * COMPRESSION,
         "swapped_out": memory.swapped + fixed.old_swap,
     }
-    shown = [more[row["of"]] if row["of"] in more else getattr(memory, row["of"]) for row in _MEMORY.values()]
-    values: Numbers = np.array(shown) * _TIMES_OVER
+    rows = [more[row["of"]] if row["of"] in more else getattr(memory, row["of"]) for row in _MEMORY.values()]
+    values: Numbers = np.array(rows) * _TIMES_OVER
     return values
 
 

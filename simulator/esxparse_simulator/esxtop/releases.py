@@ -135,34 +135,34 @@ def release_of(name: str) -> Release:
     """
     if name not in release_names():
         raise EsxparseError(f"no esxtop grammar for release {name!r}. There are: {', '.join(release_names())}.")
-    told = _told(name)
-    known = {key: told[key] for key in Release.__dataclass_fields__ if key in told}
-    parts = told.get("parts", {})
-    counters = {table: counters_of(text, parts) for table, text in told["counters"].items()}
-    return Release(**{**known, "name": name, "counters": counters, "folded": tuple(told.get("folded", ()))})
+    grammar = _read_grammar(name)
+    known = {key: grammar[key] for key in Release.__dataclass_fields__ if key in grammar}
+    parts = grammar.get("parts", {})
+    counters = {table: counters_of(text, parts) for table, text in grammar["counters"].items()}
+    return Release(**{**known, "name": name, "counters": counters, "folded": tuple(grammar.get("folded", ()))})
 
 
 def _folder() -> Any:
     return files("esxparse_simulator.esxtop") / "releases"
 
 
-def _told(name: str) -> dict[str, Any]:
+def _read_grammar(name: str) -> dict[str, Any]:
     """What the file says, laid over what the files before it in the chain say."""
-    said = tomllib.loads((_folder() / f"{name}.toml").read_text(encoding="utf-8"))
-    if "like" not in said:
-        return said
-    base = _told(said.pop("like"))
-    counters: dict[str, str] = {**base["counters"], **said.pop("counters", {})}
-    parts = {**base.get("parts", {}), **said.pop("parts", {})}
-    for table, gone in said.pop("without", {}).items():
+    own = tomllib.loads((_folder() / f"{name}.toml").read_text(encoding="utf-8"))
+    if "like" not in own:
+        return own
+    base = _read_grammar(own.pop("like"))
+    counters: dict[str, str] = {**base["counters"], **own.pop("counters", {})}
+    parts = {**base.get("parts", {}), **own.pop("parts", {})}
+    for table, gone in own.pop("without", {}).items():
         lines = _lines(counters.pop(table), parts)
         if gone is not True:
             counters[table] = "\n".join(line for line in lines if _name(line) not in gone)
-    for table, rows in said.pop("after", {}).items():
+    for table, rows in own.pop("after", {}).items():
         grown = ([line, *filter(None, [rows.get(_name(line))])] for line in _lines(counters[table], parts))
         counters[table] = "\n".join(chain.from_iterable(grown))
-    merged = {key: {**base.get(key, {}), **said.pop(key, {})} for key in ("objects", "worlds", "groups")}
-    return {**base, **said, **merged, "counters": counters, "parts": parts}
+    merged = {key: {**base.get(key, {}), **own.pop(key, {})} for key in ("objects", "worlds", "groups")}
+    return {**base, **own, **merged, "counters": counters, "parts": parts}
 
 
 def _name(line: str) -> str:

@@ -37,12 +37,12 @@ class Watch:
         groups = groups_of(layout, how)
         made = blocks(layout, how, groups, all_counters=options.get("all_counters", True), only=options.get("only"))
         vms = [f":{vm.name}:" for vm in layout.vms]
-        shown = [[_shown(block, truth, vms) for block in made] for truth in truths]
-        kept = [n for n in range(len(made)) if any(any(of[n]) for of in shown)]
+        showing = [[_showing(block, truth, vms) for block in made] for truth in truths]
+        kept = [n for n in range(len(made)) if any(any(of[n]) for of in showing)]
         columns = [(made[n], counter) for n in kept for counter in made[n].counters]
         self._names = [f"{block.object}\\{counter.name}" for block, counter in columns]
         self._steps = np.array([_STEPS.get(counter.kind, 1.0) for _, counter in columns])
-        self._mine = [[flag for n in kept for flag in of[n]] for of in shown]
+        self._mine = [[flag for n in kept for flag in of[n]] for of in showing]
         self._numbers = Rows(layout, groups, [made[n] for n in kept])
         self._layout, self._truths, self._options = layout, truths, options
         self._rows: list[tuple[Numbers, datetime, float]] = []
@@ -52,7 +52,7 @@ class Watch:
         row = np.rint(self._numbers(now) / self._steps) * self._steps
         self._rows.append((row, now.time, now.second))
 
-    def told(self, without: Mapping[str, Capture]) -> list[dict[str, Any]]:
+    def visibility(self, without: Mapping[str, Capture]) -> list[dict[str, Any]]:
         """For each of the truths what it shows: `visible`, seconds from the start (missing: never), and `spreads`.
 
         `spreads` is how many spreads of the host without the trouble the mean of its samples lies away, by the counter
@@ -83,7 +83,7 @@ class Watch:
         return _seen(ill, well, columns, self._steps, np.array([row[2] for row in self._rows]), truth)
 
 
-def _shown(block: Block, truth: Mapping[str, Any], vms: Sequence[str]) -> list[bool]:
+def _showing(block: Block, truth: Mapping[str, Any], vms: Sequence[str]) -> list[bool]:
     """Which of a block's counters show a truth: those it names, of the thing it names; of groups only those of VMs."""
     kind, _, name = truth["where"].partition(" ")
     whole = kind == "host" and (not block.object.startswith("Group ") or any(vm in f":{block.instance}:" for vm in vms))

@@ -106,7 +106,7 @@ def watch_guests(layout: Layout | None, options: Mapping[str, Any]) -> GuestIo |
 
 def _measured(entry: Entry) -> Measured:
     """What the generators of one run measured, each VM's share split among its workers."""
-    whole = _given(entry) if entry.watch is None else _watched(entry)
+    whole = _from_options(entry) if entry.watch is None else _watched(entry)
     jobs = int(entry.options.get("jobs", 1))
     if jobs == 1:
         return whole
@@ -154,23 +154,23 @@ def _kept(worker: Worker, outstanding: float) -> Worker:
     return replace(worker, read=read, write=write)
 
 
-def _given(entry: Entry) -> Measured:
-    size = int(entry.asked("block_bytes"))
+def _from_options(entry: Entry) -> Measured:
+    size = int(entry.required("block_bytes"))
     sides: list[Side | None] = []
     for way in ("read", "write"):
         if f"{way}_iops" in entry.options:
-            latency = entry.about(f"{way}_ms", entry.asked(f"{way}_ms"))
+            latency = entry.about(f"{way}_ms", entry.required(f"{way}_ms"))
             rate = entry.about(f"{way}_iops", entry.options[f"{way}_iops"])
             sides.append(Side(rate, size, Distribution(latency, entry.text("shape", "disk"))))
         else:
             sides.append(None)
     rates = [side.iops if side else 0.0 for side in sides]
     share = entry.number("read_pct", round(100.0 * rates[0] / max(1e-9, sum(rates))))
-    access = _access(entry, size, share, entry.number("random_pct", 100.0), entry.asked("outstanding"))
+    access = _access(entry, size, share, entry.number("random_pct", 100.0), entry.required("outstanding"))
     cpu = entry.about("cpu_pct", entry.options.get("cpu_pct", 10.0))
     machine, device = entry.text("machine", "bench-01"), entry.text("device", "/dev/sdb")
     worker = Worker("Worker 1", machine, device, sides[0], sides[1], cpu)
-    return Measured(access, entry.run.start, entry.number("ramp", 0.0), float(entry.asked("seconds")), (worker,))
+    return Measured(access, entry.run.start, entry.number("ramp", 0.0), float(entry.required("seconds")), (worker,))
 
 
 def _split(entry: Entry, worker: Worker, jobs: int) -> Iterator[Worker]:
@@ -229,22 +229,22 @@ def _device(slot: str) -> str:
 def _tshark(entry: Entry) -> Iterable[bytes]:
     shape = entry.text("shape", "disk")
     if entry.watch is None:
-        latency = Distribution(float(entry.asked("response_ms")), shape)
+        latency = Distribution(float(entry.required("response_ms")), shape)
     else:
         sides = [side for worker in _measured(entry).workers for side in (worker.read, worker.write) if side]
         total = sum(side.iops for side in sides)
         latency = Distribution(sum(side.iops * side.latency.mean for side in sides) / total, shape)
     begin = entry.run.start + timedelta(seconds=entry.number("begins", 0.0))
-    return packets.tshark_lines(packets.Trace(entry.asked("protocol"), begin, tuple(_requests(entry, latency))))
+    return packets.tshark_lines(packets.Trace(entry.required("protocol"), begin, tuple(_requests(entry, latency))))
 
 
 def _requests(entry: Entry, latency: Distribution) -> Iterator[packets.Request]:
-    noise, size = Noise(entry.run.seed), int(entry.asked("size_bytes"))
-    blocks, first = int(entry.asked("span_bytes")) // size, int(entry.options.get("first_offset", 0))
+    noise, size = Noise(entry.run.seed), int(entry.required("size_bytes"))
+    blocks, first = int(entry.required("span_bytes")) // size, int(entry.options.get("first_offset", 0))
     reads = entry.number("read_part", 1.0)
-    gap = 1.0 / float(entry.asked("rate_per_s"))
+    gap = 1.0 / float(entry.required("rate_per_s"))
     random = entry.options.get("order", "sequential") == "random"
-    for number in range(int(entry.asked("requests"))):
+    for number in range(int(entry.required("requests"))):
         block = int(noise.uniform(f"{entry.name}/place") * blocks) if random else number % blocks
         yield packets.Request(
             at_s=_OPENED_S + number * gap,

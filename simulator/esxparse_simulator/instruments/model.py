@@ -29,7 +29,7 @@ class Entry:
     options: Mapping[str, Any]
     watch: Any
 
-    def asked(self, name: str) -> Any:
+    def required(self, name: str) -> Any:
         """An option of the file that it must have."""
         need(name in self.options, f"file {self.name}: {name} is missing. Add it.")
         return self.options[name]

@@ -114,7 +114,7 @@ class _Part:
     remote: Numbers
 
 
-class Asked(NamedTuple):
+class HostInputs(NamedTuple):
     """What a sample of `seconds` is made of."""
 
     layout: Layout
@@ -126,7 +126,7 @@ class Asked(NamedTuple):
     seconds: float
 
 
-def run_host(of: Asked, before: Snapshot | None) -> tuple[WorldTimes, PcpuTimes, NodeTimes]:
+def run_host(of: HostInputs, before: Snapshot | None) -> tuple[WorldTimes, PcpuTimes, NodeTimes]:
     """One sample of every world and PCPU.
 
     By the clocks of the sample before, limits in MHz are turned into run time; its demand goes into the running mean
@@ -140,7 +140,7 @@ def run_host(of: Asked, before: Snapshot | None) -> tuple[WorldTimes, PcpuTimes,
     return _times(of, work, part, pcpus, nodes, before.worlds.demand if before else None), pcpus, nodes
 
 
-def _scheduled(of: Asked, work: Work, speeds: Numbers, interrupts: Interrupts | None) -> _Part:
+def _scheduled(of: HostInputs, work: Work, speeds: Numbers, interrupts: Interrupts | None) -> _Part:
     layout, host, loads, memory, _, noise, _ = of
     fixed, worlds = _fixed(layout), worlds_of(layout)
     node, nodes, count = layout.world_node, host.sockets, len(layout.worlds)
@@ -151,15 +151,15 @@ def _scheduled(of: Asked, work: Work, speeds: Numbers, interrupts: Interrupts | 
     # the same work takes longer where clocks are slow
     wanted = added(loads.cpu[worlds.vcpu_vm] / 100.0, node[layout.vcpus], nodes) / host.pcpus_per_node
     slow = slowdown(host, wanted)
-    asked = np.zeros(count)
-    asked[worlds.helpers] = noise.around_each(fixed.helper_labels, work.helpers, 0.3)
-    asked[worlds.movers] += work.movers
-    asked = asked * slow[node]
-    asked = np.minimum(_MOST_RUN, asked)
+    demand = np.zeros(count)
+    demand[worlds.helpers] = noise.around_each(fixed.helper_labels, work.helpers, 0.3)
+    demand[worlds.movers] += work.movers
+    demand = demand * slow[node]
+    demand = np.minimum(_MOST_RUN, demand)
     part = Turns(np.zeros((len(Turns.names), count)))
-    run = part.run[:] = fit_helpers(asked, node, host.pcpus_per_node, pinned_node)
+    run = part.run[:] = fit_helpers(demand, node, host.pcpus_per_node, pinned_node)
     # a world that is not a vCPU runs as its work asks, is hardly ever ready, waits for the rest
-    part.ready[:] = np.minimum(100.0 - run, run * 0.03 + (asked - run))
+    part.ready[:] = np.minimum(100.0 - run, run * 0.03 + (demand - run))
     bound_run, lost = np.zeros(count), np.zeros(count)
     bound_run[worlds.own] = 100.0 * fsum(pinned.tolist()) / max(1, len(worlds.own))
 
@@ -173,7 +173,7 @@ def _scheduled(of: Asked, work: Work, speeds: Numbers, interrupts: Interrupts | 
     return _Part(part, bound_run, pinned, lost)
 
 
-def _wants(of: Asked, work: Work, longer: Numbers, speeds: Numbers) -> Wants:
+def _wants(of: HostInputs, work: Work, longer: Numbers, speeds: Numbers) -> Wants:
     """What the vCPUs want; `longer` is how much longer their work takes, for slow clocks and remote memory."""
     layout, host, loads, memory, noise = of.layout, of.host, of.loads, of.memory, of.noise
     fixed, vm = _fixed(layout), worlds_of(layout).vcpu_vm
@@ -239,7 +239,7 @@ def _pcpus(layout: Layout, host: Host, part: _Part, noise: Noise) -> tuple[PcpuT
 
 
 def _times(
-    of: Asked, work: Work, part: _Part, pcpus: PcpuTimes, nodes: NodeTimes, demand: Numbers | None
+    of: HostInputs, work: Work, part: _Part, pcpus: PcpuTimes, nodes: NodeTimes, demand: Numbers | None
 ) -> WorldTimes:
     layout, host, loads, noise, interval = of.layout, of.host, of.loads, of.noise, of.seconds
     fixed, kernel, turns = _fixed(layout), worlds_of(layout), part.turns
@@ -287,7 +287,7 @@ def _times(
     if noise.untidy:
         _observe(worlds, fixed, noise, interval)
     # an idle world runs when its PCPU does nothing else, and is ready, never waiting, when it does
-    for values, told in (
+    for values, idle_values in (
         (worlds.run, np.maximum(0.0, 100.0 - pcpus.util)),
         (worlds.ready, pcpus.util),
         (worlds.latency, pcpus.util),
@@ -295,7 +295,7 @@ def _times(
         (worlds.wait, 0.0),
         (worlds.pcpu, np.arange(host.pcpus)),
     ):
-        values[idlers] = told
+        values[idlers] = idle_values
     return worlds
 
 

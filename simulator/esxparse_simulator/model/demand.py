@@ -41,9 +41,10 @@ def at(thing: T, phases: Sequence[Phase], second: float, span: float = 0.0) -> T
     for phase in phases:
         part = phase.part(second, span)
         if part > 0.0:
-            held = {name: changed.get(name, getattr(thing, name)) for name in phase.load} if part < 1.0 else {}
+            before = {name: changed.get(name, getattr(thing, name)) for name in phase.load} if part < 1.0 else {}
             changed |= {
-                name: held[name] + (value - held[name]) * part if held else value for name, value in phase.load.items()
+                name: before[name] + (value - before[name]) * part if before else value
+                for name, value in phase.load.items()
             }
     return replace(thing, **changed) if changed else thing  # type: ignore[type-var]
 
@@ -105,39 +106,39 @@ def wanted(layout: Layout, second: float, noise: Noise, seconds: float = 1.0) ->
     for place in base.patterned:
         levels[place] = level(vms[place].pattern, second)
     values[_SCALED] *= levels
-    asked = Loads(values)
+    loads = Loads(values)
 
     *wobbles, sizes = noise.wobble_each(base.labels).reshape(len(_NOISES), -1)
     work, packets, reads, writes, outstanding = noise.factors(np.array(wobbles), base.spread)
     if noise.untidy:
-        work = work * _restless(base, asked, noise, seconds)
-    asked.cpu[:] = np.minimum(99.0, asked.cpu * work)
-    asked.read_iops[:] = asked.read_iops * work * reads
-    asked.write_iops[:] = asked.write_iops * work * writes
-    asked.outstanding[:] *= outstanding
-    asked.tx_pps[:] *= packets
-    asked.rx_pps[:] *= packets
-    asked.rx_bytes[:] *= 1.0 + 0.05 * sizes
-    asked.timers[:] *= 0.9 + 0.2 * work
-    if asked.gone.any():
-        values[_GOING] *= 1.0 - asked.gone
-    return asked
+        work = work * _restless(base, loads, noise, seconds)
+    loads.cpu[:] = np.minimum(99.0, loads.cpu * work)
+    loads.read_iops[:] = loads.read_iops * work * reads
+    loads.write_iops[:] = loads.write_iops * work * writes
+    loads.outstanding[:] *= outstanding
+    loads.tx_pps[:] *= packets
+    loads.rx_pps[:] *= packets
+    loads.rx_bytes[:] *= 1.0 + 0.05 * sizes
+    loads.timers[:] *= 0.9 + 0.2 * work
+    if loads.gone.any():
+        values[_GOING] *= 1.0 - loads.gone
+    return loads
 
 
-def _restless(base: _Base, asked: Loads, noise: Noise, seconds: float) -> Numbers:
+def _restless(base: _Base, loads: Loads, noise: Noise, seconds: float) -> Numbers:
     """How much more work bursts make; what does not follow the work has noise of its own laid on it."""
     bursts = noise.bursts_each(base.bursts, seconds)
     together = noise.around_each(("host/work",), 1.0, _TOGETHER)
     work: Numbers = together * (1.0 + bursts[: len(base.cause)] + bursts[base.cause])
     own = noise.around_each(base.more, 1.0, base.more_spread)
     received, sizes, timers, touched, blocks = own.reshape(len(_UNTIDY), -1)
-    asked.rx_pps[:] = asked.rx_pps * received * work
-    asked.tx_pps[:] *= work
-    for way in (asked.tx_bytes, asked.rx_bytes):
+    loads.rx_pps[:] = loads.rx_pps * received * work
+    loads.tx_pps[:] *= work
+    for way in (loads.tx_bytes, loads.rx_bytes):
         most = np.maximum(1514.0, way)  # larger than a frame only where the card cuts them up
         way[:] = np.minimum(most, np.maximum(60.0, way * sizes))
-    asked.timers[:] *= timers
-    asked.active_mb[:] *= touched
-    for way in (asked.read_kb, asked.write_kb):
+    loads.timers[:] *= timers
+    loads.active_mb[:] *= touched
+    for way in (loads.read_kb, loads.write_kb):
         way[:] = np.maximum(0.5, way * blocks)
     return work

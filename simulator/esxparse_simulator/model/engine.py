@@ -18,7 +18,7 @@ from datetime import timedelta
 from math import fsum
 
 from esxparse_simulator.host import Scenario
-from esxparse_simulator.model.cpu import Asked, run_host
+from esxparse_simulator.model.cpu import HostInputs, run_host
 from esxparse_simulator.model.demand import at, wanted
 from esxparse_simulator.model.kernel import fire
 from esxparse_simulator.model.layout import Group, Layout, over_vcpus
@@ -92,7 +92,7 @@ def _sample(of: Capture, noise: Noise, second: float, before: Snapshot | None) -
         loads.cpu[:] *= 1.0 - _WAITING * starved(layout, before.loads, before.ports)
     memory = next_memory(layout, host, loads, before.memory if before else None, seconds)
     storage = serve(layout, targets, loads, memory, noise, second=second, seconds=seconds)
-    worlds, pcpus, nodes = run_host(Asked(layout, host, loads, memory, storage, noise, seconds), before)
+    worlds, pcpus, nodes = run_host(HostInputs(layout, host, loads, memory, storage, noise, seconds), before)
     ready = over_vcpus(layout, worlds.ready)
     ports = carry(layout, loads, storage, ready, second=second, noise=noise, seconds=seconds)
     watts = host_watts(host, pcpus, fsum((storage.flows.read_mb + storage.flows.written_mb).tolist()))

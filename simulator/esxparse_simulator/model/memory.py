@@ -149,20 +149,20 @@ def _by_node(rows: Numbers, fixed: Fixed) -> Numbers:
     return added(rows.ravel(), fixed.columns, rows.shape[1])
 
 
-class Held(NamedTuple):
+class MemoryLimits(NamedTuple):
     """What each VM may hold, in MB: before its balloon is asked for the rest, and before pages of it are swapped."""
 
     balloon: Numbers
     swap: Numbers
 
 
-def held(host: Host, fixed: Fixed, wanted: Numbers, touched: Numbers) -> Held:
+def memory_limits(host: Host, fixed: Fixed, wanted: Numbers, touched: Numbers) -> MemoryLimits:
     """What VMs may hold that want `wanted` MB of machine memory, of which they touch a part (0..1)."""
-    asked = np.minimum(wanted, fixed.allowed)
+    requested = np.minimum(wanted, fixed.allowed)
     available, least = room(host, fixed), min_free(host)
-    return Held(
-        _divided(fixed, asked, touched, available - _BALLOONS_KEEP * least),
-        _divided(fixed, asked, touched, available - _SWAPPING_KEEPS * least),
+    return MemoryLimits(
+        _divided(fixed, requested, touched, available - _BALLOONS_KEEP * least),
+        _divided(fixed, requested, touched, available - _SWAPPING_KEEPS * least),
     )
 
 
@@ -188,14 +188,14 @@ def _portions(of: Numbers, much: float) -> Numbers:
     return of * min(1.0, max(0.0, much) / max(1e-9, there))
 
 
-def _divided(fixed: Fixed, asked: Numbers, touched: Numbers, available: float) -> Numbers:
-    if fsum(asked.tolist()) <= available:
+def _divided(fixed: Fixed, requested: Numbers, touched: Numbers, available: float) -> Numbers:
+    if fsum(requested.tolist()) <= available:
         return fixed.allowed
-    one = np.zeros(len(asked), dtype=np.intp)
-    sure = np.minimum(asked, fixed.reserved)
+    one = np.zeros(len(requested), dtype=np.intp)
+    sure = np.minimum(requested, fixed.reserved)
     left = np.array([max(0.0, available - fsum(sure.tolist()))])
     weights = fixed.size / (touched + _IDLE_COST * (1.0 - touched))
-    return sure + share_out(left, asked - sure, weights, one)
+    return sure + share_out(left, requested - sure, weights, one)
 
 
 def next_memory(layout: Layout, host: Host, loads: Loads, before: MemorySample | None, seconds: float) -> MemorySample:
@@ -211,7 +211,7 @@ def next_memory(layout: Layout, host: Host, loads: Loads, before: MemorySample |
     was = touched if before is None else before.active
     active = np.minimum(used, was + (touched - was) * min(1.0, _WARMUP * seconds))
     unique = used - shared
-    may = held(host, fixed, unique, np.minimum(1.0, active / np.maximum(1.0, used)))
+    may = memory_limits(host, fixed, unique, np.minimum(1.0, active / np.maximum(1.0, used)))
     taken = (
         _at_first(host, fixed, unique, may) if before is None else (before.balloon, before.swapped, before.compressed)
     )
@@ -260,7 +260,7 @@ def next_memory(layout: Layout, host: Host, loads: Loads, before: MemorySample |
     )
 
 
-def _at_first(host: Host, fixed: Fixed, unique: Numbers, may: Held) -> tuple[Numbers, Numbers, Numbers]:
+def _at_first(host: Host, fixed: Fixed, unique: Numbers, may: MemoryLimits) -> tuple[Numbers, Numbers, Numbers]:
     """Balloon, swapped and compressed MB of VMs on a host that has been short of memory for long."""
     squeezed = may.balloon < np.minimum(unique, fixed.allowed)
     wanted = np.where(squeezed, np.minimum(unique - may.balloon, fixed.size * BALLOON_MAX), 0.0)

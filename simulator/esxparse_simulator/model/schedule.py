@@ -75,24 +75,24 @@ def share_out(capacity: Numbers, wants: Numbers, shares: Numbers, node: Index) -
         return wants.copy()
     rest = np.flatnonzero(wants > 0.0)
     while rest.size:
-        where, asked, weight = node[rest], wants[rest], shares[rest]
+        where, requested, weight = node[rest], wants[rest], shares[rest]
         portion = left[where] * weight / added(weight, where, nodes)[where]
-        full = asked <= portion
+        full = requested <= portion
         filled = added(full.astype(np.float64), where, nodes)
         # where nobody has enough everybody takes a portion, and the node is done
         done = filled[where] == 0.0
         got[rest[done]] = portion[done]
-        got[rest[full]] = asked[full]
-        left = np.maximum(0.0, left - added(np.where(full, asked, 0.0), where, nodes))
+        got[rest[full]] = requested[full]
+        left = np.maximum(0.0, left - added(np.where(full, requested, 0.0), where, nodes))
         rest = rest[~(done | full)]
     return got
 
 
 def fit_helpers(run: Numbers, node: Index, pcpus: int, pinned: Numbers) -> Numbers:
     """Run time (percent) of worlds that are not vCPUs, cut to what a node of `pcpus` has beside what is `pinned`."""
-    asked = added(run, node, len(pinned)) / 100.0
+    demand = added(run, node, len(pinned)) / 100.0
     room = np.maximum(0.0, pcpus * (_USABLE - _LEFT_AT_LEAST) - pinned)
-    part = np.where(asked > room, room / np.maximum(_NOTHING, asked), 1.0)
+    part = np.where(demand > room, room / np.maximum(_NOTHING, demand), 1.0)
     return run * part[node]
 
 

@@ -35,7 +35,7 @@ from esxparse_simulator.model.targets import (
     Asks,
     Columns,
     Misses,
-    asked,
+    asks_of,
     behind_the_cache,
     columns,
     component_flows,
@@ -84,7 +84,7 @@ def serve(
     slower = noise.factors(noise.wobble_each(_labels(layout)), of.shared)
     of.service_ms = of.service_ms * slower
     of.mb_per_s = of.mb_per_s / slower
-    asks = asked(layout, loads, memory)
+    asks = asks_of(layout, loads, memory)
     wire, alive = _wires(layout, asks, of, second), _alive(layout, of)
     lost = (alive <= 0.0) | (wire <= 0.0)
     if lost.any():
@@ -200,17 +200,17 @@ def _served(
     layout: Layout, asks: Asks, of: Columns, misses: Misses, wire: Numbers, alive: Numbers, retries: Numbers
 ) -> Traffic:
     target = layout.flow_target
-    held = congestion_ms(of)
+    congestion = congestion_ms(of)
     again = retries * _RETRY_MS
-    clients = clients_of(layout, asks, of, misses, held + again)
+    clients = clients_of(layout, asks, of, misses, congestion + again)
     fit = found(clients, of, wire)
-    read_ms = (of.read_ms + fit.waiting)[target] + (misses.read_ms + held[target])
-    write_ms = (of.write_ms + fit.waiting)[target] + (misses.write_ms + held[target])
+    read_ms = (of.read_ms + fit.waiting)[target] + (misses.read_ms + congestion[target])
+    write_ms = (of.write_ms + fit.waiting)[target] + (misses.write_ms + congestion[target])
     rates = np.zeros(len(target))
     rates[clients.flow] = fit.rates
     outside: Numbers | float = 0.0
     if clients.limited:
-        rates, outside = _held_back(asks, clients, fit, (read_ms, write_ms), again[target])
+        rates, outside = _limited(asks, clients, fit, (read_ms, write_ms), again[target])
     reads, writes = asks.reads * rates, asks.writes * rates
     in_flight = _by_target(layout, reads * read_ms + writes * write_ms) / 1000.0
     inside = _inside(layout, of, in_flight, alive)[target]
@@ -222,7 +222,7 @@ def _served(
     return Traffic(np.concatenate([[reads, writes, *mb], latencies]))
 
 
-def _held_back(
+def _limited(
     asks: Asks, clients: Clients, fit: Found, latency: tuple[Numbers, Numbers], again: Numbers
 ) -> tuple[Numbers, Numbers]:
     """Rates along the flows, and milliseconds that those of a world at its limit wait outside of the device.

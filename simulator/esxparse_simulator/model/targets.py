@@ -149,7 +149,7 @@ class _FlowPlaces:
 _flow_places_of = OncePerLayout(_FlowPlaces)
 
 
-def asked(layout: Layout, loads: Loads, memory: MemorySample) -> Asks:
+def asks_of(layout: Layout, loads: Loads, memory: MemorySample) -> Asks:
     """What every flow wants; those of vSAN to the host's devices want nothing yet."""
     at = _flow_places_of(layout)
     rows = {field.name: np.zeros(len(layout.flows)) for field in fields(Asks)}

@@ -130,15 +130,15 @@ def linpack_text(sizes: Sequence[Size], start: datetime, host: Processors, seed:
     lines.append("Size   LDA    Align. Time(s)    GFlops   Residual     Residual(norm) Check")
     summary, noise = [], Noise(seed)
     for size in sizes:
-        named = f"{size.equations:<6d} {size.lda:<6d} {4:<6d}"
+        row_start = f"{size.equations:<6d} {size.lda:<6d} {4:<6d}"
         norm = 0.030 + 0.012 * noise.uniform(f"linpack {size.equations} residual")
         residual, equations = norm * 2.86e-17 * size.equations * size.equations, float(size.equations)
         operations = 2.0 * equations * equations * equations / 3.0 + 2.0 * equations * equations
         for gflops in size.gflops:
             took = operations / (positive(f"the GFlops at size {size.equations}", gflops) * 1e9)
-            lines.append(f"{named} {took:<10.3f} {gflops:<8.4f} {residual:e} {norm:e}   pass")
+            lines.append(f"{row_start} {took:<10.3f} {gflops:<8.4f} {residual:e} {norm:e}   pass")
         mean = fsum(size.gflops) / len(size.gflops)
-        summary.append(f"{named}  {mean:<8.4f} {max(size.gflops):<8.4f}")
+        summary.append(f"{row_start}  {mean:<8.4f} {max(size.gflops):<8.4f}")
     lines += ["", "Performance Summary (GFlops)", "", "Size   LDA    Align.  Average  Maximal", *summary]
     return "\n".join([*lines, "", "Residual checks PASSED", "", "End of tests", "", ""])
 
@@ -191,7 +191,7 @@ def _redis_counts(test: RedisTest) -> Iterator[tuple[int, int]]:
     last.
     """
     latency = Distribution(test.clients * 1000.0 / test.requests_per_s, "cached")
-    shown = last = below = 0
+    printed = last = below = 0
     for milliseconds in range(int(latency.maximum) + 1):
         following = round(test.requests * latency.share_below(milliseconds + 1.0))
         if milliseconds == int(latency.maximum):
@@ -199,8 +199,8 @@ def _redis_counts(test: RedisTest) -> Iterator[tuple[int, int]]:
         if following > below:
             last = milliseconds
             if milliseconds:
-                shown = below + 1
-                yield shown, milliseconds
+                printed = below + 1
+                yield printed, milliseconds
         below = following
-    if shown < test.requests:
+    if printed < test.requests:
         yield test.requests, last

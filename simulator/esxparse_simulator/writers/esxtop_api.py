@@ -93,8 +93,8 @@ def _fetched(host: Capture) -> Iterator[str]:
         gone = {vm.name for place, vm in enumerate(layout.vms) if now.loads.gone[place] >= 1.0}
         groups = [group for group in every.printed if not (group.vm and group.name in gone)]
         left = {place for place, port in enumerate(layout.ports) if port.kind == "vm" and port.name in gone}
-        named = enumerate(port_names(layout, release, every))
-        ports = [(place, *name) for place, name in named if place not in left]
+        port_columns = enumerate(port_names(layout, release, every))
+        ports = [(place, *name) for place, name in port_columns if place not in left]
         topology = [*_topology(layout, groups, ports)]
         lines = [
             *(f"|{name}|{'|'.join(f'{one},{value}' for one, value in values)}|" for name, values in topology),

@@ -41,7 +41,7 @@ def short(number: int, unit: str, *, binary: bool, power: int = 0) -> str:
     return f"{number}.{rest}{_PREFIXES[power]}{unit}"
 
 
-def _asked(run: fio.FioRun) -> Iterator[str]:
+def _job_lines(run: fio.FioRun) -> Iterator[str]:
     access, measured = run.measured.access, run.measured
     size = access.block_bytes
     one = fio.block(size).upper()
@@ -154,7 +154,7 @@ def text(run: fio.FioRun) -> str:
     """What fio prints."""
     need(not run.modern, f"{run.version} is written as JSON only: take form json, or fio-2.1.3")
     found = fio.rows(run)
-    parts = [*_asked(run)]
+    parts = [*_job_lines(run)]
     for row, own in zip(found, fio.of_group(run, found), strict=True):
         parts += _job(run, row, own)
     parts += [*_group(run, found), "\nDisk stats (read/write):\n", *(_disk(disk) for disk in fio.disks(run))]

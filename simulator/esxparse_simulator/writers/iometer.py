@@ -211,10 +211,10 @@ def _check_tests(tests: Sequence[Measured]) -> None:
         need(test.start >= end, late)
         end = _end(test)
         _check_text(access.name, f"the access specification of {where}")
-        asked = (
+        message = (
             f"{where} asks for {access.outstanding} I/Os of {access.block_bytes} bytes at once: give at least 1 of 1"
         )
-        need(access.block_bytes > 0 and access.outstanding > 0, asked)
+        need(access.block_bytes > 0 and access.outstanding > 0, message)
         for share in (access.read_pct, access.random_pct):
             part = 0 <= share <= 100 and float(share).is_integer()
             need(part, f"{where} asks for a share of {share} %: the program knows whole ones from 0 to 100")

@@ -66,27 +66,27 @@ class _Message(NamedTuple):
 def _call(protocol: str, request: Request, identity: int) -> _Message:
     size, offset = request.size_bytes, request.offset_bytes
     if protocol == "nfs":
-        told = {"rpc.msgtyp": "0", "nfs.offset3": str(offset), "nfs.count3": str(size)}
-        return _Message(108 if request.read else 116 + _padded(size), _rpc(request, identity) | told)
+        fields = {"rpc.msgtyp": "0", "nfs.offset3": str(offset), "nfs.count3": str(size)}
+        return _Message(108 if request.read else 116 + _padded(size), _rpc(request, identity) | fields)
     lba, blocks = offset // _BLOCK, size // _BLOCK
     data = 0 if request.read else size
-    shown = [f"SCSI CDB {_verb(request)}"]
-    shown += [] if request.read else [f"SCSI Payload ({_verb(request)} Request Data)"]
+    labels = [f"SCSI CDB {_verb(request)}"]
+    labels += [] if request.read else [f"SCSI Payload ({_verb(request)} Request Data)"]
     place = {"scsi_sbc.rdwr10.lba": str(lba), "scsi_sbc.rdwr10.xferlen": str(blocks)}
-    told = {"iscsi.opcode": "0x01", "iscsi.scsicommand.expecteddatatransferlength": str(size)}
-    return _Message(48 + data, _scsi(request, identity, data, shown, len(shown) + 1) | place | told)
+    fields = {"iscsi.opcode": "0x01", "iscsi.scsicommand.expecteddatatransferlength": str(size)}
+    return _Message(48 + data, _scsi(request, identity, data, labels, len(labels) + 1) | place | fields)
 
 
 def _answer(protocol: str, request: Request, identity: int) -> _Message:
     size, took = request.size_bytes, _seconds(_whole_us(request.response_ms))
     if protocol == "nfs":
-        told = {"rpc.msgtyp": "1", "nfs.status3": "0", "nfs.count3": str(size), "rpc.time": took}
-        return _Message(132 + _padded(size) if request.read else 164, _rpc(request, identity) | told)
-    shown, data = [f"SCSI Response ({_verb(request)})"], size if request.read else 0
-    shown[:0] = [f"SCSI Payload ({_verb(request)} Response Data)"] if request.read else []
-    told = {"iscsi.scsiresponse.status": "0x00", "iscsi.opcode": "0x25" if request.read else "0x21"}
-    told |= {"iscsi.scsidata.S": "1"} if request.read else {}
-    return _Message(48 + data, _scsi(request, identity, data, shown, len(shown)) | told | {"iscsi.time": took})
+        fields = {"rpc.msgtyp": "1", "nfs.status3": "0", "nfs.count3": str(size), "rpc.time": took}
+        return _Message(132 + _padded(size) if request.read else 164, _rpc(request, identity) | fields)
+    labels, data = [f"SCSI Response ({_verb(request)})"], size if request.read else 0
+    labels[:0] = [f"SCSI Payload ({_verb(request)} Response Data)"] if request.read else []
+    fields = {"iscsi.scsiresponse.status": "0x00", "iscsi.opcode": "0x25" if request.read else "0x21"}
+    fields |= {"iscsi.scsidata.S": "1"} if request.read else {}
+    return _Message(48 + data, _scsi(request, identity, data, labels, len(labels)) | fields | {"iscsi.time": took})
 
 
 def _padded(size: int) -> int:
@@ -101,14 +101,14 @@ def _verb(request: Request) -> str:
     return "Read(10)" if request.read else "Write(10)"
 
 
-def _scsi(request: Request, identity: int, data: int, shown: list[str], luns: int) -> dict[str, str]:
+def _scsi(request: Request, identity: int, data: int, labels: list[str], luns: int) -> dict[str, str]:
     code = "0x28" if request.read else "0x2a"
     return {
         "iscsi.initiatortasktag": f"0x{identity:08x}",
         "iscsi.datasegmentlength": str(data),
-        "scsi": ",".join(shown),
+        "scsi": ",".join(labels),
         "scsi.lun": ",".join([_LUN] * luns),
-        "scsi_sbc.opcode": ",".join([code] * len(shown)),
+        "scsi_sbc.opcode": ",".join([code] * len(labels)),
     }
 
 

@@ -104,7 +104,7 @@ def _other_capture(source: Lines, parsed: Header, rows: Rows, line: bytes, segme
 
 def _copy(source: Lines, headers: Headers, rows: Rows, out: BinaryIO, segment: int, progress: Progress | None) -> None:
     """Write the kept part of each line, and the headers before them."""
-    status, shown = _status(source.file), 0
+    status, reported = _status(source.file), 0
     total = status.st_size if status else 0
     first = not headers.parsed.continued
     while line := source.line():
@@ -125,9 +125,9 @@ def _copy(source: Lines, headers: Headers, rows: Rows, out: BinaryIO, segment: i
             out.write(headers.before(text, rows.line, first=first))
             out.write(taken)
         first = first and not text
-        if progress and source.done - shown >= _STEP:
-            shown = source.done
-            progress(shown, max(total, shown), f"{rows.samples:,} samples")
+        if progress and source.done - reported >= _STEP:
+            reported = source.done
+            progress(reported, max(total, reported), f"{rows.samples:,} samples")
 
 
 @dataclass(frozen=True)
@@ -214,19 +214,19 @@ def slice_capture(
     "03/02/2026 08:00:00","1.25"
     """
     chosen = Selection(tuple(tables), tuple(vms), tuple(instances), tuple(counters), keep_host)
-    asked = Opening.of(opening)
-    segment, dates = asked.segment or 1, Dates(asked.date_order, asked.date)
-    with opened(path, asked) as (file, name, source):
-        refuse_foreign(esxtop, asked, name)
+    options = Opening.of(opening)
+    segment, dates = options.segment or 1, Dates(options.date_order, options.date)
+    with opened(path, options) as (file, name, source):
+        refuse_foreign(esxtop, options, name)
         if source:
-            refuse_quoted(Recording(esxtop.FORMAT, name, {}, {}), source, asked)
+            refuse_quoted(Recording(esxtop.FORMAT, name, {}, {}), source, options)
         # If the input can be read only once, each row must be judged on its own.
         known = esxtop.survey(source, segment, dates) if source else Survey()
-        wanted = _Wanted(chosen, asked.window, segment, known)
+        wanted = _Wanted(chosen, options.window, segment, known)
         where = source.where if source else ""
         try:
-            limit = source.memory_limit if source else asked.memory_limit or memory.DEFAULT
-            lines = Lines(file, name, dates, limit, asked.decimal)
+            limit = source.memory_limit if source else options.memory_limit or memory.DEFAULT
+            lines = Lines(file, name, dates, limit, options.decimal)
             return _slice(lines, output, where, wanted, progress, replace=replace)
         except DamagedError as error:
             msg = f"{name}: {error}"

@@ -24,7 +24,7 @@ _SPEAKS_OF = r"^(?:NetWorld-VM-|vmast\.|PVSCSI-|LSI-)(\d+)"
 HOST_TABLES = ("memory", "physical_cpu_load", "physical_cpu", "numa_node", "power", "vsan")
 """The tables about the whole host, which `keep_host` keeps."""
 
-_SHOWN = 5  # names in a message
+_MOST_NAMES = 5  # names in a message
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class Selection:
     keep_host: bool = False
 
 
-def none_such(what: str, there: Iterable[str | None], asked: str) -> EsxparseError:
+def none_such(what: str, there: Iterable[str | None], requested: str) -> EsxparseError:
     """Return the error that lists the available names, the nearest first."""
     names = sorted({name for name in there if name is not None})
-    near = nearest(asked, names, _SHOWN, 0.5) or names[:_SHOWN]
+    near = nearest(requested, names, _MOST_NAMES, 0.5) or names[:_MOST_NAMES]
     more = f" and {len(names) - len(near)} more" if len(names) > len(near) else ""
     return EsxparseError(f"{what}; there are {', '.join(near)}{more}" if names else f"{what}; there are none at all")
 
@@ -56,19 +56,19 @@ def _where(laid_out: Layout, masks: Sequence[Flags]) -> Flags:
     return kept
 
 
-def _of_table(laid_out: Layout, asked: str) -> Flags:
-    places = [place for place, shape in enumerate(laid_out.tables) if table_name(asked) == shape.name]
+def _of_table(laid_out: Layout, name: str) -> Flags:
+    places = [place for place, shape in enumerate(laid_out.tables) if table_name(name) == shape.name]
     if not places:
-        what = f'no table or object of the capture is called "{asked}"'
-        raise none_such(what, (shape.name for shape in laid_out.tables), table_name(asked))
+        what = f'no table or object of the capture is called "{name}"'
+        raise none_such(what, (shape.name for shape in laid_out.tables), table_name(name))
     return np.asarray(laid_out.table == places[0])
 
 
-def _of_instance(laid_out: Layout, asked: str) -> Flags:
+def _of_instance(laid_out: Layout, expression: str) -> Flags:
     try:
-        pattern = re.compile(asked)
+        pattern = re.compile(expression)
     except re.error as error:
-        msg = f'instance "{asked}" is not a regular expression: {error}'
+        msg = f'instance "{expression}" is not a regular expression: {error}'
         raise EsxparseError(msg) from None
     lanes = [
         np.array([text is not None and pattern.search(text) is not None for text in shape.instances])
@@ -76,8 +76,8 @@ def _of_instance(laid_out: Layout, asked: str) -> Flags:
     ]
     if not any(flags.any() for flags in lanes):
         there = (text for shape in laid_out.tables for text in shape.instances)
-        what = f'no instance of the capture matches "{asked}"'
-        raise none_such(what, there, asked)
+        what = f'no instance of the capture matches "{expression}"'
+        raise none_such(what, there, expression)
     return _where(laid_out, lanes)
 
 
@@ -98,7 +98,7 @@ def _groups_of_vms(parts: Mapping[str, pl.DataFrame]) -> dict[str, set[int]]:
     return groups
 
 
-def _worlds(parts: Mapping[str, pl.DataFrame], asked: str, groups: set[int]) -> set[int]:
+def _worlds(parts: Mapping[str, pl.DataFrame], vm: str, groups: set[int]) -> set[int]:
     """Return the worlds of a VM: from its groups, from the names of those worlds, and from ports with its name.
 
     Ports and devices may belong to a world that Vcpu does not list (473729, beside `PVSCSI-473729:0`).
@@ -113,47 +113,47 @@ def _worlds(parts: Mapping[str, pl.DataFrame], asked: str, groups: set[int]) -> 
     if "network_port" in parts:
         # Since ESXi 6.7 the adapter follows the VM's name (general knowledge).
         client = pl.col("client")
-        named = (client == asked) | (client.str.replace(r"\.eth\d+$", "") == asked)
-        ports = parts["network_port"].filter(named)["world_id"].drop_nulls()
+        of_vm = (client == vm) | (client.str.replace(r"\.eth\d+$", "") == vm)
+        ports = parts["network_port"].filter(of_vm)["world_id"].drop_nulls()
         mine.update(set(ports) - others)
     return mine
 
 
-def _of_vm(laid_out: Layout, parts: Mapping[str, pl.DataFrame], asked: str) -> Flags:
+def _of_vm(laid_out: Layout, parts: Mapping[str, pl.DataFrame], vm: str) -> Flags:
     """Return the cells of a VM: its groups, worlds, virtual disks, ports, and its worlds' activity on each device."""
     groups = _groups_of_vms(parts)
-    if asked not in groups:
-        what = f'no VM of the capture is called "{asked}"'
-        raise none_such(what, groups, asked)
-    worlds = _worlds(parts, asked, groups[asked])
+    if vm not in groups:
+        what = f'no VM of the capture is called "{vm}"'
+        raise none_such(what, groups, vm)
+    worlds = _worlds(parts, vm, groups[vm])
     lanes = []
     for frame in parts.values():
         mine = pl.lit(value=False)
         if "group_id" in frame:
-            mine = pl.col("group_id").is_in(list(groups[asked]))
+            mine = pl.col("group_id").is_in(list(groups[vm]))
         elif "vm" in frame:
-            mine = pl.col("vm") == asked
+            mine = pl.col("vm") == vm
         elif "world_id" in frame:
             mine = pl.col("world_id").is_in(list(worlds))
         lanes.append(frame.select(mine.fill_null(value=False)).to_series().to_numpy())
     return _where(laid_out, lanes)
 
 
-def _by_catalogue(shape: TableShape, asked: str, *, on_screen: bool) -> Flags:
+def _by_catalogue(shape: TableShape, requested: str, *, on_screen: bool) -> Flags:
     """Return the columns of the table with the counter that the catalogue has for it under that name."""
     try:
-        found = counter(asked, shape.name)
+        found = counter(requested, shape.name)
     except UnknownCounterError:
         found = None
-    if found is None or (on_screen and plain_name(found.screen) != plain_name(asked)):
+    if found is None or (on_screen and plain_name(found.screen) != plain_name(requested)):
         return np.zeros(len(shape.columns), dtype=np.bool_)
     pattern = re.escape(found.column).replace(re.escape(FAMILY_MARK), "[0-9]+")
     return np.array([re.fullmatch(pattern, name) is not None for name in shape.columns])
 
 
-def _by_name(shape: TableShape, asked: str) -> Flags:
+def _by_name(shape: TableShape, requested: str) -> Flags:
     names = zip(shape.counters, shape.columns, strict=True)
-    return np.array([plain_name(asked) in {plain_name(batch), column} for batch, column in names])
+    return np.array([plain_name(requested) in {plain_name(batch), column} for batch, column in names])
 
 
 def _with_those_before(shape: TableShape, flags: Flags) -> Flags:
@@ -163,23 +163,25 @@ def _with_those_before(shape: TableShape, flags: Flags) -> Flags:
     return np.array([[place <= last.get(name, -1)] for place, name in enumerate(plain)])
 
 
-def _of_counter(laid_out: Layout, asked: str) -> Flags:
+def _of_counter(laid_out: Layout, requested: str) -> Flags:
     """Return the cells of a counter: `% Used` and `pct_used` in all tables, `%USED` if the screen shows that name."""
     shapes = laid_out.tables
     try:
-        meant = counter(asked)
+        meant = counter(requested)
     except UnknownCounterError as error:
         meant, unknown = None, error
-    if meant is None or any(asked in {*shape.counters, *shape.columns} for shape in shapes):
-        flags = [_by_name(shape, asked) for shape in shapes]
+    if meant is None or any(requested in {*shape.counters, *shape.columns} for shape in shapes):
+        flags = [_by_name(shape, requested) for shape in shapes]
     else:
-        on_screen = plain_name(meant.screen) == plain_name(asked)
-        flags = [_by_catalogue(shape, asked, on_screen=on_screen) for shape in shapes]
+        on_screen = plain_name(meant.screen) == plain_name(requested)
+        flags = [_by_catalogue(shape, requested, on_screen=on_screen) for shape in shapes]
     if any(each.any() for each in flags):
         return _where(laid_out, [_with_those_before(shape, each) for shape, each in zip(shapes, flags, strict=True)])
     if meant is None:
         raise unknown
-    what = f'no column of the capture holds "{asked}" ("{meant.batch}" of {meant.table}): its field was not captured'
+    what = (
+        f'no column of the capture holds "{requested}" ("{meant.batch}" of {meant.table}): its field was not captured'
+    )
     there = [name for shape in shapes if shape.name == meant.table for name in shape.counters]
     raise none_such(what, there or [shape.name for shape in shapes], meant.batch)
 
@@ -187,23 +189,23 @@ def _of_counter(laid_out: Layout, asked: str) -> Flags:
 def select(laid_out: Layout, parts: Mapping[str, pl.DataFrame], chosen: Selection) -> tuple[Integers, list[Note]]:
     """Return the cells to keep, without the time stamp, and notes on requested names that match none of them."""
     kinds: dict[str, dict[str, Flags]] = {
-        "table": {asked: _of_table(laid_out, asked) for asked in chosen.tables},
-        "VM": {asked: _of_vm(laid_out, parts, asked) for asked in chosen.vms},
-        "instance": {asked: _of_instance(laid_out, asked) for asked in chosen.instances},
-        "counter": {asked: _of_counter(laid_out, asked) for asked in chosen.counters},
+        "table": {name: _of_table(laid_out, name) for name in chosen.tables},
+        "VM": {name: _of_vm(laid_out, parts, name) for name in chosen.vms},
+        "instance": {name: _of_instance(laid_out, name) for name in chosen.instances},
+        "counter": {name: _of_counter(laid_out, name) for name in chosen.counters},
     }
     kept = np.ones(len(laid_out.table), dtype=np.bool_)
     for found in kinds.values():
         if found:
             kept &= np.logical_or.reduce(list(found.values()))
     if not kept.any():
-        asked_for = "; ".join(f"{kind} {' or '.join(found)}" for kind, found in kinds.items() if found)
-        msg = f"no column of the capture matches all of it ({asked_for}), although each part matches some column"
+        criteria = "; ".join(f"{kind} {' or '.join(found)}" for kind, found in kinds.items() if found)
+        msg = f"no column of the capture matches all of it ({criteria}), although each part matches some column"
         raise EsxparseError(msg)
     notes = [
-        Note(f'{kind} "{asked}" has no column that matches the rest of the selection', severity="warning")
+        Note(f'{kind} "{name}" has no column that matches the rest of the selection', severity="warning")
         for kind, found in kinds.items()
-        for asked, flags in found.items()
+        for name, flags in found.items()
         if not (flags & kept).any()
     ]
     if chosen.keep_host:

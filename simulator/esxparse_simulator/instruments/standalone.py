@@ -51,15 +51,15 @@ def _netperf(entry: Entry) -> Iterator[bytes]:
     test = entry.text("test", "TCP_STREAM")
     if test.endswith("_RR"):
         # the mean that holds is that of the round trips, not of their reciprocals
-        rates = tuple(1e6 / time for time in _drawn(entry, "round trip", entry.asked("round_trip_us")))
+        rates = tuple(1e6 / time for time in _drawn(entry, "round trip", entry.required("round_trip_us")))
     else:
-        rates = _drawn(entry, "throughput", entry.asked("mbit_per_s"))
+        rates = _drawn(entry, "throughput", entry.required("mbit_per_s"))
     seconds = entry.number("seconds", 10.0)
     yield benchmarks.netperf_text(test, rates, seconds, entry.text("to", "192.0.2.20")).encode()
 
 
 def _stream(entry: Entry) -> Iterator[bytes]:
-    runs = list(zip(*(_drawn(entry, kernel, entry.asked(kernel)) for kernel in benchmarks.KERNELS), strict=True))
+    runs = list(zip(*(_drawn(entry, kernel, entry.required(kernel)) for kernel in benchmarks.KERNELS), strict=True))
     elements, threads = entry.number("array_elements", 80_000_000), entry.number("threads", 8)
     yield benchmarks.stream_text(runs, int(elements), int(threads), entry.run.seed).encode()
 
@@ -67,7 +67,7 @@ def _stream(entry: Entry) -> Iterator[bytes]:
 def _linpack(entry: Entry) -> Iterator[bytes]:
     sizes = [
         benchmarks.Size(int(row["equations"]), _drawn(entry, f"{row['equations']} equations", row["gflops"]))
-        for row in entry.asked("sizes")
+        for row in entry.required("sizes")
     ]
     host = _made(entry, benchmarks.Processors)
     yield benchmarks.linpack_text(sizes, entry.run.start, host, entry.run.seed).encode()
@@ -75,7 +75,7 @@ def _linpack(entry: Entry) -> Iterator[bytes]:
 
 def _redis(entry: Entry) -> Iterator[bytes]:
     """Each repetition is a run of the program, one after another in the file."""
-    tests, known = entry.asked("tests"), sorted(field.name for field in fields(benchmarks.RedisTest))
+    tests, known = entry.required("tests"), sorted(field.name for field in fields(benchmarks.RedisTest))
     rates = [_drawn(entry, row["name"], row["requests_per_s"]) for row in tests]
     for key in sorted({key for row in tests for key in row}):
         of_tests = f"file {entry.name}: a test of redis-benchmark has no {key!r}. Known: {', '.join(known)}."
@@ -87,7 +87,7 @@ def _redis(entry: Entry) -> Iterator[bytes]:
 
 def _results(entries: list[Entry]) -> Files:
     first = entries[0]
-    labels, metrics = tuple(first.asked("labels")), first.asked("metrics")
+    labels, metrics = tuple(first.required("labels")), first.required("metrics")
     table = results_csv.Results(
         labels,
         tuple(f"{one['name']} [{one['unit']}]" if one.get("unit") else one["name"] for one in metrics),
@@ -102,20 +102,20 @@ def _result_rows(
     entry: Entry, labels: tuple[str, ...], metrics: list[str]
 ) -> Iterator[tuple[tuple[str, ...], tuple[float, ...]]]:
     times = int(entry.options.get("repetitions", 1))
-    for number, row in enumerate(entry.asked("rows")):
+    for number, row in enumerate(entry.required("rows")):
         for name in (*labels, *metrics):
             there = name in row or name == "repetition"
             need(there, f"file {entry.name}: row {number + 1} has no {name!r}. Add it.")
         drawn = [_drawn(entry, f"{number}/{metric}", row[metric], times) for metric in metrics]
         for place in range(times):
-            told = {"repetition": place + 1, **row}
-            yield tuple(str(told[name]) for name in labels), tuple(values[place] for values in drawn)
+            cells = {"repetition": place + 1, **row}
+            yield tuple(str(cells[name]) for name in labels), tuple(values[place] for values in drawn)
 
 
 def _activities(entry: Entry) -> Iterable[bytes]:
     stretches = [
         (str(row["name"]), float(row["seconds"]), round(float(row["volume_mb"]) * 1e6))
-        for row in entry.asked("stretches")
+        for row in entry.required("stretches")
     ]
     measure, interval_s, spread = (
         entry.text("measure", "bytes"),
@@ -131,15 +131,15 @@ def _perf(entry: Entry) -> Iterator[bytes]:
     def each(what: str, values: list[Any]) -> tuple[float, ...]:
         return tuple(entry.about(f"{what} {number}", value) for number, value in enumerate(values, 1))
 
-    rows = [{**row, "counts": each(f"{row['name']} counts", row["counts"])} for row in entry.asked("events")]
-    elapsed = each("elapsed_s", entry.asked("elapsed_s"))
-    run = events.Run(str(entry.asked("command")), elapsed, tuple(events.Event(**row) for row in rows))
+    rows = [{**row, "counts": each(f"{row['name']} counts", row["counts"])} for row in entry.required("events")]
+    elapsed = each("elapsed_s", entry.required("elapsed_s"))
+    run = events.Run(str(entry.required("command")), elapsed, tuple(events.Event(**row) for row in rows))
     yield events.perf_text(run, entry.text("version", "3.6")).encode()
 
 
 def _vmkperf(entry: Entry) -> Iterator[bytes]:
-    event, pcpus, polls = (entry.asked(name) for name in ("event", "pcpus", "polls"))
-    busy = {int(pcpu): float(rate) for pcpu, rate in entry.asked("busy").items()}
+    event, pcpus, polls = (entry.required(name) for name in ("event", "pcpus", "polls"))
+    busy = {int(pcpu): float(rate) for pcpu, rate in entry.required("busy").items()}
     poll, spread = events.Poll(event, pcpus, int(entry.number("interval_s", 1)), polls), entry.number("spread", 0.3)
     background, around = entry.number("background", 0.0), entry.number("background_spread", spread)
     return events.poll_lines(poll, events.poll_rates(poll, busy, background, spread, around, entry.run.seed))
@@ -147,9 +147,9 @@ def _vmkperf(entry: Entry) -> Iterator[bytes]:
 
 def _made(entry: Entry, kind: Any, **more: Any) -> Any:
     """A `kind` of those of its fields that the options have."""
-    given = {field.name: entry.options[field.name] for field in fields(kind) if field.name in entry.options}
+    options = {field.name: entry.options[field.name] for field in fields(kind) if field.name in entry.options}
     try:
-        return kind(**{key: tuple(one) if isinstance(one, list) else one for key, one in given.items()}, **more)
+        return kind(**{key: tuple(one) if isinstance(one, list) else one for key, one in options.items()}, **more)
     except TypeError as error:
         msg = f"file {entry.name}: {error}. Give every field of {kind.__name__} that has no default."
         raise ScenarioError(msg) from error
@@ -182,7 +182,7 @@ def _ribcl(entry: Entry) -> Iterator[bytes]:
     if entry.watch is None:
         value, step, noise = entry.options["watts"], entry.number("reading_s", 10.0), Noise(entry.run.seed)
         mean, spread = (value["mean"], value.get("spread", 0.0)) if isinstance(value, dict) else (value, 0.0)
-        length = float(entry.asked("seconds"))
+        length = float(entry.required("seconds"))
         times = [start + timedelta(seconds=number * step) for number in range(1, round(length / step) + 1)]
         found = [(time, noise.around(f"{entry.name}/watts", float(mean), float(spread))) for time in times]
     else:
@@ -195,7 +195,7 @@ def _ribcl(entry: Entry) -> Iterator[bytes]:
     return ribcl_lines(readings, begin, step, count, entry.text("generation", "ilo3"))
 
 
-GIVEN = {
+STANDALONE = {
     "activities": single(_activities),
     "cpuinfo": single(lambda entry: machines.cpuinfo_lines(_made(entry, machines.Topology))),
     "linpack": single(_linpack),
