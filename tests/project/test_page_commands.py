@@ -68,8 +68,8 @@ LAKES = (
 )
 """Lakes that pages name, and the captures in them."""
 ELSEWHERE = re.compile(
-    r"esxtop -b|esxparse collect|ssh host|esxparse lab|influx|promtool|pip install|dask|POLARS|make |papermill|jupyter"
-    r"|podman|\bvc\b|audit h7|--on dask|--engine gx|--data-docs|--columns 100000|esxparse report auto study.toml"
+    r"^source |esxtop -b|esxparse collect|ssh host|esxparse lab|influx|promtool|pip install|dask|POLARS|make |papermill"
+    r"|jupyter|podman|\bvc\b|audit h7|--on dask|--engine gx|--data-docs|--columns 100000|report auto study.toml"
     r"|report\.pdf"
 )
 """Commands that need a host, a server, another program or minutes; other tests run what of them is ours."""
