@@ -74,7 +74,10 @@ def formats():
 @pytest.mark.parametrize("path", list(formats()))
 def test_recordings_of_every_format_are_sound(path):
     rec = ex.open(path, format="results_csv" if path.name.startswith("results") else None)
-    assert ex.check(rec).status == "pass"
+    found = ex.check(rec)
+    # Three samples are too few to judge a host by, and the check says so.
+    warned = ["samples.enough"] if path.name == "esxtop-api-host.jsonl" else []
+    assert ([one.id for one in found.failed], [one.id for one in found.warned]) == ([], warned)
 
 
 def test_a_fault_is_named_with_entity_time_and_value(tmp_path, rows):
