@@ -264,12 +264,14 @@ def _label(name: str, value: Any, wrong: Problems, path: Sequence[str | int]) ->
         wrong.add(f"the label {written(name)} has {what}; give it another", *path)
     elif isinstance(value, dict):
         wrong.add(
-            f"the label {written(name)} is a table; write text, a number, a list of them, or use {choose(name, _RUN)}",
+            f"the label {written(name)} is a table; write text, a number, or a list of them, or use "
+            f"{choose(name, _RUN)}",
             *path,
         )
     elif not values or not all(_is_label(one) for one in values):
         wrong.add(
-            f"the label {written(name)} is {written(value)}; write text, a number of at most 64 bits, or a list",
+            f"the label {written(name)} is {written(value)}; write text, a number of at most 64 bits, or a list of "
+            "them",
             *path,
         )
     elif name == _OUR_LABEL and not all(type(one) is int for one in values):

@@ -26,7 +26,7 @@ COLLECTED: Final = "esxtop over the vSphere API"
 """The value of `what` in the header of a collected file."""
 _VERSION: Final = 1
 _CSV_HEAD: Final = re.compile(r'\s*"?Timestamp"?\s*[,;]\s*"?SampleNumber"?\s*[,;]\s*"?RawData"?\s*(?:\n|$)')
-_CELL: Final = re.compile(r'(?P<cell>"(?:[^"]++|"")*+"|[^",;\n]*+)(?P<end>[,;\n]|\Z)')
+_CELL: Final = re.compile(r'(?P<cell>"(?:[^"]++|"")*"|[^",;\n]*+)(?P<end>[,;\n]|\Z)')
 
 
 @dataclass(frozen=True)
