@@ -48,7 +48,7 @@ def govc(folder: Path) -> Path:
     (folder / "main.go").write_text(GOVC, encoding="utf-8")
     for name in ("go.mod", "go.sum"):
         shutil.copy(vcsim_server.SOURCE / name, folder)
-    for words in (["mod", "tidy"], ["build", "-o", "govc", "."]):
+    for words in (["mod", "tidy"], ["build", "-buildvcs=false", "-o", "govc", "."]):
         subprocess.run(["go", *words], cwd=folder, check=True, capture_output=True)  # noqa: S607
     return folder / "govc"
 
