@@ -50,11 +50,13 @@ def day(samples: int) -> Path:
     return file
 
 
-def once(command: list[str]) -> tuple[float, float, float]:
+def once(
+    command: list[str], environment: dict[str, str] | None = None, output: str | Path = os.devnull
+) -> tuple[float, float, float]:
     """Seconds, seconds of processor time, and the largest memory of a process, MB."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, Path(output).open("wb") as file:
         start = time.perf_counter()
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
+        process = subprocess.Popen(command, stdout=file, stderr=subprocess.DEVNULL, cwd=folder, env=environment)
         _, status, used = os.wait4(process.pid, 0)
         if status:
             raise SystemExit(f"{command} failed")

@@ -14,10 +14,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import sections
+from commands import once
 
 import esxparse as ex
 from esxparse import collect, toml
@@ -53,17 +53,6 @@ def govc(folder: Path) -> Path:
     return folder / "govc"
 
 
-def timed(command: list[str], environment: dict[str, str], output: Path) -> tuple[float, float]:
-    """Seconds by the clock and the most memory in MiB of a command."""
-    began = time.perf_counter()
-    with output.open("wb") as file:
-        running = subprocess.Popen(command, env=environment, stdout=file, stderr=subprocess.STDOUT)
-        _, status, used = os.wait4(running.pid, 0)
-    if status:
-        raise SystemExit(f"{command[0]}: {output.read_text(encoding='utf-8')[-300:]}")
-    return time.perf_counter() - began, used.ru_maxrss / 1024
-
-
 def row(what: str, runs: list[tuple[float, float]], values: int) -> str:
     """A line of the table: medians of seconds and memory."""
     seconds, most = (statistics.median(column) for column in zip(*runs, strict=True))
@@ -86,7 +75,8 @@ def main() -> None:
             command += ["--username", vc.user, "--thumbprint", vc.thumbprint, "--last", "1h"]
             for run in range(RUNS):
                 folder = top / str(run)
-                ours.append(timed([*command, "-o", str(folder)], os.environ | login, top / "said"))
+                seconds, _, most = once([*command, "-o", str(folder)], os.environ | login)
+                ours.append((seconds, most))
                 parts = []
                 for kind, paths in (("VirtualMachine", "/DC0/vm/*"), ("HostSystem", "/DC0/host/DC0_C0/DC0_C0_H*")):
                     sample = [
@@ -100,8 +90,8 @@ def main() -> None:
                         paths,
                         *COUNTERS[kind],
                     ]
-                    parts.append(timed(sample, os.environ | ask, top / f"{kind}.json"))
-                theirs.append((sum(part[0] for part in parts), max(part[1] for part in parts)))
+                    parts.append(once(sample, os.environ | ask, top / f"{kind}.json"))
+                theirs.append((sum(part[0] for part in parts), max(part[2] for part in parts)))
             calls = sum(vc.calls().values())
             rec = ex.open(top / "0")
             values = rec["samples"].collect().height
@@ -119,7 +109,7 @@ def main() -> None:
         f"{calls:,} calls in all.",
         "govc reads hosts and VMs as a whole; esxparse also instances, datastores, clusters, tasks, events, inventory.",
         "",
-        "| | seconds | values | values a second | largest process, MiB |",
+        "| | seconds | values | values a second | largest process, MB |",
         "|---|---:|---:|---:|---:|",
         row("esxparse collect vcenter", ours, values),
         row("govc metric.sample, VMs, then hosts", theirs, govc_values),

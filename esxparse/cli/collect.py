@@ -13,10 +13,7 @@ from typing import Any
 
 from esxparse.cli.output import add_force
 from esxparse.cli.vsphere_login import add_login, login_of
-from esxparse.recording import counted, first_few, printable
-
-_FEW = 5
-"""Failures of one reason that are listed."""
+from esxparse.recording import counted, printable
 
 _POWER = """Polls the power readings of a BMC (iLO, iDRAC, XCC, OpenBMC) over Redfish, and writes each answer as
 one line of JSON, with the time. The password is taken from the environment variable ESXPARSE_BMC_PASSWORD, from a netrc
@@ -209,16 +206,14 @@ def run_vsphere(options: argparse.Namespace) -> int:
 def run_vcenter(options: argparse.Namespace) -> int:
     """Collect; report steps and failures on stderr, and print a summary."""
     from esxparse import collect  # noqa: PLC0415  not for --help
+    from esxparse.formats.vcenter import collection  # noqa: PLC0415  polars is not for --help
 
     say = (lambda _: None) if options.quiet else _say
     with _stopping() as stop:
         what = _given(options, _OF_VCENTER) | login_of(options)
         gathered = collect.vcenter(options.server, options.output, **what, stop=stop, say=say)
-    reasons: dict[str, list[str]] = {}
-    for thing, why in gathered.failed:
-        reasons.setdefault(why, []).append(thing)
-    for why, things in reasons.items():
-        _say(f"not collected: {first_few(things, _FEW)} ({why})")
+    for text in collection.not_collected(gathered.failed):
+        _say(text)
     if not options.quiet:
         numbers = ", ".join(
             (

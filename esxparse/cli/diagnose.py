@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import cache
 from pathlib import Path
 
 from esxparse.cli.output import (
@@ -60,9 +61,17 @@ def _diagnosed(job: tuple[str, str, str, str | None, Options, str]) -> tuple[str
     with Progress(label, quiet=not label) as progress:
         opening = Opening.of(options)
         opened = study(file, progress=progress) if file.endswith(".toml") else open_recording(file, opening)
-        found = diagnose(opened, profile, inventory=inventory)
+        found = diagnose(opened, profile, inventory=None if inventory is None else _inventory(inventory))
     losses = opened.losses() if isinstance(opened, Recording) else []
     return found.source, in_shape(found, shape), {finding.severity for finding in found}, losses
+
+
+@cache
+def _inventory(path: str) -> Recording:
+    """Return the inventory for all captures that this process diagnoses: opening it takes seconds."""
+    from esxparse.formats.registry import open_recording  # noqa: PLC0415  polars is not for --help
+
+    return open_recording(path)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -36,7 +36,7 @@ class MissingError(EsxparseError):
 
 
 def reason(error: BaseException, *tables: Mapping[str, str]) -> str | None:
-    """Return the first reason whose sign is in the text of an exception or of its causes; None if there is none."""
+    """Return the first reason whose sign is in the text of an exception or of its causes; None if no sign is."""
     text = " ".join(f"{type(one).__name__}: {one}" for one in _chain(error))
     return next((found for table in tables for sign, found in table.items() if sign in text), None)
 

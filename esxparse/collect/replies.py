@@ -19,11 +19,10 @@ from typing import Any, Final
 
 from esxparse.collect.lines import iso
 from esxparse.collect.samples import append_member
+from esxparse.formats.esxtop_api.stored import COLLECTED, VERSION
 from esxparse.version import __version__
 
 NAME: Final = "esxtop-api.jsonl.gz"
-WHAT: Final = "esxtop over the vSphere API"
-COLLECTOR: Final = "esxparse"
 _LEVEL: Final = 6
 
 
@@ -41,9 +40,8 @@ class Replies:
         self.gaps = 0
         self.last: datetime | None = None
         """When the last sample was complete."""
-        self._waiting = [
-            {"what": WHAT, "version": 1, **about, "started": _stamp(now()), "collector": f"{COLLECTOR} {__version__}"}
-        ]
+        ours = {"started": _stamp(now()), "collector": f"esxparse {__version__}"}
+        self._waiting = [{"what": COLLECTED, "version": VERSION, **about, **ours}]
 
     def info(self, before: datetime, reply: str) -> None:
         """Keep a reply of `CounterInfo`; it is written with the next sample, which it explains."""

@@ -10,13 +10,11 @@ from typing import Any, Final
 
 from esxparse import toml
 from esxparse.collect.lines import iso
-from esxparse.collect.vsphere_session import Session, types
+from esxparse.collect.vsphere_session import Session, properties
 from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.recording import counted
 
 _PROPERTIES: Final[Mapping[str, Sequence[str]]] = toml.beside(__file__, "vcenter.toml")["properties"]
-_PAGE: Final = 500
-"""Objects of one answer."""
 _MIB: Final = 1 << 20
 _GIB: Final = 1 << 30
 
@@ -84,27 +82,7 @@ def read(session: Session) -> Inventory:
 
 
 def _things(content: Any) -> list[Thing]:
-    vim, vmodl = types()
-
-    collector = vmodl.query.PropertyCollector
-    kinds = [getattr(vim, kind) for kind in _PROPERTIES]
-    view = content.viewManager.CreateContainerView(content.rootFolder, kinds, True)
-    try:
-        way = collector.TraversalSpec(name="view", path="view", skip=False, type=type(view))
-        start = collector.ObjectSpec(obj=view, skip=True, selectSet=[way])
-        wanted = [
-            collector.PropertySpec(type=getattr(vim, kind), pathSet=list(paths)) for kind, paths in _PROPERTIES.items()
-        ]
-        answer = content.propertyCollector.RetrievePropertiesEx(
-            [collector.FilterSpec(objectSet=[start], propSet=wanted)], collector.RetrieveOptions(maxObjects=_PAGE)
-        )
-        found = []
-        while answer is not None:
-            found += answer.objects
-            answer = content.propertyCollector.ContinueRetrievePropertiesEx(answer.token) if answer.token else None
-        return [Thing(one.obj, *identity(one.obj), {each.name: each.val for each in one.propSet}) for one in found]
-    finally:
-        view.DestroyView()
+    return [Thing(ref, *identity(ref), values) for ref, values in properties(content, _PROPERTIES)]
 
 
 def chosen(inventory: Inventory, cluster: str | None, host: str | None, vm: str | None) -> Inventory:

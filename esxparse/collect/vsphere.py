@@ -31,6 +31,7 @@ from esxparse.collect.replies import Replies
 from esxparse.collect.vsphere_hosts import EsxHost
 from esxparse.collect.vsphere_session import ExpiredError, Session
 from esxparse.errors import EsxparseError
+from esxparse.formats.esxtop_api.grammar import VALUES
 from esxparse.recording import counted, printable
 from esxparse.whole import whole_file
 
@@ -45,7 +46,6 @@ _LATE_S: Final = 0.001
 _SERVICE: Final = "Esxtop"
 _HISTOGRAM_SERVICE: Final = "VscsiStats"
 _FETCH: Final = "FetchAllHistograms"
-_VALUES: Final = "==COUNTER-VALUE=="
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def _begin(run: _Run) -> None:
 def _sample(run: _Run) -> None:
     before = replies.now()
     reply = _execute(run, run.service, "FetchStats")
-    if _VALUES not in reply:
+    if VALUES not in reply:
         raise NoAnswerError(f"FetchStats: the answer has no counters: {_start(reply)}")
     missing = run.file.missing_s()
     run.file.sample(before, reply, run.lost)

@@ -8,12 +8,11 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from esxparse.collect.failures import MissingError, NoAnswerError
-from esxparse.collect.vsphere_session import Session, types
+from esxparse.collect.vsphere_session import Session, properties
 from esxparse.errors import EsxparseError
 from esxparse.recording import counted, printable
 
 _ESXI: Final = "HostAgent"
-_PAGE: Final = 500
 _SHOWN: Final = 8
 _PATHS: Final = ("name", "config.product.version", "config.product.build", "configManager.dateTimeSystem")
 
@@ -70,24 +69,8 @@ def _named(hosts: Sequence[dict[str, Any]], name: str | None) -> dict[str, Any]:
 
 
 def _every(content: Any) -> list[dict[str, Any]]:
-    """Return name, release and clock of each host, page by page."""
-    vim, vmodl = types()
-    query = vmodl.query.PropertyCollector
-    view = content.viewManager.CreateContainerView(content.rootFolder, [vim.HostSystem], True)
-    try:
-        walk = query.TraversalSpec(path="view", type=vim.view.ContainerView, skip=False)
-        start = query.ObjectSpec(obj=view, skip=True, selectSet=[walk])
-        wanted = query.PropertySpec(type=vim.HostSystem, pathSet=list(_PATHS))
-        specs = [query.FilterSpec(objectSet=[start], propSet=[wanted])]
-        collector = content.propertyCollector
-        page = collector.RetrievePropertiesEx(specs, query.RetrieveOptions(maxObjects=_PAGE))
-        found = []
-        while page is not None:
-            found += [{one.name: one.val for one in entity.propSet} for entity in page.objects]
-            page = collector.ContinueRetrievePropertiesEx(page.token) if page.token else None
-    finally:
-        view.Destroy()
-    return [one for one in found if one.get("name")]
+    """Return name, release and clock of each host."""
+    return [one for _, one in properties(content, {"HostSystem": _PATHS}) if one.get("name")]
 
 
 def _skew(session: Session, clock: Any) -> float | None:

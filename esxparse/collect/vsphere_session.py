@@ -9,7 +9,7 @@ import importlib
 import os
 import ssl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPException
@@ -43,6 +43,8 @@ _VERSION: Final = "vim.version.version9"
 """vSphere 5.5, until the server has said its own: all later servers speak it."""
 _LONGEST_TEXT: Final = 300
 _PIECE: Final = 1 << 20
+_PAGE: Final = 500
+"""Objects of one answer."""
 _Value = TypeVar("_Value")
 
 
@@ -276,6 +278,30 @@ def _parser(*arguments: Any, **options: Any) -> expat.XMLParserType:
     made = expat.ParserCreate(*arguments, **options)
     made.buffer_size = _PIECE
     return made
+
+
+def properties(content: Any, paths: Mapping[str, Sequence[str]]) -> list[tuple[Any, dict[str, Any]]]:
+    """Return every object of some kinds, with its properties by their paths, page by page.
+
+    `paths`: by kind, such as `{"HostSystem": ["name"]}`. Properties that the account may not read are missing.
+    """
+    vim, vmodl = types()
+    query = vmodl.query.PropertyCollector
+    view = content.viewManager.CreateContainerView(content.rootFolder, [getattr(vim, kind) for kind in paths], True)
+    try:
+        walk = query.TraversalSpec(name="view", path="view", skip=False, type=type(view))
+        start = query.ObjectSpec(obj=view, skip=True, selectSet=[walk])
+        wanted = [query.PropertySpec(type=getattr(vim, kind), pathSet=list(each)) for kind, each in paths.items()]
+        specs = [query.FilterSpec(objectSet=[start], propSet=wanted)]
+        collector = content.propertyCollector
+        page = collector.RetrievePropertiesEx(specs, query.RetrieveOptions(maxObjects=_PAGE))
+        found = []
+        while page is not None:
+            found += [(one.obj, {each.name: each.val for each in one.propSet}) for one in page.objects]
+            page = collector.ContinueRetrievePropertiesEx(page.token) if page.token else None
+    finally:
+        view.DestroyView()
+    return found
 
 
 def types() -> tuple[Any, Any]:

@@ -39,7 +39,7 @@ from esxparse.formats.esxtop_api.clock import Undated, clock_of
 from esxparse.formats.esxtop_api.derive import Derived, derive, mapping, with_time
 from esxparse.formats.esxtop_api.grammar import LINE, SAMPLE, Objects
 from esxparse.formats.kit.notes import Notes
-from esxparse.formats.source import Source
+from esxparse.formats.source import Source, resolve
 from esxparse.recording import Note, Recording, counted, first_few
 
 FORMAT = "esxtop_api"
@@ -88,11 +88,12 @@ def read_directory(
     if texts is None:
         raise DamagedError(f"{path} has no reply of CounterInfo with replies of FetchStats beside it")
     found = stored.Stored(info=beside.info_in(counter_info) if counter_info else texts.info)
-    for file, text in texts.replies:
+    for file in texts.files:
+        text = resolve(file).text()
         one = stored.read(text.text, zone)
         found.replies += one.replies
         found.notes += [replace(note, message=f"{file.name}: {note.message}") for note in (*text.notes, *one.notes)]
-    return _recording(str(path), stored.with_info(found, None), found, date, texts.replies[-1][0])
+    return _recording(str(path), stored.with_info(found, None), found, date, texts.files[-1])
 
 
 def _recording(

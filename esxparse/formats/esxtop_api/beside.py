@@ -11,7 +11,6 @@ from typing import Final
 from esxparse.errors import EsxparseError
 from esxparse.formats.esxtop_api import stored
 from esxparse.formats.esxtop_api.grammar import TOPOLOGY, Info, counter_info
-from esxparse.formats.kit.text import Text
 from esxparse.formats.names import natural
 from esxparse.formats.source import Source, resolve
 
@@ -27,10 +26,10 @@ _NAMES: Final = (
 
 @dataclass(frozen=True)
 class Texts:
-    """The replies in a directory: the fields, and path and text of each file with values, in their order."""
+    """The replies in a directory: the fields, and the files with values, in their order."""
 
     info: Info
-    replies: list[tuple[Path, Text]]
+    files: list[Path]
 
 
 def info_in(path: str) -> Info:
@@ -100,7 +99,7 @@ def texts_in(folder: Path) -> Texts | None:
     infos = list(_fields_in(folder, fields).values())
     if len(infos) != 1:
         return None
-    return Texts(infos[0], [(folder / name, resolve(folder / name).text()) for name in values])
+    return Texts(infos[0], [folder / name for name in values])
 
 
 def host_of(name: str) -> str | None:

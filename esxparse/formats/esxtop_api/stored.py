@@ -24,7 +24,8 @@ from esxparse.formats.opening import zone_of
 
 COLLECTED: Final = "esxtop over the vSphere API"
 """The value of `what` in the header of a collected file."""
-_VERSION: Final = 1
+VERSION: Final = 1
+"""The version of collected files that is written and read."""
 _CSV_HEAD: Final = re.compile(r'\s*"?Timestamp"?\s*[,;]\s*"?SampleNumber"?\s*[,;]\s*"?RawData"?\s*(?:\n|$)')
 _CELL: Final = re.compile(r'(?P<cell>"(?:[^"]++|"")*"|[^",;\n]*+)(?P<end>[,;\n]|\Z)')
 
@@ -126,8 +127,8 @@ def _header(found: Stored, one: dict[str, Any], line: int) -> None:
         found.notes.say("a second header: the collection was appended to another one", line)
     found.facts = found.facts or one
     version = one.get("version")
-    if version != _VERSION:
-        what = f"version {version!r} of this file is unknown: read as version {_VERSION}"
+    if version != VERSION:
+        what = f"version {version!r} of this file is unknown: read as version {VERSION}"
         found.notes.warn(f"{what}. A newer esxparse may read more of it", line)
     skew = one.get("skew")
     if isinstance(skew, (int, float)) and abs(skew) >= 1:
@@ -173,7 +174,7 @@ def _csv(text: str, zone: str | None) -> Stored:
         try:
             time = datetime.fromisoformat(stamp.strip())
         except ValueError:
-            found.notes.warn(f"{excerpt(stamp)!r} is no time (yyyy-MM-dd HH:mm:ss): left out", line)
+            found.notes.warn(f"{excerpt(stamp)!r} is not a time (yyyy-MM-dd HH:mm:ss): left out", line)
             continue
         time = (time.replace(tzinfo=clock) if time.tzinfo is None else time).astimezone(UTC)
         found.add(Reply(reply.replace("\r\n", "\n"), line, time, own_lines=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -32,6 +32,7 @@ __all__ = [
     "facts",
     "inventory",
     "is_collection",
+    "not_collected",
 ]
 
 COLLECTOR: Final = "esxparse collect vcenter"
@@ -62,13 +63,19 @@ def facts(folder: Path, notes: Notes) -> dict[str, Any]:
     """Return server, release and span of a collection; add a warning for everything that could not be read."""
     lines = (folder / COLLECTED).read_text(encoding="utf-8", errors="replace").splitlines()
     first, *others = [mapping(_parsed(line)) for line in lines]
-    reasons: dict[str, list[str]] = {}
-    for one in others:
-        if failed := mapping(one.get("failed")):
-            reasons.setdefault(str(failed.get("why")), []).append(str(failed.get("what")))
-    for why, what in reasons.items():
-        notes.warn(printable(f"{NOT_COLLECTED}{first_few(what, _FAILED)} ({why})"))
+    failures = [failed for one in others if (failed := mapping(one.get("failed")))]
+    for sentence in not_collected((str(one.get("what")), str(one.get("why"))) for one in failures):
+        notes.warn(sentence)
     return {name: printable(text) for name in ("server", "release") if isinstance(text := first.get(name), str)}
+
+
+def not_collected(failures: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield a sentence for each reason, with the first parts that could not be read; `failures`: part and reason."""
+    reasons: dict[str, list[str]] = {}
+    for what, why in failures:
+        reasons.setdefault(why, []).append(what)
+    for why, parts in reasons.items():
+        yield printable(f"{NOT_COLLECTED}{first_few(parts, _FAILED)} ({why})")
 
 
 def inventory(folder: Path, notes: Notes) -> dict[str, list[Row]]:

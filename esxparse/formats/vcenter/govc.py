@@ -13,7 +13,7 @@ from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Counted, Notes, excerpt, left_out
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.objects import each_object, mapping, mappings
-from esxparse.formats.vcenter.history import instant
+from esxparse.formats.vcenter.history import instant, lowered
 from esxparse.formats.vcenter.labels import IDENTIFIER, plain_unit, unit_of
 from esxparse.formats.vcenter.series import Series
 
@@ -32,24 +32,19 @@ def of_objects(text: str, notes: Notes) -> Iterator[Series]:
     """Yield the series in JSON: documents of `-json`, or their members alone, one after another."""
     odd = Counted()
     for line, document in each_object(text, notes):
-        lowered = _lowered(document)
-        members = mappings(lowered["sample"]) if "sample" in lowered else [document]
+        found = lowered(document)
+        members = mappings(found["sample"]) if "sample" in found else [document]
         for member in members:
-            yield from _of_member(_lowered(member), line, odd)
+            yield from _of_member(lowered(member), line, odd)
     notes += odd.notes("warning")
 
 
-def _lowered(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object with its keys in lower case: releases differ in it."""
-    return {name.lower(): value for name, value in found.items()}
-
-
 def _of_member(member: Mapping[str, Any], line: int, odd: Counted) -> Iterator[Series]:
-    entity = _lowered(mapping(member.get("entity")))
-    infos = [_lowered(one) for one in mappings(member.get("sampleinfo"))]
+    entity = lowered(mapping(member.get("entity")))
+    infos = [lowered(one) for one in mappings(member.get("sampleinfo"))]
     stamps = [_microseconds(one.get("timestamp")) for one in infos]
     intervals = np.array([number(one.get("interval")) for one in infos], dtype=np.float64)
-    series = [_lowered(one) for one in mappings(member.get("value"))]
+    series = [lowered(one) for one in mappings(member.get("value"))]
     if None in stamps or not series:
         odd.skip("an object without times or series: left out", line)
         return
@@ -89,15 +84,20 @@ def _microseconds(value: Any) -> int | None:
 
 
 def _values(found: Any) -> np.ndarray[Any, np.dtype[np.float64]] | None:
-    """Return the values of a series, with -1, which is how the API writes a missing value, as not-a-number."""
+    """Return the values of a series in JSON; None if there is something else than numbers."""
     if not isinstance(found, list):
         return np.array([], dtype=np.float64) if found is None else None
     if not set(map(type, found)) <= _NUMBERS:
         return None
     try:
-        values = np.array(found, dtype=np.float64)
+        return _measured(found)
     except OverflowError:
         return None
+
+
+def _measured(found: Sequence[float | None]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return values with -1, which is how the API writes a missing value, as not-a-number."""
+    values = np.array(found, dtype=np.float64)
     values[values < 0] = np.nan
     return values
 
@@ -141,8 +141,6 @@ def _of_line(match: re.Match[str]) -> Series | None:
     values = [number(cell) for cell in cells]
     if None in stamps or len(stamps) != len(steps) or None in steps or None in values:
         return None
-    array = np.array(values, dtype=np.float64)
-    array[array < 0] = np.nan
     return Series(
         entity=match["entity"],
         entity_id=None,
@@ -151,5 +149,5 @@ def _of_line(match: re.Match[str]) -> Series | None:
         unit=plain_unit(match["unit"]) or unit_of(match["id"]),
         times=np.array(stamps, dtype=np.int64),
         intervals=np.array(steps, dtype=np.float64),
-        values=array,
+        values=_measured(values),
     )

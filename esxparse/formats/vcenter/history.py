@@ -66,9 +66,9 @@ def of_objects(text: str, notes: Notes) -> tuple[list[Row], list[Row]]:
     events: list[Row] = []
     odd = Counted()
     for line, document in each_object(text, notes):
-        found = _lowered(document)
+        found = lowered(document)
         several = mappings(found["tasks"]) if "tasks" in found else [document]
-        for one in map(_lowered, several):
+        for one in map(lowered, several):
             row = _event(one) if "createdtime" in one else _task(one)
             if row["time"] is None:
                 odd.skip("neither a task nor an event with a time: left out", line)
@@ -80,13 +80,14 @@ def of_objects(text: str, notes: Notes) -> tuple[list[Row], list[Row]]:
     return tasks, events
 
 
-def _lowered(found: Mapping[str, Any]) -> dict[str, Any]:
+def lowered(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object with its keys in lower case: releases of govc differ in it."""
     return {name.lower(): value for name, value in found.items()}
 
 
 def _task(one: Mapping[str, Any]) -> Row:
     started, queued = instant(one.get("starttime")), instant(one.get("queuetime"))
-    reason, error = _lowered(mapping(one.get("reason"))), _lowered(mapping(one.get("error")))
+    reason, error = lowered(mapping(one.get("reason"))), lowered(mapping(one.get("error")))
     return {
         "time": started or queued,
         "queued": queued,
@@ -116,7 +117,7 @@ def _event(one: Mapping[str, Any]) -> Row:
 
 
 def _entity(one: Mapping[str, Any]) -> Row:
-    reference = _lowered(mapping(one.get("entity")))
+    reference = lowered(mapping(one.get("entity")))
     kind, value = reference.get("type"), reference.get("value")
     if isinstance(named := one.get("object"), str):
         # govc writes it if several objects are listed.
